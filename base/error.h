@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Errors as values: what was attempted and on what, why it failed, and what the user can do about it. The caller owns the
+ * struct (usually on its stack), so that reporting an error never allocates; the command prints it once, at the top. */
+#ifndef ETCH_BASE_ERROR_H
+#define ETCH_BASE_ERROR_H
+
+#include <stdio.h>
+
+struct etch_error {
+    char what[512];   /* "cannot open run.etch: No such file or directory" */
+    char advice[512]; /* "check the path", or empty */
+};
+
+/* Sets what happened and clears the advice. Always returns -1, so that a function can `return etch_error_set(...)`. */
+int etch_error_set(struct etch_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same, followed by the text of `errnum` as the cause. */
+int etch_error_set_errno(struct etch_error *err, int errnum, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts what the caller attempted in front: "WHAT: " + what the callee said. Returns -1. */
+int etch_error_prefix(struct etch_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Says what the user can do. Returns -1. */
+int etch_error_advise(struct etch_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* "etch COMMAND: WHAT (try: ADVICE)", on one line. */
+void etch_error_print(const struct etch_error *err, const char *command, FILE *out);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* What the sub-commands share: help, usage errors, failures; see command.h. */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int etch_command_help(const struct etch_command *self)
+{
+    fputs(self->help, stdout);
+    return etch_command_close_output(self, ETCH_EXIT_DONE);
+}
+
+int etch_command_usage(const struct etch_command *self, const char *fmt, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "etch %s: ", self->name);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fprintf(stderr, " (try: etch %s --help)\n", self->name);
+    return ETCH_EXIT_USAGE;
+}
+
+int etch_command_bad_option(const struct etch_command *self, int c, char **argv)
+{
+    const char *word = optind > 0 ? argv[optind - 1] : "";
+
+    if (c == ':')
+        return etch_command_usage(self, "option '%s' needs a value", word);
+    if (optopt && strncmp(word, "--", 2) != 0)
+        return etch_command_usage(self, "there is no option '-%c'", optopt);
+    return etch_command_usage(self, "there is no option '%s', or it takes no value", word);
+}
+
+int etch_command_failed(const struct etch_command *self, const struct etch_error *err)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "etch %s", self->name);
+    etch_error_print(err, name, stderr);
+    return ETCH_EXIT_FAILED;
+}
+
+int etch_command_close_output(const struct etch_command *self, int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    if (errno != EPIPE) /* a reader such as head that has seen enough is no failure to speak of */
+        fprintf(stderr, "etch %s: cannot write the output: %s\n", self->name, strerror(errno));
+    return status == ETCH_EXIT_DONE ? ETCH_EXIT_FAILED : status;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* What every sub-command of etch is: a name, a line for the list, a long help, and a function that gets the arguments
+ * from its own name on. One file per command; main.c has the list. */
+#ifndef ETCH_CLI_COMMAND_H
+#define ETCH_CLI_COMMAND_H
+
+#include "base/error.h"
+
+/* Exit statuses. `etch record` passes on its target's instead and has ETCH_EXIT_RECORD for a failure of its own. */
+enum { ETCH_EXIT_DONE = 0, ETCH_EXIT_FAILED = 1, ETCH_EXIT_USAGE = 2, ETCH_EXIT_RECORD = 125 };
+
+struct etch_command {
+    const char *name;
+    const char *summary; /* one line */
+    const char *help;    /* all of --help, examples included */
+    int (*run)(const struct etch_command *self, int argc, char **argv);
+};
+
+extern const struct etch_command etch_command_doctor;
+extern const struct etch_command etch_command_info;
+
+/* Prints the help on standard output; returns ETCH_EXIT_DONE. */
+int etch_command_help(const struct etch_command *self);
+
+/* "etch NAME: MESSAGE (try: etch NAME --help)" on standard error; returns ETCH_EXIT_USAGE. */
+int etch_command_usage(const struct etch_command *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* For getopt's '?' and ':': says which option was wrong. */
+int etch_command_bad_option(const struct etch_command *self, int c, char **argv);
+
+/* "etch NAME: WHAT (try: ADVICE)" on standard error; returns ETCH_EXIT_FAILED. */
+int etch_command_failed(const struct etch_command *self, const struct etch_error *err);
+
+/* Output that did not reach its reader is a failure: call this last with what the command would return. */
+int etch_command_close_output(const struct etch_command *self, int status);
+
+#endif

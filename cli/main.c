@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* etch: picks the sub-command. */
+#include "base/log.h"
+#include "cli/command.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct etch_command *const commands[] = {
+    &etch_command_doctor,
+    &etch_command_info,
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void print_help(FILE *out)
+{
+    fputs("etch: how did it happen? A flight recorder and failure sketches for native programs.\n\n"
+          "usage: etch COMMAND [ARGUMENT...]\n\n",
+          out);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\n"
+          "  etch COMMAND --help   says all about one of them, with examples\n"
+          "  etch --version        prints the version\n\n"
+          "ETCH_LOG=error|warn|info|debug sets how much etch says about its own work (default warn).\n",
+          out);
+}
+
+static int unknown_command(const char *name)
+{
+    fprintf(stderr, "etch: there is no command '%s' (try: etch --help)\n", name);
+    return ETCH_EXIT_USAGE;
+}
+
+static const struct etch_command *find(const char *name)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static int help_on(const char *name)
+{
+    const struct etch_command *command = find(name);
+
+    return command ? etch_command_help(command) : unknown_command(name);
+}
+
+int main(int argc, char **argv)
+{
+    const char *level = getenv("ETCH_LOG");
+    const struct etch_command *command;
+
+    if (level && etch_log_set_level_by_name(level) < 0) {
+        fprintf(stderr, "etch: ETCH_LOG=%s is no level (try: error, warn, info or debug)\n", level);
+        return ETCH_EXIT_USAGE;
+    }
+    if (argc < 2) {
+        print_help(stderr);
+        return ETCH_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        if (argc > 2)
+            return help_on(argv[2]);
+        print_help(stdout);
+        return fflush(stdout) == 0 ? ETCH_EXIT_DONE : ETCH_EXIT_FAILED;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("etch " ETCH_VERSION);
+        return fflush(stdout) == 0 ? ETCH_EXIT_DONE : ETCH_EXIT_FAILED;
+    }
+    command = find(argv[1]);
+    if (!command)
+        return unknown_command(argv[1]);
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(2), handled where output ends */
+    return command->run(command, argc - 1, argv + 1);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT */
+/* What this machine can record; see machine.h. */
+#include "collector/machine.h"
+
+#include <cpuid.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define MAX_SLOTS 16
+#define PARANOID_UNKNOWN 99
+
+#define PT_DEVICE "/sys/bus/event_source/devices/intel_pt"
+
+struct probe {
+    struct etch_machine *m;
+    const char *root;
+};
+
+static struct etch_check *add(struct etch_machine *m, const char *id, const char *title, enum etch_check_state state)
+{
+    struct etch_check *check = &m->checks[m->n_checks++];
+
+    *check = (struct etch_check){.id = id, .title = title, .state = state};
+    return check;
+}
+
+__attribute__((format(printf, 2, 3))) static void found(struct etch_check *check, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(check->found, sizeof(check->found), fmt, args);
+    va_end(args);
+}
+
+__attribute__((format(printf, 2, 3))) static void advise(struct etch_check *check, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(check->advice, sizeof(check->advice), fmt, args);
+    va_end(args);
+}
+
+/* The first line of a small file below the root; false where there is none. */
+static bool read_line(const struct probe *p, const char *name, char *line, size_t size)
+{
+    char path[4096];
+    FILE *file;
+    bool got;
+
+    snprintf(path, sizeof(path), "%s%s", p->root, name);
+    file = fopen(path, "re");
+    if (!file)
+        return false;
+    got = fgets(line, (int)size, file) != NULL;
+    fclose(file);
+    if (got)
+        line[strcspn(line, "\n")] = '\0';
+    return got;
+}
+
+static int read_number(const struct probe *p, const char *name, int otherwise)
+{
+    char line[64];
+    char *end;
+    long v;
+
+    if (!read_line(p, name, line, sizeof(line)))
+        return otherwise;
+    v = strtol(line, &end, 10);
+    return end == line || v < -1000000 || v > 1000000000 ? otherwise : (int)v;
+}
+
+static bool exists(const struct probe *p, const char *name)
+{
+    char path[4096];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "%s%s", p->root, name);
+    return stat(path, &st) == 0;
+}
+
+/* The first line that a fixed command prints; false where it cannot be run or fails. */
+static bool ask(const char *command, char *line, size_t size)
+{
+    FILE *pipe = popen(command, "re");
+    bool got;
+
+    if (!pipe)
+        return false;
+    got = fgets(line, (int)size, pipe) != NULL;
+    if (got)
+        line[strcspn(line, "\n")] = '\0';
+    return pclose(pipe) == 0 && got;
+}
+
+static int open_event(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+    return (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static bool has_capability(int capability)
+{
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+    if (syscall(SYS_capget, &header, data) < 0)
+        return false;
+    return data[capability / 32].effective >> (capability % 32) & 1;
+}
+
+static void check_kernel(const struct probe *p)
+{
+    struct utsname name;
+    unsigned a, b, c, d;
+    struct etch_check *check = add(p->m, "kernel", "kernel", ETCH_CHECK_OK);
+
+    if (uname(&name) == 0)
+        snprintf(p->m->kernel, sizeof(p->m->kernel), "%s", name.release);
+    if (__get_cpuid(1, &a, &b, &c, &d) && c >> 31) {
+        char vendor[13] = "";
+
+        __cpuid(0x40000000, a, b, c, d);
+        memcpy(vendor, &b, 4);
+        memcpy(vendor + 4, &c, 4);
+        memcpy(vendor + 8, &d, 4);
+        snprintf(p->m->hypervisor, sizeof(p->m->hypervisor), "%s", vendor[0] ? vendor : "unknown");
+    }
+    found(check, "Linux %s, %s%s", p->m->kernel, p->m->hypervisor[0] ? "virtualised under " : "bare metal",
+          p->m->hypervisor);
+}
+
+/* Why a machine has no intel_pt device, and what would help. */
+static void explain_no_pt(const struct probe *p, struct etch_check *check)
+{
+    unsigned a, b, c, d;
+    bool intel = false;
+
+    if (__get_cpuid(0, &a, &b, &c, &d))
+        intel = b == 0x756e6547; /* "Genu" */
+    if (!intel) {
+        found(check, "no: this CPU is not Intel's");
+        advise(check, "nothing here; etch records with its software recorder or with vpt instead");
+        return;
+    }
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 25 & 1) {
+        found(check, "no: the CPU has it, the kernel offers no device");
+        advise(check, "use a kernel with CONFIG_PERF_EVENTS_INTEL_UNCORE and Intel PT support, and no intel_pt=off");
+    } else if (p->m->hypervisor[0]) {
+        found(check, "no: the hypervisor does not pass it on");
+        advise(check, "run on bare metal, or on a host with kvm_intel.pt_mode=1");
+    } else {
+        found(check, "no: this CPU lacks it");
+        advise(check, "use a CPU from Broadwell on; or the software recorder, or vpt");
+    }
+}
+
+static void check_pt(const struct probe *p)
+{
+    struct etch_check *check = add(p->m, "intel_pt", "Intel PT", ETCH_CHECK_MISSING);
+    int type = read_number(p, PT_DEVICE "/type", -1);
+    struct perf_event_attr attr = {.size = sizeof(attr), .exclude_kernel = 1, .exclude_hv = 1, .disabled = 1};
+    int fd, cause;
+
+    p->m->pt_present = exists(p, PT_DEVICE);
+    if (!p->m->pt_present || type < 0) {
+        explain_no_pt(p, check);
+        return;
+    }
+    p->m->pt_filters = read_number(p, PT_DEVICE "/caps/num_address_ranges", 0);
+    attr.type = (uint32_t)type;
+    fd = open_event(&attr, 0, -1);
+    cause = errno;
+    if (fd >= 0) {
+        close(fd);
+        p->m->pt_usable = true;
+        check->state = ETCH_CHECK_OK;
+        found(check, "usable, %d address filters", p->m->pt_filters);
+        return;
+    }
+    found(check, "present, %d address filters, but not usable: %s", p->m->pt_filters, strerror(cause));
+    if (cause == EACCES || cause == EPERM)
+        advise(check, "sysctl kernel.perf_event_paranoid=1, or give etch CAP_PERFMON, or run as root");
+    else if (cause == EBUSY)
+        advise(check, "something else traces with Intel PT; stop it (perf, a hypervisor, a debugger)");
+    else
+        advise(check, "see the kernel log (dmesg | grep -i 'intel_pt')");
+}
+
+/* The watched word; its own cache line, so that nothing else touches it. */
+static _Alignas(64) volatile uint64_t watched[MAX_SLOTS];
+
+static int open_watchpoint(int slot)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_BREAKPOINT,
+        .size = sizeof(attr),
+        .bp_type = HW_BREAKPOINT_W,
+        .bp_addr = (uintptr_t)&watched[slot],
+        .bp_len = HW_BREAKPOINT_LEN_8,
+        .sample_period = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
+
+    return open_event(&attr, 0, -1);
+}
+
+/* Takes every slot there is, then writes to the first: does the count move? */
+static void check_watchpoints(const struct probe *p)
+{
+    struct etch_check *check = add(p->m, "watchpoints", "hardware watchpoints", ETCH_CHECK_MISSING);
+    int fds[MAX_SLOTS];
+    int n = 0, cause = 0;
+    uint64_t hits = 0;
+
+    while (n < MAX_SLOTS) {
+        fds[n] = open_watchpoint(n);
+        if (fds[n] < 0) {
+            cause = errno;
+            break;
+        }
+        n++;
+    }
+    p->m->watch_slots = n;
+    if (n) {
+        watched[0] = 1;
+        watched[0] = 2;
+        p->m->watch_delivered = read(fds[0], &hits, sizeof(hits)) == sizeof(hits) && hits == 2;
+    }
+    while (n)
+        close(fds[--n]);
+    if (p->m->watch_delivered) {
+        check->state = ETCH_CHECK_OK;
+        found(check, "%d slots, hits are delivered", p->m->watch_slots);
+    } else if (p->m->watch_slots) {
+        found(check, "%d slots, but a hit was not delivered", p->m->watch_slots);
+        advise(check, "the hypervisor swallows debug registers; use another one, or --source vpt with emulated watches");
+    } else if (cause == ENOSPC) {
+        found(check, "none free");
+        advise(check, "end the debugger or perf session that holds them");
+    } else {
+        found(check, "none: %s", strerror(cause));
+        advise(check, cause == EACCES || cause == EPERM
+                          ? "sysctl kernel.perf_event_paranoid=2 or lower, or give etch CAP_PERFMON, or run as root"
+                          : "use a kernel with hardware breakpoints (CONFIG_HAVE_HW_BREAKPOINT)");
+    }
+}
+
+static void check_permissions(const struct probe *p)
+{
+    struct etch_check *check = add(p->m, "permissions", "perf permissions", ETCH_CHECK_OK);
+    bool may_perf = has_capability(CAP_SYS_ADMIN) || has_capability(CAP_PERFMON);
+    int ptrace_scope = read_number(p, "/proc/sys/kernel/yama/ptrace_scope", 0);
+
+    p->m->paranoid = read_number(p, "/proc/sys/kernel/perf_event_paranoid", PARANOID_UNKNOWN);
+    if (p->m->paranoid == PARANOID_UNKNOWN) {
+        check->state = ETCH_CHECK_MISSING;
+        found(check, "this kernel has no perf events");
+        advise(check, "use a kernel with CONFIG_PERF_EVENTS");
+        return;
+    }
+    found(check, "perf_event_paranoid %d, %s, ptrace_scope %d", p->m->paranoid,
+          may_perf ? "CAP_PERFMON held" : "no CAP_PERFMON", ptrace_scope);
+    if (!may_perf && p->m->paranoid > 2) {
+        check->state = ETCH_CHECK_MISSING;
+        advise(check, "sysctl kernel.perf_event_paranoid=1, or give etch CAP_PERFMON, or run as root");
+    } else if (!may_perf && p->m->paranoid > 1) {
+        check->state = ETCH_CHECK_LIMITED;
+        advise(check, "own programs only, no context switches; sysctl kernel.perf_event_paranoid=1 lifts that");
+    } else if (ptrace_scope > 1 && !has_capability(CAP_SYS_PTRACE)) {
+        check->state = ETCH_CHECK_LIMITED;
+        advise(check, "sysctl kernel.yama.ptrace_scope=1 lets etch see failures");
+    }
+}
+
+static void check_locked_memory(const struct probe *p)
+{
+    struct etch_check *check = add(p->m, "locked_memory", "memory for rings", ETCH_CHECK_OK);
+    int perf_kb = read_number(p, "/proc/sys/kernel/perf_event_mlock_kb", 0);
+    bool unlimited = has_capability(CAP_IPC_LOCK) || p->m->paranoid < 0;
+    struct rlimit limit = {0, 0};
+
+    getrlimit(RLIMIT_MEMLOCK, &limit);
+    if (unlimited) {
+        found(check, "no limit (CAP_IPC_LOCK)");
+        return;
+    }
+    found(check, "%d KiB per user for perf, %llu KiB per process", perf_kb,
+          limit.rlim_cur == RLIM_INFINITY ? ~0ull >> 10 : (unsigned long long)limit.rlim_cur >> 10);
+    if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < (rlim_t)(64u << 20)) {
+        check->state = ETCH_CHECK_LIMITED;
+        advise(check, "ulimit -l unlimited, or sysctl kernel.perf_event_mlock_kb=65536, for Intel PT rings");
+    }
+}
+
+static void check_tsc(const struct probe *p)
+{
+    struct etch_check *check = add(p->m, "tsc", "time stamp counter", ETCH_CHECK_OK);
+    const struct etch_clock_health *h = &p->m->clock;
+
+    found(check, "%s, %s, clock source %s", h->constant ? "constant" : "not constant",
+          h->nonstop ? "nonstop" : "stops in sleep", h->clocksource[0] ? h->clocksource : "unknown");
+    if (!etch_clock_orders(h)) {
+        check->state = ETCH_CHECK_MISSING;
+        advise(check, "events of different CPUs cannot be ordered by time here; synchronisation and values still order them");
+    } else if (strcmp(h->clocksource, "tsc") != 0 && strncmp(h->clocksource, "kvm", 3) != 0 &&
+               strncmp(h->clocksource, "hyperv", 6) != 0) {
+        check->state = ETCH_CHECK_LIMITED;
+        advise(check, "the kernel does not trust the TSC itself; see dmesg | grep -i tsc");
+    }
+}
+
+static void check_perf_clock(const struct probe *p)
+{
+    struct etch_check *check = add(p->m, "perf_clock", "perf clock to TSC", ETCH_CHECK_OK);
+    const struct etch_clock_health *h = &p->m->clock;
+
+    if (!h->perf_clock_known) {
+        check->state = ETCH_CHECK_MISSING;
+        found(check, "unknown: no perf event could be opened");
+        advise(check, "sysctl kernel.perf_event_paranoid=2 or lower");
+    } else if (h->perf_clock_offered) {
+        found(check, "offered by the kernel");
+    } else {
+        check->state = ETCH_CHECK_LIMITED;
+        found(check, "not offered, to be measured");
+    }
+}
+
+/* QEMU says "Could not load plugin" for one that does not exist, if it knows plugins at all. */
+static void check_qemu(const struct probe *p)
+{
+    struct etch_check *check = add(p->m, "qemu", "QEMU user mode", ETCH_CHECK_MISSING);
+    char version[128], line[256] = "";
+
+    if (!ask("qemu-x86_64 --version 2>/dev/null", version, sizeof(version))) {
+        found(check, "not found");
+        advise(check, "apt-get install qemu-user");
+        return;
+    }
+    ask("qemu-x86_64 -plugin /nonexistent/etch /bin/true 2>&1", line, sizeof(line));
+    p->m->qemu_plugins = strstr(line, "load plugin") != NULL;
+    found(check, "%.*s%s", (int)strcspn(version, "("), version, p->m->qemu_plugins ? "with plugins" : "without plugins");
+    if (p->m->qemu_plugins)
+        check->state = ETCH_CHECK_OK;
+    else
+        advise(check, "install a qemu-user built with TCG plugins, as Debian's is");
+}
+
+static void check_clang(const struct probe *p)
+{
+    struct etch_check *check = add(p->m, "clang", "clang and LLVM", ETCH_CHECK_MISSING);
+    char line[160];
+
+    if (ask("clang-19 --version 2>/dev/null", line, sizeof(line))) {
+        check->state = ETCH_CHECK_OK;
+        found(check, "%s", line);
+        return;
+    }
+    if (ask("clang --version 2>/dev/null", line, sizeof(line)))
+        found(check, "not version 19: %s", line);
+    else
+        found(check, "not found");
+    advise(check, "apt-get install clang-19");
+}
+
+static void choose_source(struct etch_machine *m)
+{
+    if (m->pt_usable) {
+        m->source = "pt";
+        snprintf(m->source_reason, sizeof(m->source_reason), "Intel PT is present and may be used");
+    } else if (m->qemu_plugins) {
+        m->source = "vpt";
+        snprintf(m->source_reason, sizeof(m->source_reason), "%s; QEMU user mode with plugins is here",
+                 m->pt_present ? "Intel PT is present but cannot be used" : "no Intel PT");
+    } else {
+        m->source = "none";
+        snprintf(m->source_reason, sizeof(m->source_reason), "neither Intel PT nor QEMU user mode with plugins");
+    }
+}
+
+void etch_machine_probe(struct etch_machine *machine, const char *root)
+{
+    struct probe p = {machine, root};
+
+    memset(machine, 0, sizeof(*machine));
+    etch_clock_health_read(&machine->clock, root);
+    check_kernel(&p);
+    check_pt(&p);
+    check_watchpoints(&p);
+    check_permissions(&p);
+    check_locked_memory(&p);
+    check_tsc(&p);
+    check_perf_clock(&p);
+    check_qemu(&p);
+    check_clang(&p);
+    choose_source(machine);
+}
+
+const struct etch_check *etch_machine_check(const struct etch_machine *machine, const char *id)
+{
+    for (size_t i = 0; i < machine->n_checks; i++)
+        if (strcmp(machine->checks[i].id, id) == 0)
+            return &machine->checks[i];
+    return NULL;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* What this machine can record, found out by trying rather than by assuming: a list of checks, each with what was found
+ * and, where something is missing, what to do about it; and which source of control flow `auto` takes. */
+#ifndef ETCH_COLLECTOR_MACHINE_H
+#define ETCH_COLLECTOR_MACHINE_H
+
+#include "calibrate/clock.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum etch_check_state {
+    ETCH_CHECK_OK,
+    ETCH_CHECK_LIMITED, /* works, with a stated restriction */
+    ETCH_CHECK_MISSING,
+};
+
+struct etch_check {
+    const char *id;    /* for programs */
+    const char *title; /* for people */
+    enum etch_check_state state;
+    char found[200];
+    char advice[300]; /* empty where there is nothing to do */
+};
+
+struct etch_machine {
+    struct etch_check checks[16];
+    size_t n_checks;
+
+    char kernel[65];
+    char hypervisor[16]; /* empty on bare metal */
+    bool pt_present, pt_usable;
+    int pt_filters;
+    int watch_slots;
+    bool watch_delivered;
+    int paranoid; /* perf_event_paranoid; 99 where it cannot be read */
+    bool qemu_plugins;
+    struct etch_clock_health clock;
+
+    const char *source; /* what auto takes for a program that was not built with the software recorder */
+    char source_reason[200];
+};
+
+/* Fills `machine`. Files are read below `root` ("" for this machine; tests have a tree of their own). Never fails:
+ * what cannot be found out is a finding. */
+void etch_machine_probe(struct etch_machine *machine, const char *root);
+
+/* NULL where there is no check of that id. */
+const struct etch_check *etch_machine_check(const struct etch_machine *machine, const char *id);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing and reading files of records: bundles (.etch), slices, plans and sketches alike.
+ *
+ * The writer hands each record to the kernel as it comes, whole or not at all as far as a reader can tell: what was
+ * written before the writer was killed stays readable. The reader takes one record at a time, in bounded memory
+ * whatever the file's size, trusts no byte, passes over what it does not know, and finds its way again behind damage. */
+#ifndef ETCH_PROTO_BUNDLE_H
+#define ETCH_PROTO_BUNDLE_H
+
+#include "base/error.h"
+#include "proto/etch.pb-c.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* ---- Writing ---- */
+
+struct etch_bundle_writer;
+
+/* Makes `path` (an existing file is replaced) and writes the file header. Returns 0, or -1 with `err` set. */
+int etch_bundle_create(struct etch_bundle_writer **writer, const char *path, struct etch_error *err);
+
+/* The same on an open descriptor, which the writer then owns. `name` is for messages. */
+int etch_bundle_create_fd(struct etch_bundle_writer **writer, int fd, const char *name, struct etch_error *err);
+
+/* Appends one record; `record` stays the caller's. Returns 0, or -1 with `err` set; after an error (a full disk, say)
+ * what was written before is whole and every later call fails with the same error. */
+int etch_bundle_write(struct etch_bundle_writer *writer, const Etch__Record *record, struct etch_error *err);
+
+/* Appends `size` bytes of stream `stream`, which start at `offset` within it, cut into chunks. As etch_bundle_write(). */
+int etch_bundle_write_flow(struct etch_bundle_writer *writer, uint32_t stream, uint64_t offset, const void *data,
+                           size_t size, struct etch_error *err);
+
+/* Bytes in the file so far. */
+uint64_t etch_bundle_written(const struct etch_bundle_writer *writer);
+
+/* Marks the file as complete, brings it to the disk, and closes it. The writer must still be freed. */
+int etch_bundle_finish(struct etch_bundle_writer *writer, struct etch_error *err);
+
+/* Closes the file as it is. NULL is fine. */
+void etch_bundle_writer_free(struct etch_bundle_writer *writer);
+
+/* ---- Reading ---- */
+
+struct etch_bundle_reader;
+
+/* Where the reader gets its bytes: fills `buffer` with up to `size`, returns how many, 0 at the end, -errno on error. */
+typedef ssize_t etch_bundle_source(void *context, void *buffer, size_t size);
+
+/* Opens a file, or a pipe where `path` is "-". Returns 0, or -1 with `err` set where it is not an etch file, or one of
+ * a later format. A file cut inside its own header opens: it holds no records, and the first read says so. */
+int etch_bundle_open(struct etch_bundle_reader **reader, const char *path, struct etch_error *err);
+
+/* The same over bytes from anywhere. */
+int etch_bundle_open_source(struct etch_bundle_reader **reader, etch_bundle_source *source, void *context,
+                            const char *name, struct etch_error *err);
+
+void etch_bundle_reader_free(struct etch_bundle_reader *reader);
+
+/* Unpack only records of these kinds (ETCH__RECORD__BODY_...); the rest is still checked and reported, without its
+ * record. Without this call all are unpacked. */
+void etch_bundle_want(struct etch_bundle_reader *reader, const Etch__Record__BodyCase *kinds, size_t n);
+
+enum etch_bundle_event {
+    ETCH_BUNDLE_RECORD,  /* a whole record */
+    ETCH_BUNDLE_DAMAGED, /* bytes that are no record; reading goes on behind them */
+    ETCH_BUNDLE_END,     /* the file is complete */
+    ETCH_BUNDLE_CUT,     /* the file ends before its writer was done */
+    ETCH_BUNDLE_FAILED,  /* could not read on: `err` says why */
+};
+
+struct etch_bundle_item {
+    enum etch_bundle_event event;
+    uint64_t index;             /* of this record among all, damaged ones included; the first is 0 */
+    uint64_t offset;            /* in the file */
+    uint64_t size;              /* bytes in the file, frame included; of the tail after ETCH_BUNDLE_CUT */
+    uint64_t raw_size;          /* of the record before compression */
+    uint32_t kind;              /* field number in etch.Record; 0 where it cannot be known */
+    const Etch__Record *record; /* valid until the next call; NULL for kinds unknown or not wanted */
+    char damage[160];           /* why, for ETCH_BUNDLE_DAMAGED */
+};
+
+/* Reads the next item. After END, CUT or FAILED every further call returns the same. */
+enum etch_bundle_event etch_bundle_next(struct etch_bundle_reader *reader, struct etch_bundle_item *item,
+                                        struct etch_error *err);
+
+/* The format's version as the file has it. */
+void etch_bundle_version(const struct etch_bundle_reader *reader, uint16_t *major, uint16_t *minor);
+
+/* "flow" for ETCH__RECORD__BODY_FLOW; NULL for a kind that this code does not know. */
+const char *etch_record_kind_name(uint32_t kind);
+
+#endif

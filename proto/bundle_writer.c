@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* The writing half of bundle.h. One write call a record, nothing kept back: what the kernel has, a reader gets. */
+#include "proto/bundle.h"
+#include "proto/frame.h"
+
+#include "base/crc32c.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#define COMPRESSION_LEVEL 1
+#define COMPRESSION_PAYS 256u /* records below this are stored as they are */
+
+struct etch_bundle_writer {
+    int fd;
+    char *name;
+    uint64_t written;
+    uint64_t records;
+    bool failed;
+    struct etch_error failure;
+    ZSTD_CCtx *zstd;
+    uint8_t *raw; /* the serialised record */
+    size_t raw_capacity;
+    uint8_t *packed;
+    size_t packed_capacity;
+};
+
+static int out_of_memory(struct etch_error *err)
+{
+    return etch_error_set_errno(err, ENOMEM, "cannot write a bundle");
+}
+
+/* Writes all of both pieces, however often the kernel takes only a part. */
+static int write_both(struct etch_bundle_writer *w, const void *head, size_t head_size, const void *body,
+                      size_t body_size)
+{
+    struct iovec pieces[2] = {{(void *)(uintptr_t)head, head_size}, {(void *)(uintptr_t)body, body_size}};
+    struct iovec *piece = pieces;
+    int n = body_size ? 2 : 1;
+
+    while (n) {
+        ssize_t done = writev(w->fd, piece, n);
+
+        if (done < 0) {
+            if (errno == EINTR)
+                continue;
+            return -errno;
+        }
+        w->written += (uint64_t)done;
+        while (n && (size_t)done >= piece->iov_len) {
+            done -= (ssize_t)piece->iov_len;
+            piece++;
+            n--;
+        }
+        if (n) {
+            piece->iov_base = (char *)piece->iov_base + done;
+            piece->iov_len -= (size_t)done;
+        }
+    }
+    return 0;
+}
+
+static int remember_failure(struct etch_bundle_writer *w, int errnum, struct etch_error *err)
+{
+    etch_error_set_errno(&w->failure, errnum, "cannot write %s", w->name);
+    if (errnum == ENOSPC || errnum == EDQUOT)
+        etch_error_advise(&w->failure, "free some disk space, or choose another place with -o");
+    w->failed = true;
+    *err = w->failure;
+    return -1;
+}
+
+int etch_bundle_create_fd(struct etch_bundle_writer **writer, int fd, const char *name, struct etch_error *err)
+{
+    struct etch_bundle_writer *w = calloc(1, sizeof(*w));
+    uint8_t header[ETCH_FILE_HEADER_SIZE];
+    int status;
+
+    if (!w) {
+        close(fd);
+        return out_of_memory(err);
+    }
+    w->fd = fd;
+    w->name = strdup(name);
+    w->zstd = ZSTD_createCCtx();
+    if (!w->name || !w->zstd) {
+        etch_bundle_writer_free(w);
+        return out_of_memory(err);
+    }
+    etch_file_header_encode(header);
+    status = write_both(w, header, sizeof(header), NULL, 0);
+    if (status < 0) {
+        remember_failure(w, -status, err);
+        etch_bundle_writer_free(w);
+        return -1;
+    }
+    *writer = w;
+    return 0;
+}
+
+int etch_bundle_create(struct etch_bundle_writer **writer, const char *path, struct etch_error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+    if (fd < 0) {
+        etch_error_set_errno(err, errno, "cannot create %s", path);
+        return etch_error_advise(err, "choose a place that you may write to");
+    }
+    return etch_bundle_create_fd(writer, fd, path, err);
+}
+
+static bool grow(uint8_t **buffer, size_t *capacity, size_t want)
+{
+    uint8_t *grown;
+
+    if (want <= *capacity)
+        return true;
+    grown = realloc(*buffer, want);
+    if (!grown)
+        return false;
+    *buffer = grown;
+    *capacity = want;
+    return true;
+}
+
+/* Compresses w->raw into w->packed. Returns the packed size, or 0 where that does not pay. */
+static size_t compress_raw(struct etch_bundle_writer *w, size_t raw_size)
+{
+    size_t packed;
+
+    if (raw_size < COMPRESSION_PAYS || !grow(&w->packed, &w->packed_capacity, ZSTD_compressBound(raw_size)))
+        return 0;
+    packed = ZSTD_compressCCtx(w->zstd, w->packed, w->packed_capacity, w->raw, raw_size, COMPRESSION_LEVEL);
+    return ZSTD_isError(packed) || packed >= raw_size ? 0 : packed;
+}
+
+int etch_bundle_write(struct etch_bundle_writer *w, const Etch__Record *record, struct etch_error *err)
+{
+    size_t raw_size = etch__record__get_packed_size(record);
+    uint8_t header_bytes[ETCH_FRAME_HEADER_SIZE];
+    struct etch_frame_header header;
+    const uint8_t *payload;
+    size_t packed;
+    int status;
+
+    if (w->failed) {
+        *err = w->failure;
+        return -1;
+    }
+    if (raw_size > ETCH_RECORD_MAX)
+        return etch_error_set(err, "cannot write %s: a %s record of %zu bytes is beyond the format's limit of %u",
+                              w->name, etch_record_kind_name(record->body_case), raw_size, ETCH_RECORD_MAX);
+    if (!grow(&w->raw, &w->raw_capacity, raw_size))
+        return out_of_memory(err);
+    etch__record__pack(record, w->raw);
+    packed = compress_raw(w, raw_size);
+    payload = packed ? w->packed : w->raw;
+    header = (struct etch_frame_header){
+        .kind = (uint16_t)record->body_case,
+        .flags = packed ? ETCH_FRAME_ZSTD : 0,
+        .length = (uint32_t)(packed ? packed : raw_size),
+        .raw_length = (uint32_t)raw_size,
+    };
+    header.payload_crc = etch_crc32c(0, payload, header.length);
+    etch_frame_header_encode(&header, header_bytes);
+    status = write_both(w, header_bytes, sizeof(header_bytes), payload, header.length);
+    if (status < 0)
+        return remember_failure(w, -status, err);
+    w->records++;
+    return 0;
+}
+
+int etch_bundle_write_flow(struct etch_bundle_writer *w, uint32_t stream, uint64_t offset, const void *data,
+                           size_t size, struct etch_error *err)
+{
+    const uint8_t *p = data;
+
+    while (size) {
+        Etch__Flow flow = ETCH__FLOW__INIT;
+        Etch__Record record = ETCH__RECORD__INIT;
+
+        flow.stream = stream;
+        flow.offset = offset;
+        flow.data.data = (uint8_t *)(uintptr_t)p;
+        flow.data.len = size < ETCH_CHUNK_SIZE ? size : ETCH_CHUNK_SIZE;
+        record.body_case = ETCH__RECORD__BODY_FLOW;
+        record.flow = &flow;
+        if (etch_bundle_write(w, &record, err) < 0)
+            return -1;
+        p += flow.data.len;
+        offset += flow.data.len;
+        size -= flow.data.len;
+    }
+    return 0;
+}
+
+uint64_t etch_bundle_written(const struct etch_bundle_writer *w)
+{
+    return w->written;
+}
+
+int etch_bundle_finish(struct etch_bundle_writer *w, struct etch_error *err)
+{
+    Etch__End end = ETCH__END__INIT;
+    Etch__Record record = ETCH__RECORD__INIT;
+    int fd = w->fd;
+
+    end.records = w->records;
+    record.body_case = ETCH__RECORD__BODY_END;
+    record.end = &end;
+    if (etch_bundle_write(w, &record, err) < 0)
+        return -1;
+    /* Pipes and some file systems cannot sync; that is not the writer's failure. */
+    if (fsync(fd) < 0 && errno != EINVAL && errno != EROFS)
+        return remember_failure(w, errno, err);
+    w->fd = -1;
+    if (close(fd) < 0)
+        return remember_failure(w, errno, err);
+    return 0;
+}
+
+void etch_bundle_writer_free(struct etch_bundle_writer *w)
+{
+    if (!w)
+        return;
+    if (w->fd >= 0)
+        close(w->fd);
+    ZSTD_freeCCtx(w->zstd);
+    free(w->packed);
+    free(w->raw);
+    free(w->name);
+    free(w);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* What is in a file of records; see contents.h. */
+#include "proto/contents.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A copy that outlives the reader's record. */
+static ProtobufCMessage *copy(const ProtobufCMessage *message)
+{
+    size_t size = protobuf_c_message_get_packed_size(message);
+    uint8_t *bytes = malloc(size ? size : 1);
+    ProtobufCMessage *result = NULL;
+
+    if (bytes) {
+        protobuf_c_message_pack(message, bytes);
+        result = protobuf_c_message_unpack(message->descriptor, NULL, size, bytes);
+    }
+    free(bytes);
+    return result;
+}
+
+/* Of several, the last one counts. */
+static bool replace(ProtobufCMessage **slot, const ProtobufCMessage *message)
+{
+    ProtobufCMessage *fresh = copy(message);
+
+    if (!fresh)
+        return false;
+    if (*slot)
+        protobuf_c_message_free_unpacked(*slot, NULL);
+    *slot = fresh;
+    return true;
+}
+
+static bool list(struct etch_contents_list *into, const ProtobufCMessage *message)
+{
+    ProtobufCMessage *fresh;
+
+    if (into->total++ >= ETCH_CONTENTS_LISTED)
+        return true;
+    fresh = copy(message);
+    if (!fresh)
+        return false;
+    if (etch_array_push(&into->listed, fresh))
+        return true;
+    protobuf_c_message_free_unpacked(fresh, NULL);
+    return false;
+}
+
+static bool count_flow(struct etch_contents *c, const Etch__Flow *flow)
+{
+    struct etch_contents_stream *stream = NULL;
+
+    c->flow_bytes += flow->data.len;
+    for (size_t i = 0; i < c->flows.n && !stream; i++)
+        if (c->flows.v[i].id == flow->stream)
+            stream = &c->flows.v[i];
+    if (!stream) {
+        struct etch_contents_stream fresh = {.id = flow->stream, .next_offset = flow->offset};
+
+        if (c->flows.n >= ETCH_CONTENTS_LISTED)
+            return true;
+        if (!etch_array_push(&c->flows, fresh))
+            return false;
+        stream = &c->flows.v[c->flows.n - 1];
+    }
+    stream->holes += stream->next_offset != flow->offset;
+    stream->bytes += flow->data.len;
+    stream->chunks++;
+    stream->next_offset = flow->offset + flow->data.len;
+    return true;
+}
+
+static void count_accesses(struct etch_contents *c, const Etch__Accesses *accesses)
+{
+    c->accesses += accesses->n_accesses;
+    for (size_t i = 0; i < accesses->n_accesses; i++) {
+        const Etch__Access *access = accesses->accesses[i];
+
+        c->writes += access->write ? 1 : 0;
+        c->reads += access->read || (!access->write && !access->direction_unknown) ? 1 : 0;
+        c->values_unknown += access->known_case == ETCH__ACCESS__KNOWN__NOT_SET;
+    }
+}
+
+static bool take(struct etch_contents *c, const Etch__Record *record)
+{
+    switch (record->body_case) {
+    case ETCH__RECORD__BODY_HOST:
+        return replace((ProtobufCMessage **)&c->host, &record->host->base);
+    case ETCH__RECORD__BODY_PROGRAM:
+        return replace((ProtobufCMessage **)&c->program, &record->program->base);
+    case ETCH__RECORD__BODY_FAILURE:
+        return replace((ProtobufCMessage **)&c->failure, &record->failure->base);
+    case ETCH__RECORD__BODY_OUTCOME:
+        return replace((ProtobufCMessage **)&c->outcome, &record->outcome->base);
+    case ETCH__RECORD__BODY_IMAGE:
+        return list(&c->images, &record->image->base);
+    case ETCH__RECORD__BODY_THREAD:
+        return list(&c->threads, &record->thread->base);
+    case ETCH__RECORD__BODY_CLOCK:
+        return list(&c->clocks, &record->clock->base);
+    case ETCH__RECORD__BODY_STREAM:
+        return list(&c->streams, &record->stream->base);
+    case ETCH__RECORD__BODY_WATCH:
+        return list(&c->watches, &record->watch->base);
+    case ETCH__RECORD__BODY_FLOW:
+        return count_flow(c, record->flow);
+    case ETCH__RECORD__BODY_LOSS:
+        c->losses[(unsigned)record->loss->cause < 16 ? (unsigned)record->loss->cause : 0]++;
+        return true;
+    case ETCH__RECORD__BODY_ACCESSES:
+        count_accesses(c, record->accesses);
+        return true;
+    case ETCH__RECORD__BODY_SYNCS:
+        c->syncs += record->syncs->n_syncs;
+        return true;
+    case ETCH__RECORD__BODY_SWITCHES:
+        c->switches += record->switches->n_switches;
+        return true;
+    default:
+        return true;
+    }
+}
+
+static bool count(struct etch_contents *c, const struct etch_bundle_item *item)
+{
+    struct etch_contents_kind *kind =
+        item->kind < ETCH_CONTENTS_KINDS && etch_record_kind_name(item->kind) ? &c->kinds[item->kind] : &c->unknown;
+
+    c->records++;
+    kind->records++;
+    kind->bytes += item->size;
+    kind->raw_bytes += item->raw_size;
+    return !item->record || take(c, item->record);
+}
+
+static bool note_damage(struct etch_contents *c, const struct etch_bundle_item *item)
+{
+    struct etch_contents_damage damage = {item->index, item->offset, item->size, item->kind, {0}};
+
+    c->damaged++;
+    if (c->damages.n >= ETCH_CONTENTS_LISTED)
+        return true;
+    memcpy(damage.why, item->damage, sizeof(damage.why));
+    return etch_array_push(&c->damages, damage);
+}
+
+int etch_contents_read(struct etch_contents *c, struct etch_bundle_reader *reader, struct etch_error *err)
+{
+    struct etch_bundle_item item;
+
+    memset(c, 0, sizeof(*c));
+    etch_bundle_version(reader, &c->major, &c->minor);
+    for (;;) {
+        bool fine = true;
+
+        c->ending = etch_bundle_next(reader, &item, err);
+        c->bytes = item.offset + item.size;
+        switch (c->ending) {
+        case ETCH_BUNDLE_RECORD:
+            fine = count(c, &item);
+            break;
+        case ETCH_BUNDLE_DAMAGED:
+            fine = note_damage(c, &item);
+            break;
+        case ETCH_BUNDLE_CUT:
+            c->cut_at = item.offset;
+            c->cut_tail = item.size;
+            return 0;
+        case ETCH_BUNDLE_END:
+            return 0;
+        case ETCH_BUNDLE_FAILED:
+            return -1;
+        }
+        if (!fine)
+            return etch_error_set_errno(err, ENOMEM, "cannot list the contents");
+    }
+}
+
+static void release_list(struct etch_contents_list *l)
+{
+    for (size_t i = 0; i < l->listed.n; i++)
+        protobuf_c_message_free_unpacked(l->listed.v[i], NULL);
+    etch_array_free(&l->listed);
+}
+
+void etch_contents_release(struct etch_contents *c)
+{
+    ProtobufCMessage *const single[] = {(ProtobufCMessage *)c->host, (ProtobufCMessage *)c->program,
+                                        (ProtobufCMessage *)c->failure, (ProtobufCMessage *)c->outcome};
+
+    for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++)
+        if (single[i])
+            protobuf_c_message_free_unpacked(single[i], NULL);
+    release_list(&c->images);
+    release_list(&c->threads);
+    release_list(&c->clocks);
+    release_list(&c->streams);
+    release_list(&c->watches);
+    etch_array_free(&c->flows);
+    etch_array_free(&c->damages);
+}

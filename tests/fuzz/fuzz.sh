@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# fuzz.sh TARGET SECONDS [SEED-COMMAND...]: runs a libFuzzer target on seeds of its own making for that long.
+# Any crash, leak, hang (10 s for one input) or growth beyond 1 GiB fails, and the input is printed in base64.
+set -eu
+target=$1 seconds=$2
+shift 2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/corpus"
+[ $# -eq 0 ] || "$@" "$dir/corpus"
+echo "seeds: $(find "$dir/corpus" -type f | wc -l)"
+cd "$dir"
+if ! "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 corpus >log 2>&1; then
+  tail -n 60 log
+  for f in crash-* leak-* timeout-* oom-*; do
+    [ -e "$f" ] && { echo "input $f:"; base64 "$f" | head -c 20000; }
+  done
+  exit 1
+fi
+grep -E 'stat::(number_of_executed_units|peak_rss_mb)|cov:' log | tail -n 3
