@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* A recorded run as the decoder sees it, wherever it came from: a bundle of etch's, a perf.data, an LLDB trace bundle.
+ * Everything but the control-flow bytes is in memory; those are read as they are needed, a window at a time. */
+#ifndef ETCH_DECODER_RECORDING_H
+#define ETCH_DECODER_RECORDING_H
+
+#include "base/array.h"
+#include "base/error.h"
+#include "proto/etch.pb-c.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A piece of a stream that is there: [offset, offset + size). Between two pieces bytes were lost. */
+struct etch_piece {
+    uint64_t offset;
+    uint64_t size;
+    uint64_t where; /* the loader's own: a place in its file */
+};
+
+/* One sequence of control-flow bytes, of a CPU or of a thread. */
+struct etch_stream {
+    const Etch__Stream *about;
+    ETCH_ARRAY(struct etch_piece) pieces; /* in order, without overlap */
+    struct etch_recording *recording;
+};
+
+/* Losses that the recorder reported itself. */
+struct etch_recording {
+    char *path;
+    Etch__Source source;
+    Etch__Host *host; /* these four NULL where the file has none */
+    Etch__Program *program;
+    Etch__Failure *failure;
+    Etch__Outcome *outcome;
+    ETCH_ARRAY(Etch__Image *) images; /* by pid, start, mapped_tsc */
+    ETCH_ARRAY(Etch__Thread *) threads;
+    ETCH_ARRAY(Etch__Clock *) clocks;
+    ETCH_ARRAY(Etch__Watch *) watches;
+    ETCH_ARRAY(Etch__Loss *) losses;
+    ETCH_ARRAY(Etch__Switch) switches; /* by CPU, then time */
+    ETCH_ARRAY(Etch__Access) accesses; /* as recorded */
+    ETCH_ARRAY(Etch__Sync) syncs;
+    ETCH_ARRAY(struct etch_stream) streams;
+    bool cut;         /* the file ends before its writer was done */
+    uint64_t damaged; /* records that could not be read */
+
+    /* The loader's: reads up to `size` bytes of a stream's piece from `skip` bytes into it. Returns how many, or -errno.
+     * May be called from several threads at once. */
+    ssize_t (*read)(const struct etch_stream *stream, const struct etch_piece *piece, uint64_t skip, void *buffer,
+                    size_t size);
+    void (*close)(struct etch_recording *recording);
+    void *loader;
+};
+
+/* Opens any of the three by what the file holds: .etch, perf.data (file or pipe layout), trace.json or the folder it is
+ * in. Returns 0, or -1 with `err` set. */
+int etch_recording_open(struct etch_recording **recording, const char *path, struct etch_error *err);
+
+void etch_recording_free(struct etch_recording *recording);
+
+/* Reads up to `size` bytes of a stream at `offset`. Stops at a hole. Returns how many, 0 at a hole or the end, -errno.
+ * May be called from several threads at once. */
+ssize_t etch_stream_read(const struct etch_stream *stream, uint64_t offset, void *buffer, size_t size);
+
+/* Where the stream's last piece ends. */
+uint64_t etch_stream_end(const struct etch_stream *stream);
+
+#endif
