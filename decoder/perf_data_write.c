@@ -70,6 +70,7 @@ struct writer {
     ETCH_ARRAY(struct item) items;
     ETCH_ARRAY(struct index_entry) index;
     ETCH_ARRAY(char *) paths; /* of each image, on this machine */
+    ETCH_ARRAY(uint64_t) references; /* of each stream: a time near its first, without which perf takes no TSC packet */
     ETCH_ARRAY(uint8_t) record;
 };
 
@@ -175,20 +176,24 @@ static size_t group_packet_size(const uint8_t *p)
     return p[1] == 0x73 || p[1] == 0xc8 ? 7 : p[1] == 0x03 ? 4 : p[1] == 0x43 ? 8 : p[1] == 0xc3 ? 11 : 0;
 }
 
-static bool group_has_tsc(const uint8_t *p, const uint8_t *end)
+/* The time that a PSB group carries; 0 where it carries none. */
+static uint64_t group_tsc(const uint8_t *p, const uint8_t *end)
 {
     while (end - p >= 12) {
         size_t n = group_packet_size(p);
 
-        if (p[0] == 0x19 || n == 0)
-            return p[0] == 0x19;
+        if (p[0] == 0x19)
+            return perf_u64(p) >> 8;
+        if (n == 0)
+            return 0;
         p += n;
     }
-    return false;
+    return 0;
 }
 
-/* Does the stream's first PSB group carry a time? A stream without any PSB decodes to nothing: it does not matter. */
-static int stream_is_timed(const struct writer *w, const struct etch_stream *stream, uint8_t *buffer)
+/* Looks for the time in the stream's first PSB group: 1 with *tsc set, 0 where it has none, -errno. A stream without any PSB
+ * decodes to nothing: what its time is does not matter. */
+static int find_first_tsc(const struct writer *w, const struct etch_stream *stream, uint8_t *buffer, uint64_t *tsc)
 {
     for (size_t i = 0; i < stream->pieces.n; i++) {
         const struct etch_piece *piece = &stream->pieces.v[i];
@@ -202,7 +207,7 @@ static int stream_is_timed(const struct writer *w, const struct etch_stream *str
                 return (int)n;
             hit = n > 0 ? memmem(buffer, (size_t)n, psb, sizeof(psb)) : NULL;
             if (hit && (hit + 128 <= buffer + n || at + (uint64_t)n >= piece->size || hit == buffer))
-                return group_has_tsc(hit + sizeof(psb), buffer + n);
+                return (*tsc = group_tsc(hit + sizeof(psb), buffer + n)) != 0;
             if (n <= (ssize_t)sizeof(psb))
                 break;
             at += hit ? (uint64_t)(hit - buffer) : (uint64_t)n - (sizeof(psb) - 1);
@@ -220,11 +225,12 @@ static int look_at_streams(struct writer *w)
     w->timed = true;
     for (size_t i = 0; i < w->recording->streams.n; i++) {
         const struct etch_stream *stream = &w->recording->streams.v[i];
-        int status = stream_is_timed(w, stream, buffer);
+        uint64_t tsc = 0;
+        int status = find_first_tsc(w, stream, buffer, &tsc);
 
-        if (status < 0) {
+        if (status < 0 || !etch_array_push(&w->references, tsc)) {
             free(buffer);
-            return etch_error_set_errno(w->err, -status, "cannot read the control flow");
+            return status < 0 ? etch_error_set_errno(w->err, -status, "cannot read the control flow") : no_memory(w);
         }
         w->timed = w->timed && status;
         w->per_cpu = w->per_cpu || stream->about->of_case == ETCH__STREAM__OF_CPU;
@@ -623,7 +629,7 @@ static int put_auxtrace(struct writer *w, const struct etch_stream *stream, cons
         return no_memory(w);
     add_u64(w, size);
     add_u64(w, piece->offset + from);
-    add_u64(w, 0);
+    add_u64(w, w->references.v[stream - w->recording->streams.v]);
     add_u32(w, queue);
     add_u32(w, by_cpu ? UINT32_MAX : stream->about->tid);
     add_u32(w, by_cpu ? stream->about->cpu : UINT32_MAX);
@@ -851,6 +857,7 @@ int etch_perf_data_write(const struct etch_recording *recording, const struct et
     etch_array_free(&w.paths);
     etch_array_free(&w.items);
     etch_array_free(&w.index);
+    etch_array_free(&w.references);
     etch_array_free(&w.record);
     free(w.beside);
     return status;
