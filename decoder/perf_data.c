@@ -55,12 +55,16 @@ static int read_exactly(struct walk *w, void *buffer, size_t size, uint64_t offs
 /* A view of [offset, offset + size) in the window, size at most 64 KiB. NULL with *status 0 (cut) or -1 (error). */
 static const uint8_t *view(struct walk *w, uint64_t offset, size_t size, int *status)
 {
+    uint64_t left = offset < w->source->size ? w->source->size - offset : 0;
+
+    *status = 0;
+    if (size > left)
+        return NULL;
     if (offset < w->window_start || offset + size > w->window_start + w->window_size) {
-        uint64_t left = offset < w->source->size ? w->source->size - offset : 0;
         size_t n = left < WINDOW_SIZE ? (size_t)left : WINDOW_SIZE;
 
         w->window_size = 0;
-        *status = n < size ? 0 : read_exactly(w, w->window, n, offset);
+        *status = read_exactly(w, w->window, n, offset);
         if (*status <= 0)
             return NULL;
         w->window_start = offset;

@@ -61,7 +61,7 @@ static void make_all(struct perf_bytes *b, bool pipe)
     pb_mmap2(b, 10, 0x2000, 0x1000, 160, "/lib/late.so");
     pb_words(b, PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT, (uint64_t[]){0}, 1, 20, 170);
     pb_words(b, PERF_RECORD_SWITCH_CPU_WIDE, 0, (uint64_t[]){0}, 1, 20, 180);
-    pb_words(b, PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, NULL, 0, 20, 190);
+    pb_words(b, PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, (uint64_t[]){0}, 0, 20, 190);
     put_sched_switch(b, 195);
     pb_words(b, PERF_RECORD_AUX, 0, (uint64_t[]){0, 20, PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_COLLISION}, 3, 20, 200);
     pb_words(b, PERF_RECORD_AUX, 0, (uint64_t[]){20, 4, PERF_AUX_FLAG_PARTIAL}, 3, 20, 205);
