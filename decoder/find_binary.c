@@ -29,16 +29,16 @@ static enum etch_binary_verdict check(const char *path, const ProtobufCBinaryDat
     elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
     n = elf && want->len ? dwelf_elf_gnu_build_id(elf, &id) : 0;
     if (n > 0)
-        verdict = (size_t)n == want->len && memcmp(id, want->data, want->len) == 0 ? ETCH_BINARY_SAME
-                                                                                   : ETCH_BINARY_OTHER;
+        verdict =
+            (size_t)n == want->len && memcmp(id, want->data, want->len) == 0 ? ETCH_BINARY_SAME : ETCH_BINARY_OTHER;
     elf_end(elf);
     close(fd);
     return verdict;
 }
 
 /* Keeps the better of what is known and `candidate`. */
-static void consider(const char *candidate, int length, const ProtobufCBinaryData *want,
-                     enum etch_binary_verdict *best, char path[PATH_MAX])
+static void consider(const char *candidate, int length, const ProtobufCBinaryData *want, enum etch_binary_verdict *best,
+                     char path[PATH_MAX])
 {
     enum etch_binary_verdict verdict;
 

@@ -21,9 +21,9 @@ struct etch_binary_places {
     const char *cache;   /* perf's build-id cache; NULL: $HOME/.debug */
 };
 
-/* Fills `path` with the best file for `image`, the first of: the path below the sysroot, the path itself, the base name beside
- * the recording, the build-id cache. One whose build-id is the image's wins over those that cannot be checked; one with
- * another build-id is never taken. `path` is "" unless UNCHECKED or SAME. */
+/* Fills `path` with the best file for `image`, the first of: the path below the sysroot, the path itself, the base name
+ * beside the recording, the build-id cache. One whose build-id is the image's wins over those that cannot be checked;
+ * one with another build-id is never taken. `path` is "" unless UNCHECKED or SAME. */
 enum etch_binary_verdict etch_find_binary(const Etch__Image *image, const struct etch_binary_places *places,
                                           char path[PATH_MAX]);
 

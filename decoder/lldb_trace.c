@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The two forms of LLDB's Intel PT bundle: a trace per thread, or a trace per CPU with the context switches as the kernel wrote
- * them. Modules are whole files at an address: their mappings are taken from their program headers. */
+/* The two forms of LLDB's Intel PT bundle: a trace per thread, or a trace per CPU with the context switches as the
+ * kernel wrote them. Modules are whole files at an address: their mappings are taken from their program headers. */
 #include "decoder/lldb_trace.h"
 #include "decoder/perf_data.h"
 #include "decoder/recording_fill.h"
@@ -58,8 +58,8 @@ static const char *string(const json_t *object, const char *key)
     return value ? value : "";
 }
 
-/* jansson keeps integers in 64 signed bits and LLDB writes unsigned ones (a timeZero is often near 2^64): those are put in
- * quotes before the parse. Other text is left alone. */
+/* jansson keeps integers in 64 signed bits and LLDB writes unsigned ones (a timeZero is often near 2^64): those are put
+ * in quotes before the parse. Other text is left alone. */
 static void quote_large(const char *text, size_t n, FILE *out)
 {
     bool in_string = false;
@@ -156,9 +156,8 @@ static bool fill_pt_config(const struct loader *l, Etch__Stream *about)
     about->pt->model = (uint32_t)number(cpu, "model");
     about->pt->stepping = (uint32_t)number(cpu, "stepping");
     /* LLDB has written both "GenuineIntel" and "intel". */
-    return etch_message_set_string(&about->pt->vendor, strcmp(string(cpu, "vendor"), "intel") == 0
-                                                           ? "GenuineIntel"
-                                                           : string(cpu, "vendor"));
+    return etch_message_set_string(
+        &about->pt->vendor, strcmp(string(cpu, "vendor"), "intel") == 0 ? "GenuineIntel" : string(cpu, "vendor"));
 }
 
 static int add_stream(struct loader *l, const char *name, Etch__Stream **about)
@@ -248,8 +247,8 @@ static int add_switches(struct loader *l, uint32_t cpu, const uint8_t *bytes, si
     struct etch_perf_file layout = {.attrs = {.v = &attr, .n = 1, .capacity = 1}};
 
     while (n >= 8) {
-        struct etch_perf_record r = {.type = perf_u32(bytes), .misc = perf_u16(bytes + 4), .size = perf_u16(bytes + 6),
-                                     .body = bytes + 8};
+        struct etch_perf_record r = {
+            .type = perf_u32(bytes), .misc = perf_u16(bytes + 4), .size = perf_u16(bytes + 6), .body = bytes + 8};
         int status = 0;
 
         if (r.size < 8 || r.size > n) {
@@ -298,7 +297,10 @@ static int load_cpu(struct loader *l, const json_t *cpu)
 
 static int hex_digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
 }
 
 /* LLDB's UUID of an ELF file is its build-id with dashes. Returns the number of bytes. */

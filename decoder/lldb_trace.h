@@ -5,8 +5,8 @@
 
 #include "decoder/recording.h"
 
-/* Fills a zeroed `recording` from the bundle at `path`: the description itself or the folder that has it as trace.json. The
- * traces stay in their files. Returns 0, or -1 with `err` set; the recording must be freed in both cases. */
+/* Fills a zeroed `recording` from the bundle at `path`: the description itself or the folder that has it as trace.json.
+ * The traces stay in their files. Returns 0, or -1 with `err` set; the recording must be freed in both cases. */
 int etch_recording_load_lldb(struct etch_recording *recording, const char *path, struct etch_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The frame of a perf.data: header, events, feature sections, and the walk over its records, compressed ones included. */
+/* The frame of a perf.data: header, events, feature sections, and the walk over its records, compressed ones included.
+ */
 #include "decoder/perf_data.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads a perf.data, file or pipe layout, record by record: bytes in through a callback, decoded records out to a visitor.
- * Trusts no byte: what does not fit its own length is counted as damaged and passed over; a file that ends early is read
- * up to there. AUX data is never read here, only pointed at. */
+/* Reads a perf.data, file or pipe layout, record by record: bytes in through a callback, decoded records out to a
+ * visitor. Trusts no byte: what does not fit its own length is counted as damaged and passed over; a file that ends
+ * early is read up to there. AUX data is never read here, only pointed at. */
 #ifndef ETCH_DECODER_PERF_DATA_H
 #define ETCH_DECODER_PERF_DATA_H
 
@@ -124,8 +124,9 @@ struct etch_perf_record {
 /* Valid until it returns; other than 0 ends the reading, which returns it. */
 typedef int etch_perf_visitor(void *context, const struct etch_perf_file *file, const struct etch_perf_record *record);
 
-/* Reads all of `source`; `file` is filled (release it also after an error). `name` is for messages. Returns 0 also where the
- * file is cut or damaged; what the visitor returned; -1 with `err` set where it is no perf.data that can be read. */
+/* Reads all of `source`; `file` is filled (release it also after an error). `name` is for messages. Returns 0 also
+ * where the file is cut or damaged; what the visitor returned; -1 with `err` set where it is no perf.data that can be
+ * read. */
 int etch_perf_data_read(const struct etch_perf_source *source, const char *name, struct etch_perf_file *file,
                         etch_perf_visitor *visit, void *context, struct etch_error *err);
 

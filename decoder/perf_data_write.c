@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The hard part is what perf does with it: it decodes up to the time of each side-band record by the trace's own, sparse
- * stamps. A mapping that nothing else overlaps is therefore there from the beginning; only one that takes another's place
- * (exec, dlclose and dlopen) comes at its time. */
+/* The hard part is what perf does with it: it decodes up to the time of each side-band record by the trace's own,
+ * sparse stamps. A mapping that nothing else overlaps is therefore there from the beginning; only one that takes
+ * another's place (exec, dlclose and dlopen) comes at its time. */
 #include "decoder/perf_data_write.h"
 #include "decoder/find_binary.h"
 #include "decoder/perf_data.h"
@@ -24,7 +24,13 @@
 #define COPY_CHUNK (1u << 18)
 #define STRING_ALIGN 64u
 
-enum { CONFIG_CYC = 1 << 1, CONFIG_MTC = 1 << 9, CONFIG_TSC = 1 << 10, CONFIG_NORETCOMP = 1 << 11, CONFIG_BRANCH = 1 << 13 };
+enum {
+    CONFIG_CYC = 1 << 1,
+    CONFIG_MTC = 1 << 9,
+    CONFIG_TSC = 1 << 10,
+    CONFIG_NORETCOMP = 1 << 11,
+    CONFIG_BRANCH = 1 << 13
+};
 #define CONFIG_MTC_FREQ_SHIFT 14
 
 enum attr_flag {
@@ -69,7 +75,7 @@ struct writer {
     char *beside;
     ETCH_ARRAY(struct item) items;
     ETCH_ARRAY(struct index_entry) index;
-    ETCH_ARRAY(char *) paths; /* of each image, on this machine */
+    ETCH_ARRAY(char *) paths;        /* of each image, on this machine */
     ETCH_ARRAY(uint64_t) references; /* of each stream: a time near its first, without which perf takes no TSC packet */
     ETCH_ARRAY(uint8_t) record;
 };
@@ -191,8 +197,8 @@ static uint64_t group_tsc(const uint8_t *p, const uint8_t *end)
     return 0;
 }
 
-/* Looks for the time in the stream's first PSB group: 1 with *tsc set, 0 where it has none, -errno. A stream without any PSB
- * decodes to nothing: what its time is does not matter. */
+/* Looks for the time in the stream's first PSB group: 1 with *tsc set, 0 where it has none, -errno. A stream without
+ * any PSB decodes to nothing: what its time is does not matter. */
 static int find_first_tsc(const struct writer *w, const struct etch_stream *stream, uint8_t *buffer, uint64_t *tsc)
 {
     for (size_t i = 0; i < stream->pieces.n; i++) {
@@ -341,7 +347,8 @@ static uint64_t process_start(const struct etch_recording *r, uint32_t pid)
     return 0;
 }
 
-/* A new process is forked at its time, so that it gets what its parent had mapped; a new thread is there from the beginning. */
+/* A new process is forked at its time, so that it gets what its parent had mapped; a new thread is there from the
+ * beginning. */
 static bool add_threads(struct writer *w)
 {
     const struct etch_recording *r = w->recording;
@@ -637,7 +644,8 @@ static int put_auxtrace(struct writer *w, const struct etch_stream *stream, cons
     return end_record(w) < 0 || copy_bytes(w, stream, piece, from, size) < 0 ? -1 : 0;
 }
 
-/* perf takes the buffers of a queue for one sequence: behind a hole a new queue begins, which starts at its first PSB. */
+/* perf takes the buffers of a queue for one sequence: behind a hole a new queue begins, which starts at its first PSB.
+ */
 static int put_streams(struct writer *w)
 {
     uint32_t queue = 0;
@@ -752,7 +760,8 @@ static uint32_t count_cpus(const struct writer *w)
     return n;
 }
 
-/* Makes a small feature in `record`. perf decodes PT wherever it runs, but wants to know that an Intel x86-64 wrote it. */
+/* Makes a small feature in `record`. perf decodes PT wherever it runs, but wants to know that an Intel x86-64 wrote it.
+ */
 static void make_feature(struct writer *w, unsigned feature)
 {
     const Etch__Host *host = w->recording->host;
@@ -824,7 +833,8 @@ static int prepare(struct writer *w)
         return etch_error_set(w->err, "there is no control flow to write as perf.data");
     for (size_t i = 0; i < w->recording->streams.n; i++)
         if (w->recording->streams.v[i].about->source == ETCH__SOURCE__SOURCE_SOFT)
-            return etch_error_set(w->err, "the software recorder's control flow is not Intel PT: perf cannot decode it");
+            return etch_error_set(w->err,
+                                  "the software recorder's control flow is not Intel PT: perf cannot decode it");
     return look_at_streams(w) < 0 || find_paths(w) < 0 ? -1 : order_items(w);
 }
 

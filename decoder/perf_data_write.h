@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording as a perf.data that `perf script --itrace=...` decodes: for those who live in perf, and as an oracle for our own
- * decoder. Written front to back in bounded memory; the output may be a pipe. */
+/* A recording as a perf.data that `perf script --itrace=...` decodes: for those who live in perf, and as an oracle for
+ * our own decoder. Written front to back in bounded memory; the output may be a pipe. */
 #ifndef ETCH_DECODER_PERF_DATA_WRITE_H
 #define ETCH_DECODER_PERF_DATA_WRITE_H
 
@@ -14,8 +14,8 @@ struct etch_perf_sink {
 
 struct etch_perf_write_options {
     const char *sysroot; /* as for a decode */
-    /* Folder, made if need be, for code that no file holds (vdso, generated code): perf reads code from files only. NULL: such
-     * code is left out, and perf reports an error where it ran. */
+    /* Folder, made if need be, for code that no file holds (vdso, generated code): perf reads code from files only.
+     * NULL: such code is left out, and perf reports an error where it ran. */
     const char *code_folder;
 };
 

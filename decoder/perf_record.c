@@ -5,8 +5,8 @@
 #include <linux/perf_event.h>
 
 #define SAMPLE_RAW_FIELDS                                                                                              \
-    (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | \
-     PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
+    (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |                 \
+     PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD)
 
 uint64_t etch_perf_time_to_tsc(const struct etch_perf_time_conv *conv, uint64_t ns)
 {
@@ -34,8 +34,9 @@ static const struct etch_perf_attr *attr_by_id(const struct etch_perf_file *file
     return NULL;
 }
 
-/* Which event a kernel's record belongs to: by its id where it has one at a place that does not depend on the event (the
- * end of a record, the beginning of a sample). Records that perf itself made up have id 0: the first event's layout. */
+/* Which event a kernel's record belongs to: by its id where it has one at a place that does not depend on the event
+ * (the end of a record, the beginning of a sample). Records that perf itself made up have id 0: the first event's
+ * layout. */
 static const struct etch_perf_attr *attr_of(const struct etch_perf_file *file, const struct etch_perf_record *record)
 {
     size_t n = (size_t)record->size - 8;
@@ -180,8 +181,8 @@ static int decode_task(struct etch_perf_record *record, size_t n)
 
     if (n < 24)
         return -1;
-    record->task = (struct etch_perf_task){perf_u32(b), perf_u32(b + 4), perf_u32(b + 8), perf_u32(b + 12),
-                                           perf_u64(b + 16)};
+    record->task =
+        (struct etch_perf_task){perf_u32(b), perf_u32(b + 4), perf_u32(b + 8), perf_u32(b + 12), perf_u64(b + 16)};
     return 0;
 }
 

@@ -55,7 +55,7 @@ struct loader {
     ETCH_ARRAY(struct event) events;
     ETCH_ARRAY(struct etch_perf_auxtrace) auxtraces;
     ETCH_ARRAY(struct copy) copies; /* by stream id: the last snapshot's */
-    ETCH_ARRAY(size_t) live; /* images of `recording` that are mapped now, while the events are applied */
+    ETCH_ARRAY(size_t) live;        /* images of `recording` that are mapped now, while the events are applied */
     uint64_t first_ns;
 };
 
@@ -237,7 +237,8 @@ static bool fill_pt_config(const struct loader *l, Etch__PtConfig *pt)
     pt->cpuid_15_eax = (uint32_t)w[PERF_PT_TSC_CTC_D];
     pt->filters = l->filters;
     if (attr && w[PERF_PT_MTC_FREQ_BITS])
-        pt->mtc_freq = (uint32_t)((attr->config & w[PERF_PT_MTC_FREQ_BITS]) >> __builtin_ctzll(w[PERF_PT_MTC_FREQ_BITS]));
+        pt->mtc_freq =
+            (uint32_t)((attr->config & w[PERF_PT_MTC_FREQ_BITS]) >> __builtin_ctzll(w[PERF_PT_MTC_FREQ_BITS]));
     pt->no_ret_compression = attr && attr->config & w[PERF_PT_NORETCOMP_BIT];
     return true;
 }
@@ -278,8 +279,8 @@ static struct etch_stream *stream_of(struct loader *l, const struct etch_perf_au
     return fill_pt_config(l, about->pt) ? stream : NULL;
 }
 
-/* Where the next bytes of a snapshot belong: behind the last ones where the copies overlap, behind a hole of unknown size
- * (shown as one byte) where they do not. perf's own offsets count within the ring and say nothing here. */
+/* Where the next bytes of a snapshot belong: behind the last ones where the copies overlap, behind a hole of unknown
+ * size (shown as one byte) where they do not. perf's own offsets count within the ring and say nothing here. */
 static int place_snapshot(struct loader *l, struct etch_stream *stream, struct etch_piece *piece)
 {
     struct copy now = {piece->where, piece->size}, *last = NULL;
@@ -764,8 +765,8 @@ static int check_trace(struct loader *l)
     }
     for (size_t i = 0; i < l->file.attrs.n; i++)
         if (l->file.attrs.v[i].sample_type & PERF_SAMPLE_AUX)
-            return etch_error_set(l->err, "%s has its Intel PT data inside samples (--aux-sample), which etch cannot read",
-                                  l->name);
+            return etch_error_set(
+                l->err, "%s has its Intel PT data inside samples (--aux-sample), which etch cannot read", l->name);
     etch_error_set(l->err, "%s has no AUX data: %s", l->name,
                    l->file.cut ? "it was cut before the first" : "nothing was traced");
     return -1;

@@ -6,8 +6,8 @@
 #include "decoder/perf_data.h"
 #include "decoder/recording.h"
 
-/* Fills a zeroed `recording` from the perf.data at `path` ("-" or a pipe is spooled to an unlinked temporary file first). AUX
- * data stays in the file. Returns 0, or -1 with `err` set; the recording must be freed in both cases. */
+/* Fills a zeroed `recording` from the perf.data at `path` ("-" or a pipe is spooled to an unlinked temporary file
+ * first). AUX data stays in the file. Returns 0, or -1 with `err` set; the recording must be freed in both cases. */
 int etch_recording_load_perf(struct etch_recording *recording, const char *path, struct etch_error *err);
 
 /* The same over bytes from anywhere, which must stay readable as long as the recording. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* reexport IN OUT: a perf.data or LLDB bundle, loaded and written again as perf.data, for the tests that compare what perf
- * says of the one and of the other. With OUT "-" it prints what was loaded. */
+/* reexport IN OUT: a perf.data or LLDB bundle, loaded and written again as perf.data, for the tests that compare what
+ * perf says of the one and of the other. With OUT "-" it prints what was loaded. */
 #include "decoder/lldb_trace.h"
 #include "decoder/perf_data_write.h"
 #include "decoder/perf_recording.h"
@@ -54,7 +54,8 @@ int main(int argc, char **argv)
 
     if (argc != 3)
         return 2;
-    status = is_perf(argv[1]) ? etch_recording_load_perf(&r, argv[1], &err) : etch_recording_load_lldb(&r, argv[1], &err);
+    status =
+        is_perf(argv[1]) ? etch_recording_load_perf(&r, argv[1], &err) : etch_recording_load_lldb(&r, argv[1], &err);
     if (status == 0 && !r.path)
         r.path = strdup(argv[1]);
     if (status == 0 && strcmp(argv[2], "-") == 0)

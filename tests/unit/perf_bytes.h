@@ -178,7 +178,8 @@ static inline void pb_features(struct perf_bytes *b)
 /* perf's clock is the TSC's half here. */
 static inline void pb_auxtrace_info(struct perf_bytes *b, bool snapshot)
 {
-    const uint64_t words[PERF_PT_WORDS] = {PB_PT, 1, 1, 0, 1, 1024, 2048, 3, snapshot, 1, 512, 0x3c000, 266, 2, 2, 32, 0};
+    const uint64_t words[PERF_PT_WORDS] = {PB_PT, 1,   1,       0,   1, 1024, 2048, 3, snapshot,
+                                           1,     512, 0x3c000, 266, 2, 2,    32,   0};
 
     pb_begin(b, PERF_USER_AUXTRACE_INFO, 0);
     pb_u64(b, PERF_AUXTRACE_INTEL_PT);

@@ -61,7 +61,8 @@ static void make_all(struct perf_bytes *b, bool pipe)
     pb_mmap2(b, 10, 0x2000, 0x1000, 160, "/lib/late.so");
     pb_words(b, PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT, (uint64_t[]){0}, 1, 20, 170);
     pb_words(b, PERF_RECORD_SWITCH_CPU_WIDE, 0, (uint64_t[]){0}, 1, 20, 180);
-    pb_words(b, PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, (uint64_t[]){0}, 0, 20, 190);
+    pb_words(b, PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, (uint64_t[]){0},
+             0, 20, 190);
     put_sched_switch(b, 195);
     pb_words(b, PERF_RECORD_AUX, 0, (uint64_t[]){0, 20, PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_COLLISION}, 3, 20, 200);
     pb_words(b, PERF_RECORD_AUX, 0, (uint64_t[]){20, 4, PERF_AUX_FLAG_PARTIAL}, 3, 20, 205);
@@ -117,7 +118,7 @@ static void check_switches(const struct etch_recording *r)
         uint64_t tsc;
         bool in, preempted;
         uint32_t tid;
-    } want[] = {{250, true, false, 20},  {340, false, false, 20}, {360, true, false, 20},
+    } want[] = {{250, true, false, 20}, {340, false, false, 20}, {360, true, false, 20},
                 {380, false, true, 20}, {390, false, false, 20}, {390, true, false, 21}};
 
     assert_int_equal(r->switches.n, 6);
@@ -462,12 +463,12 @@ static void fail_on_full_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(load_file_layout),  cmocka_unit_test(load_pipe_layout),
-        cmocka_unit_test(load_cut_anywhere), cmocka_unit_test(load_each_byte_wrong),
-        cmocka_unit_test(refuse_foreign),    cmocka_unit_test(refuse_without_pt),
+        cmocka_unit_test(load_file_layout),        cmocka_unit_test(load_pipe_layout),
+        cmocka_unit_test(load_cut_anywhere),       cmocka_unit_test(load_each_byte_wrong),
+        cmocka_unit_test(refuse_foreign),          cmocka_unit_test(refuse_without_pt),
         cmocka_unit_test(pass_over_hostile_sizes), cmocka_unit_test(load_compressed),
-        cmocka_unit_test(join_snapshots),    cmocka_unit_test(convert_times),
-        cmocka_unit_test(write_and_load),    cmocka_unit_test(fail_on_full_disk),
+        cmocka_unit_test(join_snapshots),          cmocka_unit_test(convert_times),
+        cmocka_unit_test(write_and_load),          cmocka_unit_test(fail_on_full_disk),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
