@@ -185,10 +185,11 @@ static void print_data(const struct etch_contents *c)
     print_watches(c);
     for (unsigned i = 0; i < 16; i++)
         lost += c->losses[i];
-    printf("lost       %s\n", lost ? "" : "nothing");
-    for (unsigned i = 0; i < 16; i++)
+    printf("lost       %s", lost ? "" : "nothing");
+    for (unsigned i = 0, n = 0; i < 16; i++)
         if (c->losses[i])
-            printf("  %-22s %" PRIu64 "\n", loss_name(i, name), c->losses[i]);
+            printf("%s%s (%" PRIu64 ")", n++ ? ", " : "", loss_name(i, name), c->losses[i]);
+    printf("\n");
 }
 
 static void print_kinds(const struct etch_contents *c)
