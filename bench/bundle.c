@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bundle FILE write OUT | bundle FILE read IN: FILE's bytes through the bundle as chunks of control flow. Prints seconds
- * and the peak of resident memory in KiB. FILE itself is read in pieces, so that the peak is the bundle's. */
+/* bundle FILE write OUT | bundle FILE read IN: FILE's bytes through the bundle as chunks of control flow. Prints
+ * seconds and the peak of resident memory in KiB. FILE itself is read in pieces, so that the peak is the bundle's. */
 #include "proto/bundle.h"
 #include "proto/frame.h"
 

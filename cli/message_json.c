@@ -12,10 +12,13 @@
 /* Program text and names come from outside and need not be UTF-8. */
 static json_t *text(const char *s)
 {
-    json_t *value = json_string(s ? s : "");
     char safe[1024];
+    json_t *value;
     size_t n = 0;
 
+    if (!s)
+        return json_string("");
+    value = json_string(s);
     if (value)
         return value;
     for (; *s && n + 5 < sizeof(safe); s++) {

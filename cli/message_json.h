@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any message of etch.proto as JSON, by its descriptor: enums by name without their prefix, addresses and bit patterns
- * (fixed64) and short byte strings in hexadecimal, bulk bytes as {"bytes": N}. A field of a oneof that is not set is left
- * out, because unknown is not zero. */
+ * (fixed64) and short byte strings in hexadecimal, bulk bytes as {"bytes": N}. A field of a oneof that is not set is
+ * left out, because unknown is not zero. */
 #ifndef ETCH_CLI_MESSAGE_JSON_H
 #define ETCH_CLI_MESSAGE_JSON_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a bundle. Most mutations break a checksum, so half of the inputs get their checksums set right first: the
- * layers behind them must hold as well. */
+/* Any bytes as a bundle. Most mutations break a checksum, so half of the inputs get their checksums set right first:
+ * the layers behind them must hold as well. */
 #include "base/crc32c.h"
 #include "proto/contents.h"
 #include "proto/frame.h"

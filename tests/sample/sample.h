@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A small bundle with a record of every kind and fixed contents: what the format's tests, the golden output of etch info
- * and the fuzzer start from. It describes a run that never was. */
+/* A small bundle with a record of every kind and fixed contents: what the format's tests, the golden output of etch
+ * info and the fuzzer start from. It describes a run that never was. */
 #ifndef ETCH_TESTS_SAMPLE_H
 #define ETCH_TESTS_SAMPLE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The bundle against everything that can happen to a file: cut at every byte, every byte flipped, lengths that lie. */
-#include "base/crc32c.h"
 #include "proto/bundle.h"
+#include "base/crc32c.h"
 #include "proto/frame.h"
 #include "tests/sample/sample.h"
 #include "tests/unit/test.h"
@@ -290,7 +290,8 @@ static void read_unknown_field_is_skipped(void **state)
 {
     /* host { kernel: "k", field 1000: 1 }, then record field 900. */
     static const uint8_t raw[] = {0x0a, 0x06, 0x0a, 0x01, 'k', 0xc0, 0x3e, 0x01, 0xa0, 0x38, 0x07};
-    struct etch_frame_header header = {.kind = ETCH__RECORD__BODY_HOST, .length = sizeof(raw), .raw_length = sizeof(raw)};
+    struct etch_frame_header header = {
+        .kind = ETCH__RECORD__BODY_HOST, .length = sizeof(raw), .raw_length = sizeof(raw)};
     struct etch_bundle_reader *reader;
     struct etch_bundle_item item;
     struct etch_error err;
@@ -312,8 +313,11 @@ static void read_unknown_field_is_skipped(void **state)
 static void read_end_of_a_later_packing(void **state)
 {
     uint8_t *copy = malloc(sample.size + ETCH_FRAME_HEADER_SIZE + 1);
-    struct etch_frame_header header = {
-        .kind = ETCH__RECORD__BODY_END, .flags = 2, .length = 1, .raw_length = 1, .payload_crc = etch_crc32c(0, "?", 1)};
+    struct etch_frame_header header = {.kind = ETCH__RECORD__BODY_END,
+                                       .flags = 2,
+                                       .length = 1,
+                                       .raw_length = 1,
+                                       .payload_crc = etch_crc32c(0, "?", 1)};
     size_t at = ETCH_FILE_HEADER_SIZE, last = at;
     struct tally t;
 

@@ -67,7 +67,10 @@ static void file_header_verdicts(void **state)
     assert_int_equal(major, ETCH_FORMAT_MAJOR + 1);
     bytes[8] = 0;
     assert_int_equal(etch_file_header_decode(bytes, sizeof(bytes), &major, &minor), ETCH_FILE_HEADER_FOREIGN);
-    memcpy(bytes, "\x7f" "ELF", 4);
+    memcpy(bytes,
+           "\x7f"
+           "ELF",
+           4);
     assert_int_equal(etch_file_header_decode(bytes, sizeof(bytes), &major, &minor), ETCH_FILE_HEADER_FOREIGN);
 }
 

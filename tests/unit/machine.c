@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The doctor's findings on trees of machines that we do not have; what it tries on the running kernel is checked against
- * itself only, because every machine differs. */
+/* The doctor's findings on trees of machines that we do not have; what it tries on the running kernel is checked
+ * against itself only, because every machine differs. */
 #include "collector/machine.h"
 #include "tests/unit/test.h"
 #include "tests/unit/tree.h"
