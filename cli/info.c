@@ -312,7 +312,8 @@ static void print_json(const struct info_options *options, const struct etch_con
 {
     json_t *object = json_pack("{s:o,s:{s:i,s:i},s:I,s:I,s:I,s:I,s:b,s:b}", "file", etch_text_json(options->path),
                                "format", "major", (int)c->major, "minor", (int)c->minor, "bytes", (json_int_t)c->bytes,
-                               "records", (json_int_t)c->records, "damaged_records", (json_int_t)c->damaged, "complete",
+                               "records", (json_int_t)c->records, "damaged_records", (json_int_t)c->damaged,
+                               "unknown_records", (json_int_t)c->unknown.records, "complete",
                                c->ending == ETCH_BUNDLE_END, "cut", c->ending == ETCH_BUNDLE_CUT);
 
     set_message(object, "host", c->host);
