@@ -13,6 +13,7 @@
 static const struct etch_decode_form *const forms[] = {
     &etch_decode_insn,
     &etch_decode_branch,
+    &etch_decode_perf,
 };
 
 #define N_FORMS (sizeof(forms) / sizeof(forms[0]))
@@ -80,7 +81,7 @@ static int visit_all(const struct etch_decode *d, struct etch_steps_count *count
 
     if (form->begin && form->begin(d, &context, err) < 0)
         return -1;
-    status = etch_steps(d->recording, &d->options, form->visit, context, count, err);
+    status = form->visit ? etch_steps(d->recording, &d->options, form->visit, context, count, err) : 0;
     if (form->end && form->end(d, context, status, err) < 0)
         return -1;
     return status;
@@ -127,6 +128,8 @@ static int check(const struct etch_command *self, const struct etch_decode *d)
     for (size_t i = 0; i < d->n_fields; i++)
         if (!(d->form->fields >> d->fields[i] & 1))
             return etch_command_usage(self, "--as %s has no field '%s'", d->form->name, field_names[d->fields[i]]);
+    if (!d->form->render && !d->form->visit && (d->options.tid || d->options.to || d->options.last))
+        return etch_command_usage(self, "--as %s is of the whole recording", d->form->name);
     if (d->options.to && d->options.from > d->options.to)
         return etch_command_usage(self, "--from lies behind --to");
     return 0;
@@ -213,6 +216,7 @@ const struct etch_command etch_command_decode = {
             "guessed.\n\n"
             "  --as insn        every instruction: thread, time, address (the default)\n"
             "  --as branch      every taken branch: from, to; 0 is where tracing began or ended\n"
+            "  --as perf-data   a perf.data for perf script --itrace=..., of the whole recording; with -o FILE\n"
             "  --fields LIST    bare fields instead, parted by spaces: pid, tid, cpu, time, ip, addr\n"
             "  --thread TID     this thread only\n"
             "  --from, --to TSC only what may have happened between these times\n"

@@ -37,13 +37,14 @@ struct etch_decode_form {
     etch_step_renderer *render; /* context: the struct etch_decode; or NULL, and these three: */
     /* Before the first step; what it sets is the visitor's context. Returns 0, or -1 with `err` set. */
     int (*begin)(const struct etch_decode *decode, void **context, struct etch_error *err);
-    etch_step_visitor *visit;
+    etch_step_visitor *visit; /* NULL: the form needs no decode, its end() does it all */
     /* After the last step, also where the decode failed (`status` is not 0 then); frees the context. */
     int (*end)(const struct etch_decode *decode, void *context, int status, struct etch_error *err);
 };
 
 extern const struct etch_decode_form etch_decode_insn;
 extern const struct etch_decode_form etch_decode_branch;
+extern const struct etch_decode_form etch_decode_perf;
 
 /* "unmapped code" for LOSS_UNMAPPED_CODE. */
 const char *etch_decode_loss_name(Etch__LossCause cause);
