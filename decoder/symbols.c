@@ -50,6 +50,23 @@ const char *module_name(struct etch_module *module, const char *name)
     return kept;
 }
 
+/* The demangler does not know "NAME@plt". */
+static const char *stub_name(struct etch_module *module, const char *name)
+{
+    char stem[1024];
+    const char *at = strrchr(name, '@'), *target;
+    char *whole;
+
+    if (!at || snprintf(stem, sizeof(stem), "%.*s", (int)(at - name), name) >= (int)sizeof(stem))
+        return name;
+    target = module_name(module, stem);
+    if (!target || asprintf(&whole, "%s@plt", target) < 0)
+        return NULL;
+    target = module_keep(module, whole);
+    free(whole);
+    return target;
+}
+
 static const char *symbol_shown(struct etch_module *module, struct module_symbol *symbol)
 {
     /* Pairs with the release below. */
@@ -60,7 +77,7 @@ static const char *symbol_shown(struct etch_module *module, struct module_symbol
     pthread_mutex_lock(&module->lock);
     shown = atomic_load_explicit(&symbol->shown, memory_order_relaxed);
     if (!shown) {
-        shown = module_name(module, symbol->name);
+        shown = symbol->plt ? stub_name(module, symbol->name) : module_name(module, symbol->name);
         shown = shown ? shown : symbol->name;
         atomic_store_explicit(&symbol->shown, shown, memory_order_release);
     }
