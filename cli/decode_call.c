@@ -152,12 +152,11 @@ static void on_leave(struct call_view *view, const struct etch_call *call)
 
 static void on_loss(struct call_view *view, const struct etch_call *call)
 {
-    char cause[64], text[400], time[120];
+    char text[400], time[120];
 
     release_leaf(view);
     etch_view_time(&view->clock, call->time, time, sizeof(time));
-    snprintf(text, sizeof(text), "! lost: %s%s%s", etch_view_loss(call->step->cause, cause),
-             call->step->detail ? ", " : "", call->step->detail ? call->step->detail : "");
+    etch_view_loss(call->step, text, sizeof(text));
     spool_line(view, call->depth, time, text);
 }
 

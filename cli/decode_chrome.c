@@ -128,15 +128,14 @@ static void print_call(struct chrome_view *view, const struct open_event *event,
 
 static void print_loss(struct chrome_view *view, const struct etch_call *call, int64_t ns)
 {
-    char cause[64], name[400];
+    char name[400];
 
     begin_event(view, "i", call->pid, call->tid);
-    snprintf(name, sizeof(name), "lost: %s", etch_view_loss(call->step ? call->step->cause : 0, cause));
     fputs(",\"s\":\"t\",\"name\":", view->options.out);
-    print_string(view->options.out, name);
+    print_string(view->options.out, etch_view_loss(call->step, name, sizeof(name)));
     print_ns(view->options.out, "ts", ns);
-    fputs(",\"args\":{\"detail\":", view->options.out);
-    print_string(view->options.out, call->step && call->step->detail ? call->step->detail : "");
+    fprintf(view->options.out, ",\"args\":{\"stream\":%" PRIu32 ",\"offset\":%" PRIu64, call->step->stream,
+            call->step->offset);
     print_interval(view->options.out, "time", call->time);
     fputs("}}", view->options.out);
 }

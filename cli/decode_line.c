@@ -4,6 +4,7 @@
 #include "cli/decode_view.h"
 #include "decoder/lines.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,11 +14,10 @@ static const char *const field_names[FIELDS] = {"pid", "tid", "cpu", "time", "ip
 
 struct line_view {
     struct etch_view_options options;
-    struct etch_view_clock clock;
     struct etch_lines *lines;
-    bool fields[FIELDS];
-    bool titles;
-    ETCH_ARRAY(char *) texts; /* by line id: the part that is the same every time */
+    enum field fields[16];    /* in the order in which they were named */
+    size_t n_fields;          /* 0: for people */
+    ETCH_ARRAY(char *) texts; /* by line id: for people, what a line looks like every time */
     uint32_t pid, tid;
     bool any;
 };
@@ -29,52 +29,42 @@ static int parse_fields(struct line_view *view, const char *list, struct etch_er
 
         while (f < FIELDS && (strlen(field_names[f]) != n || strncmp(field_names[f], list, n) != 0))
             f++;
-        if (f == FIELDS) {
-            etch_error_set(err, "lines have no field '%.*s'", (int)n, list);
+        if (f == FIELDS || view->n_fields == sizeof(view->fields) / sizeof(view->fields[0])) {
+            etch_error_set(err, "--as line has no field '%.*s', or they are too many", (int)n, list);
             return etch_error_advise(err, "pid, tid, cpu, time, ip, srcline, sym, dso");
         }
-        view->fields[f] = true;
+        view->fields[view->n_fields++] = (enum field)f;
         list += n + (list[n] == ',');
     }
     return 0;
 }
 
-static void print_frame(const struct line_view *view, FILE *out, const struct etch_frame *frame)
+static void print_place(FILE *out, const struct etch_frame *frame)
 {
-    if (view->fields[SRCLINE]) {
-        etch_view_print(out, etch_view_base(frame->file ? frame->file : "?"));
-        if (frame->line)
-            fprintf(out, ":%" PRIu32, frame->line);
-    }
-    if (view->fields[SYM]) {
-        fputs(view->fields[SRCLINE] ? " " : "", out);
-        etch_view_print(out, frame->function ? frame->function : "?");
-    }
+    etch_view_print(out, frame->file ? etch_view_base(frame->file) : "?");
+    if (frame->line)
+        fprintf(out, ":%" PRIu32, frame->line);
 }
 
-static void print_location(const struct line_view *view, FILE *out, const struct etch_location *location)
+/* "queue.h:12 pop <- crash.c:41 consumer"; where lines are not known "qsort (libc.so.6)" or "libfoo.so". */
+static void print_people(FILE *out, const struct etch_location *location)
 {
-    const struct etch_frame *frame = &location->frame;
     const char *module = location->module[0] ? etch_view_base(location->module) : "?";
 
-    if (!frame->file && (view->fields[SRCLINE] || view->fields[SYM])) {
-        if (location->symbol)
-            etch_view_print(out, location->symbol);
-        if (location->symbol && view->fields[SRCLINE])
+    if (!location->frame.file) {
+        etch_view_print(out, location->symbol ? location->symbol : module);
+        if (location->symbol) {
             fputs(" (", out);
-        if (view->fields[SRCLINE] || !location->symbol)
             etch_view_print(out, module);
-        if (location->symbol && view->fields[SRCLINE])
             putc(')', out);
+        }
+        return;
     }
-    for (; frame && frame->file; frame = frame->caller) {
-        print_frame(view, out, frame);
-        if (frame->caller && (view->fields[SRCLINE] || view->fields[SYM]))
-            fputs(" <- ", out);
-    }
-    if (view->fields[DSO]) {
-        fputs(view->fields[SRCLINE] || view->fields[SYM] ? " " : "", out);
-        etch_view_print(out, module);
+    for (const struct etch_frame *frame = &location->frame; frame; frame = frame->caller) {
+        fputs(frame == &location->frame ? "" : " <- ", out);
+        print_place(out, frame);
+        putc(' ', out);
+        etch_view_print(out, frame->function ? frame->function : "?");
     }
 }
 
@@ -93,34 +83,51 @@ static const char *line_text(struct line_view *view, const struct etch_line *lin
     out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    print_location(view, out, &line->location);
+    print_people(out, &line->location);
     if (fclose(out) != 0)
         return NULL;
     return view->texts.v[line->id] = text;
 }
 
-/* The columns before the line itself. */
-static void print_columns(const struct line_view *view, const struct etch_step *step, uint64_t ip)
+static void print_field(const struct line_view *view, enum field field, const struct etch_step *step,
+                        const struct etch_location *location, uint64_t ip)
 {
     FILE *out = view->options.out;
+    static const struct etch_view_clock ticks;
     char time[120];
 
-    if (view->fields[PID])
-        fprintf(out, "%7" PRIu32 " ", step->pid);
-    if (view->fields[TID])
-        fprintf(out, "%7" PRIu32 " ", step->tid);
-    if (view->fields[CPU] && step->cpu != UINT32_MAX)
-        fprintf(out, "[%03" PRIu32 "] ", step->cpu);
-    else if (view->fields[CPU])
-        fputs("[ ? ] ", out);
-    if (view->fields[TIME]) {
-        etch_view_time(&view->clock, step->time, time, sizeof(time));
-        fprintf(out, "%s ", time);
+    switch (field) {
+    case PID:
+        fprintf(out, "%" PRIu32, step->pid);
+        break;
+    case TID:
+        fprintf(out, "%" PRIu32, step->tid);
+        break;
+    case CPU:
+        if (step->cpu == UINT32_MAX)
+            putc('?', out);
+        else
+            fprintf(out, "%" PRIu32, step->cpu);
+        break;
+    case TIME:
+        etch_view_time(&ticks, step->time, time, sizeof(time));
+        fputs(time, out);
+        break;
+    case IP:
+        fprintf(out, "%" PRIx64, ip);
+        break;
+    case SRCLINE:
+        print_place(out, &location->frame);
+        break;
+    case SYM:
+        etch_view_print(out, location->frame.function ? location->frame.function : "?");
+        break;
+    default:
+        etch_view_print(out, location->module[0] ? etch_view_base(location->module) : "?");
     }
-    if (view->fields[IP])
-        fprintf(out, "%" PRIx64 " ", ip);
 }
 
+/* For people. What has no name is told apart by where it is. */
 static int print_line(struct line_view *view, const struct etch_step *step, const struct etch_line *line, uint64_t ip)
 {
     const char *text = line_text(view, line);
@@ -128,42 +135,47 @@ static int print_line(struct line_view *view, const struct etch_step *step, cons
 
     if (!text)
         return -1;
-    if (view->fields[PID] || view->fields[TID] || view->fields[CPU] || view->fields[TIME] || view->fields[IP])
-        print_columns(view, step, ip);
     fputs_unlocked(text, out);
-    if (!line->location.symbol && !line->location.frame.file && view->fields[SRCLINE]) {
+    if (!line->location.symbol && !line->location.frame.file) {
         struct etch_location here;
 
         etch_symbols_find(view->options.symbols, step->image, ip, &here);
         fprintf(out, "+0x%" PRIx64, here.module_offset);
     }
     putc_unlocked('\n', out);
-    return ferror_unlocked(out) ? 1 : 0;
+    return ferror_unlocked(out) ? errno : 0;
 }
 
-static void print_loss(struct line_view *view, const struct etch_step *step)
+static int print_fields(struct line_view *view, const struct etch_step *step, const struct etch_line *line, uint64_t ip)
 {
-    char cause[64];
-
-    print_columns(view, step, step->ip);
-    fprintf(view->options.out, "! lost: %s%s%s (stream %" PRIu32 ", byte %" PRIu64 ")\n",
-            etch_view_loss(step->cause, cause), step->detail ? ", " : "", step->detail ? step->detail : "",
-            step->stream, step->offset);
+    for (size_t i = 0; i < view->n_fields; i++) {
+        if (i)
+            putc_unlocked(' ', view->options.out);
+        print_field(view, view->fields[i], step, &line->location, ip);
+    }
+    putc_unlocked('\n', view->options.out);
+    return ferror_unlocked(view->options.out) ? errno : 0;
 }
 
 static int visit(void *context, const struct etch_step *step, const struct etch_line *line, uint64_t ip)
 {
     struct line_view *view = context;
 
-    if (view->titles && (!view->any || step->pid != view->pid || step->tid != view->tid))
+    if (view->n_fields)
+        return line ? print_fields(view, step, line, ip) : 0;
+    if (!view->any || step->pid != view->pid || step->tid != view->tid)
         etch_view_thread_title(view->options.out, view->options.recording, step->pid, step->tid);
     view->any = true;
     view->pid = step->pid;
     view->tid = step->tid;
     if (line)
         return print_line(view, step, line, ip);
-    if (step->kind == ETCH_STEP_LOSS)
-        print_loss(view, step);
+    if (step->kind == ETCH_STEP_LOSS) {
+        char text[400];
+
+        fprintf(view->options.out, "%s (stream %" PRIu32 ", byte %" PRIu64 ")\n",
+                etch_view_loss(step, text, sizeof(text)), step->stream, step->offset);
+    }
     return 0;
 }
 
@@ -189,9 +201,7 @@ static int begin(void **out, const struct etch_view_options *options, struct etc
         return etch_error_set(err, "out of memory");
     }
     view->options = *options;
-    view->titles = !options->fields;
-    etch_view_clock_init(&view->clock, options->recording);
-    if (parse_fields(view, options->fields ? options->fields : "srcline,sym", err) < 0) {
+    if (options->fields && parse_fields(view, options->fields, err) < 0) {
         end(view, err);
         return -1;
     }

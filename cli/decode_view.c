@@ -25,21 +25,20 @@ static void print_bound(const struct etch_view_clock *clock, uint64_t ticks, cha
 
 void etch_view_time(const struct etch_view_clock *clock, struct etch_interval time, char *text, size_t size)
 {
-    char lo[48] = "", hi[48] = "";
+    char lo[48] = "?", hi[48] = "?";
 
     if (time.lo)
         print_bound(clock, time.lo, lo, sizeof(lo));
     if (time.hi != UINT64_MAX)
         print_bound(clock, time.hi, hi, sizeof(hi));
-    if (!lo[0] && !hi[0])
-        snprintf(text, size, "?");
-    else if (strcmp(lo, hi) == 0)
+    if (strcmp(lo, hi) == 0)
         snprintf(text, size, "%s", lo);
     else
         snprintf(text, size, "%s..%s", lo, hi);
 }
 
-const char *etch_view_loss(Etch__LossCause cause, char name[64])
+/* "ring wrapped" for LOSS_RING_WRAPPED. */
+static void loss_name(Etch__LossCause cause, char name[64])
 {
     const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(&etch__loss_cause__descriptor, (int)cause);
     const char *tail = value ? strchr(value->name, '_') + 1 : "unspecified";
@@ -48,7 +47,15 @@ const char *etch_view_loss(Etch__LossCause cause, char name[64])
     for (; *tail && n < 63; tail++)
         name[n++] = (char)(*tail == '_' ? ' ' : tolower((unsigned char)*tail));
     name[n] = '\0';
-    return name;
+}
+
+const char *etch_view_loss(const struct etch_step *step, char *text, size_t size)
+{
+    char name[64];
+
+    loss_name(step->cause, name);
+    snprintf(text, size, "-- %s%s%s", name, step->detail ? ": " : "", step->detail ? step->detail : "");
+    return text;
 }
 
 const char *etch_view_base(const char *path)

@@ -40,11 +40,12 @@ struct etch_view_clock {
 
 void etch_view_clock_init(struct etch_view_clock *clock, const struct etch_recording *recording);
 
-/* "12.345", "12.345..13.000", "12.345..", "..13.000" or "?": microseconds where the rate is known, else ticks. */
+/* "lo..hi", "?" for a bound that is not known, one number where both are the same: microseconds since the recording
+ * began where the rate is known, else ticks. */
 void etch_view_time(const struct etch_view_clock *clock, struct etch_interval time, char *text, size_t size);
 
-/* "ring wrapped" */
-const char *etch_view_loss(Etch__LossCause cause, char name[64]);
+/* "-- overflow: what else is known" for a step that is a loss. Returns `text`. */
+const char *etch_view_loss(const struct etch_step *step, char *text, size_t size);
 
 /* The last part of a path. */
 const char *etch_view_base(const char *path);

@@ -81,7 +81,7 @@ static void show_call_tree(void **state)
                 "                            | top  (called before the trace began)\n"
                 "               1.000..2.500 |   middle  (running when the trace began)\n"
                 "               3.000..6.500 |   inner  x2\n"
-                "               6.000..7.500 |     ! lost: overflow, made by hand\n"
+                "               6.000..7.500 |     -- overflow: made by hand\n"
                 "               7.000..8.500 | (the trace ends in top)\n");
 }
 
@@ -138,7 +138,7 @@ static void show_lines_once_each(void **state)
         at += n + 1;
     }
     assert_in_range(lines, 1, 5);
-    at = strstr(text, "! lost: overflow, made by hand (stream 0, byte 0)\n");
+    at = strstr(text, "-- overflow: made by hand (stream 0, byte 0)\n");
     assert_non_null(at);
     assert_non_null(strstr(at, "top (unit_decode_views)\n"));
     free(text);
@@ -151,8 +151,7 @@ static void show_line_fields(void **state)
 
     (void)state;
     expect_text(SHOW(&etch_view_line, "sym", steps), "top\nmiddle\n");
-    expect_text(SHOW(&etch_view_line, "tid,time,sym", steps),
-                "      8 1.000..2.500 top\n      8 2.000..3.500 middle\n");
+    expect_text(SHOW(&etch_view_line, "tid,time,sym", steps), "8 2000..3500 top\n8 3000..4500 middle\n");
 }
 
 static void reject_unknown_field(void **state)
