@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 static const struct etch_decode_form *const forms[] = {
-    &etch_decode_insn, &etch_decode_branch, &etch_decode_line, &etch_decode_call, &etch_decode_chrome,
+    &etch_decode_insn, &etch_decode_branch, &etch_decode_line,
+    &etch_decode_call, &etch_decode_chrome, &etch_decode_perf,
 };
 
 #define N_FORMS (sizeof(forms) / sizeof(forms[0]))
@@ -80,7 +81,7 @@ static int visit_all(const struct etch_decode *d, struct etch_steps_count *count
 
     if (form->begin && form->begin(d, &context, err) < 0)
         return -1;
-    status = etch_steps(d->recording, &d->options, form->visit, context, count, err);
+    status = form->visit ? etch_steps(d->recording, &d->options, form->visit, context, count, err) : 0;
     if (form->end && form->end(d, context, status, err) < 0)
         return -1;
     return status;
@@ -128,6 +129,8 @@ static int check(const struct etch_command *self, const struct etch_decode *d)
         if (!(d->form->fields >> d->fields[i] & 1))
             return etch_command_usage(self, "--as %s has no field '%s'", d->form->name,
                                       etch_decode_field_names[d->fields[i]]);
+    if (!d->form->render && !d->form->visit && (d->options.tid || d->options.to || d->options.last))
+        return etch_command_usage(self, "--as %s is of the whole recording", d->form->name);
     if (d->options.to && d->options.from > d->options.to)
         return etch_command_usage(self, "--from lies behind --to");
     return 0;
@@ -207,31 +210,30 @@ static int run(const struct etch_command *self, int argc, char **argv)
 const struct etch_command etch_command_decode = {
     .name = "decode",
     .summary = "what each thread executed, from a recording",
-    .help =
-        "usage: etch decode FILE [--as FORM] [OPTION...]\n\n"
-        "Shows what each thread executed, thread by thread. FILE is what etch record wrote, a perf.data with Intel "
-        "PT,\n"
-        "or an LLDB trace bundle (its folder or trace.json). What was lost is shown in its place, and never "
-        "guessed.\n\n"
-        "  --as insn        every instruction: thread, time, address (the default)\n"
-        "  --as branch      every taken branch: from, to; 0 is where tracing began or ended\n"
-        "  --as line        the source lines that ran, with function and inlined calls: queue.h:12 pop <- crash.c:41 "
-        "consumer\n"
-        "  --as call        a tree of calls, with times in microseconds where the rate of the TSC is known\n"
-        "  --as chrome      a Trace Event file, for Perfetto or chrome://tracing\n"
-        "  --fields LIST    bare fields instead, parted by spaces: pid, tid, cpu, time, ip, addr,\n"
-        "                   and of a line srcline, sym, dso\n"
-        "  --thread TID     this thread only\n"
-        "  --from, --to TSC only what may have happened between these times\n"
-        "  --last N         only the last N instructions of each thread\n"
-        "  --sysroot DIR    look for binaries below DIR first\n"
-        "  --jobs N         worker threads (default: one per CPU); the result is the same\n"
-        "  -o, --output F   write there; for the forms that write files\n\n"
-        "A time is lo..hi in TSC ticks: not before lo, not after hi; ? where there is no bound.\n\n"
-        "examples:\n"
-        "  etch decode run.etch --last 100\n"
-        "  etch decode perf.data --as branch --fields ip,addr\n"
-        "  etch decode run.etch --as insn --fields ip --thread 4711\n"
-        "  etch decode run.etch --as chrome -o run.json\n",
+    .help = "usage: etch decode FILE [--as FORM] [OPTION...]\n\n"
+            "Shows what each thread executed, thread by thread. FILE is what etch record wrote, a perf.data with Intel "
+            "PT,\n"
+            "or an LLDB trace bundle (its folder or trace.json). What was lost is shown in its place, and never "
+            "guessed.\n\n"
+            "  --as insn        every instruction: thread, time, address (the default)\n"
+            "  --as branch      every taken branch: from, to; 0 is where tracing began or ended\n"
+            "  --as perf-data   a perf.data for perf script --itrace=..., of the whole recording; with -o FILE\n"
+            "  --as line        the source lines that ran: queue.h:12 pop <- crash.c:41 consumer (inlined)\n"
+            "  --as call        a tree of calls, with times (microseconds where the TSC's rate is known)\n"
+            "  --as chrome      a Trace Event file, for Perfetto or chrome://tracing\n"
+            "  --fields LIST    bare fields instead, parted by spaces: pid, tid, cpu, time, ip, addr,\n"
+            "                   and of a line srcline, sym, dso\n"
+            "  --thread TID     this thread only\n"
+            "  --from, --to TSC only what may have happened between these times\n"
+            "  --last N         only the last N instructions of each thread\n"
+            "  --sysroot DIR    look for binaries below DIR first\n"
+            "  --jobs N         worker threads (default: one per CPU); the result is the same\n"
+            "  -o, --output F   write there; for the forms that write files\n\n"
+            "A time is lo..hi in TSC ticks: not before lo, not after hi; ? where there is no bound.\n\n"
+            "examples:\n"
+            "  etch decode run.etch --last 100\n"
+            "  etch decode perf.data --as branch --fields ip,addr\n"
+            "  etch decode run.etch --as chrome -o run.json\n"
+            "  etch decode run.etch --as insn --fields ip --thread 4711\n",
     .run = run,
 };

@@ -40,7 +40,7 @@ struct etch_decode_form {
     etch_step_renderer *render; /* context: the struct etch_decode; or NULL, and these three: */
     /* Before the first step; what it sets is the visitor's context. Returns 0, or -1 with `err` set. */
     int (*begin)(const struct etch_decode *decode, void **context, struct etch_error *err);
-    etch_step_visitor *visit;
+    etch_step_visitor *visit; /* NULL: the form needs no decode, its end() does it all */
     /* After the last step, also where the decode failed (`status` is not 0 then); frees the context. */
     int (*end)(const struct etch_decode *decode, void *context, int status, struct etch_error *err);
 };
@@ -50,8 +50,9 @@ extern const struct etch_decode_form etch_decode_branch;
 extern const struct etch_decode_form etch_decode_line;
 extern const struct etch_decode_form etch_decode_call;
 extern const struct etch_decode_form etch_decode_chrome;
+extern const struct etch_decode_form etch_decode_perf;
 
-/* As --fields takes it. */
+/* As --fields takes them. */
 extern const char *const etch_decode_field_names[ETCH_FIELDS];
 
 /* "unmapped code" for LOSS_UNMAPPED_CODE. */
