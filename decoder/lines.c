@@ -217,6 +217,7 @@ int etch_lines_step(void *context, const struct etch_step *step)
     lines->tid = step->tid;
     if (step->kind == ETCH_STEP_BLOCK)
         return show_block(lines, step);
-    lines->open = false;
+    if (step->kind == ETCH_STEP_LOSS)
+        lines->open = false;
     return lines->visit(lines->context, step, NULL, step->ip);
 }
