@@ -113,7 +113,8 @@ static bool open_path(struct etch_module *module, const char *root)
 {
     char path[4096];
 
-    if (snprintf(path, sizeof(path), "%s%s", root ? root : "", module->path) >= (int)sizeof(path))
+    if (snprintf(path, sizeof(path), "%s%s%s", root ? root : "", root && module->path[0] != '/' ? "/" : "",
+                 module->path) >= (int)sizeof(path))
         return false;
     module->fd = file_open(path);
     module->elf = module->fd >= 0 ? elf_begin(module->fd, ELF_C_READ_MMAP, NULL) : NULL;
@@ -146,7 +147,7 @@ static bool open_file(struct etch_module *module, const struct etch_symbols_opti
     const char *roots[] = {options->sysroot, NULL};
 
     module->why = "there is no such file";
-    if (module->path[0] != '/') {
+    if (module->path[0] == '\0' || module->path[0] == '[') {
         module->why = "it is code of no file";
         return false;
     }

@@ -22,6 +22,9 @@ main.cpp:5 main
 main.cpp:4 main
 END
 
+# By a path that is not absolute the same.
+(cd "$data" && "$ETCH" decode lldb-single/trace.json --as line --fields srcline,sym) | cmp - "$dir/line"
+
 "$ETCH" decode "$data/lldb-multi-file/multi-file-no-ld.json" --as call >"$dir/call" 2>/dev/null
 diff "$dir/call" - <<END
 thread 815455/815455
