@@ -5,6 +5,7 @@
 #include "cli/decode_view.h"
 
 #include <errno.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,7 @@ static int begin_view(struct source_form *form, const struct etch_decode *decode
     form->out = decode->output ? fopen(decode->output, "w") : stdout;
     if (!form->out)
         return etch_error_set_errno(err, errno, "cannot write %s", decode->output);
+    __fsetlocking(form->out, FSETLOCKING_BYCALLER); /* one thread prints; a lock a character is half of the time */
     options.out = form->out;
     options.symbols = form->symbols;
     options.fields = list_fields(decode, list);

@@ -79,7 +79,7 @@ const char *etch_view_thread_name(const struct etch_recording *recording, uint32
 void etch_view_print(FILE *out, const char *text)
 {
     for (; *text; text++)
-        putc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
+        putc_unlocked((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
 }
 
 void etch_view_thread_title(FILE *out, const struct etch_recording *recording, uint32_t pid, uint32_t tid)
