@@ -186,7 +186,8 @@ static int flush_part(struct call_view *view)
     if (fflush(view->spool) != 0 || ferror(view->spool))
         return -1;
     print_below(view);
-    rewind(view->spool);
+    if (fseek(view->spool, 0, SEEK_SET) != 0)
+        return -1;
     while (fread(&header, sizeof(header), 1, view->spool) == 1) {
         if (header.size > sizeof(line) || fread(line, 1, header.size, view->spool) != header.size)
             return -1;
@@ -194,7 +195,8 @@ static int flush_part(struct call_view *view)
     }
     view->below.n = 0;
     view->lowest = INT32_MAX;
-    rewind(view->spool);
+    if (fseek(view->spool, 0, SEEK_SET) != 0)
+        return -1;
     return ftruncate(fileno(view->spool), 0) == 0 ? 0 : -1;
 }
 

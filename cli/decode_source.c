@@ -28,11 +28,10 @@ static const struct etch_view *view_named(const char *name)
 
 static const char *list_fields(const struct etch_decode *decode, char list[256])
 {
-    list[0] = '\0';
-    for (size_t i = 0; i < decode->n_fields; i++) {
-        strcat(list, i ? "," : "");
-        strcat(list, etch_decode_field_names[decode->fields[i]]);
-    }
+    size_t n = 0;
+
+    for (size_t i = 0; i < decode->n_fields && n < 256; i++)
+        n += (size_t)snprintf(list + n, 256 - n, "%s%s", i ? "," : "", etch_decode_field_names[decode->fields[i]]);
     return decode->n_fields ? list : NULL;
 }
 
@@ -40,7 +39,7 @@ static int begin_view(struct source_form *form, const struct etch_decode *decode
 {
     struct etch_symbols_options symbol_options = {.sysroot = decode->options.sysroot};
     struct etch_view_options options = {.recording = decode->recording};
-    char list[256]; /* the names are at most 7 letters, and each field is taken at most ETCH_FIELDS times */
+    char list[256]; /* ETCH_FIELDS names of at most 7 letters fit */
 
     form->view = view_named(decode->form->name);
     form->symbols = etch_symbols_new(&symbol_options);

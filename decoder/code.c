@@ -2,12 +2,13 @@
 /* See code.h. */
 #include "decoder/code.h"
 #include "decoder/code_file.h"
+#include "decoder/find_binary.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct etch_code_space {
     uint32_t pid;
@@ -19,7 +20,7 @@ struct etch_code {
     ETCH_ARRAY(struct etch_code_file) files;
     ETCH_ARRAY(struct etch_code_space *) spaces;
     struct etch_code_space empty;
-    const char *recording_path;
+    char *beside; /* the recording's folder */
     const char *sysroot;
 };
 
@@ -28,21 +29,6 @@ static const char no_file[] = "the file that was mapped there is not at hand";
 static const char other_build[] = "the file that was mapped there is now another build";
 static const char beyond_file[] = "the mapping goes beyond its file";
 static const char two_mappings[] = "two mappings had this address, and the time does not tell which";
-
-static bool build_matches(const struct etch_code_file *file, const Etch__Image *image)
-{
-    size_t n = image->build_id.len;
-
-    if (n == 0)
-        return true;
-    /* perf pads to twenty bytes with zeros where the id is shorter. */
-    if (file->build_id_size < n)
-        for (size_t i = file->build_id_size; i < n; i++)
-            if (image->build_id.data[i] != 0)
-                return false;
-    n = n < file->build_id_size ? n : file->build_id_size;
-    return file->build_id && n > 0 && memcmp(file->build_id, image->build_id.data, n) == 0;
-}
 
 static const struct etch_code_file *file_at(struct etch_code *code, const char *path)
 {
@@ -60,55 +46,29 @@ static const struct etch_code_file *file_at(struct etch_code *code, const char *
     return &code->files.v[code->files.n - 1];
 }
 
-/* Where the n-th place to look is; false where there is no n-th. */
-static bool place(const struct etch_code *code, const Etch__Image *image, unsigned n, char path[PATH_MAX])
+static const char *why_not(enum etch_binary_verdict verdict)
 {
-    const char *slash = strrchr(code->recording_path, '/');
-    const char *base = strrchr(image->path, '/');
-
-    path[0] = '\0';
-    switch (n) {
-    case 0:
-        if (code->sysroot)
-            snprintf(path, PATH_MAX, "%s/%s", code->sysroot, image->path);
-        return true;
-    case 1:
-        snprintf(path, PATH_MAX, "%s", image->path);
-        return true;
-    case 2:
-        snprintf(path, PATH_MAX, "%.*s%s", slash ? (int)(slash + 1 - code->recording_path) : 0, code->recording_path,
-                 base ? base + 1 : image->path);
-        return true;
-    default:
-        return false;
-    }
+    return verdict == ETCH_BINARY_OTHER ? other_build : no_file;
 }
 
 static void find_file(struct etch_code *code, struct etch_code_section *section)
 {
+    const struct etch_binary_places places = {.sysroot = code->sysroot, .beside = code->beside};
     const Etch__Image *image = section->image;
+    const struct etch_code_file *file;
     char path[PATH_MAX];
 
-    section->missing = no_file;
-    for (unsigned n = 0; place(code, image, n, path); n++) {
-        const struct etch_code_file *file = path[0] ? file_at(code, path) : NULL;
-
-        if (!file)
-            continue;
-        if (!build_matches(file, image)) {
-            section->missing = other_build;
-            continue;
-        }
-        if (image->file_offset >= file->size) {
-            section->missing = beyond_file;
-            continue;
-        }
-        section->bytes = file->bytes + image->file_offset;
-        section->size = file->size - image->file_offset;
-        section->size = section->size < image->size ? section->size : image->size;
-        section->missing = NULL;
+    section->missing = why_not(etch_find_binary(image, &places, path));
+    file = path[0] ? file_at(code, path) : NULL;
+    if (!file)
         return;
-    }
+    section->missing = beyond_file;
+    if (image->file_offset >= file->size)
+        return;
+    section->bytes = file->bytes + image->file_offset;
+    section->size = file->size - image->file_offset;
+    section->size = section->size < image->size ? section->size : image->size;
+    section->missing = NULL;
 }
 
 static struct etch_code_space *space_for(struct etch_code *code, uint32_t pid)
@@ -202,6 +162,17 @@ static bool build(struct etch_code *code, const struct etch_recording *recording
     return true;
 }
 
+/* Of the recording, which may be a folder itself. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    struct stat st;
+
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return strdup(path);
+    return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+}
+
 int etch_code_open(struct etch_code **code, const struct etch_recording *recording, const char *sysroot,
                    struct etch_error *err)
 {
@@ -209,9 +180,9 @@ int etch_code_open(struct etch_code **code, const struct etch_recording *recordi
 
     if (!c)
         return etch_error_set_errno(err, ENOMEM, "cannot decode %s", recording->path);
-    c->recording_path = recording->path ? recording->path : "";
+    c->beside = folder_of(recording->path);
     c->sysroot = sysroot;
-    if (!build(c, recording)) {
+    if (!c->beside || !build(c, recording)) {
         etch_code_free(c);
         return etch_error_set_errno(err, ENOMEM, "cannot decode %s", recording->path);
     }
@@ -230,6 +201,7 @@ void etch_code_free(struct etch_code *code)
         etch_array_free(&code->spaces.v[i]->changes);
         free(code->spaces.v[i]);
     }
+    free(code->beside);
     etch_array_free(&code->files);
     etch_array_free(&code->spaces);
     free(code);

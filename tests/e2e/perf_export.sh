@@ -27,6 +27,10 @@ for n in loopy control-flow; do
   perf script -i $n.data --itrace=b -F ip,addr 2>/dev/null | awk '{print $1 "\t" $3}' >$n.branches
   tr -d '\r' <"$(echo "$data"/hase-$n/*.trace)" | diff - $n.branches
   echo "hase-$n: $(wc -l <$n.branches) branches, as expected"
+  # As vpt records: a stream per thread, code in the recording itself, which perf then finds beside the export.
+  "$reexport" --as-vpt "$data"/hase-$n/*.perf thread.data
+  perf script -i thread.data --itrace=b -F ip,addr 2>/dev/null | awk '{print $1 "\t" $3}' | diff $n.branches -
+  [ -n "$(ls thread.data.code)" ]
   cat $n.data | "$reexport" - piped.data # a file that comes through a pipe is spooled
   cmp $n.data piped.data
 done

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* reexport IN OUT: a perf.data or LLDB bundle, loaded and written again as perf.data, for the tests that compare what
- * perf says of the one and of the other. With OUT "-" it prints what was loaded. */
+/* reexport [--as-vpt] IN OUT: a perf.data or LLDB bundle, loaded and written again as perf.data, for the tests that compare what
+ * perf says of the one and of the other. With OUT "-" it prints what was loaded. With --as-vpt the recording is made to look like one
+ * of vpt's first: CPUs' streams become their thread's, without switches, and code is held by the recording. */
+#include "decoder/find_binary.h"
 #include "decoder/lldb_trace.h"
 #include "decoder/perf_data_write.h"
 #include "decoder/perf_recording.h"
 #include "tests/unit/recording_release.h"
 
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdio.h>
 
 static void show(const struct etch_recording *r)
@@ -46,18 +49,49 @@ static bool is_perf(const char *path)
     return perf;
 }
 
+static void embed_code(const struct etch_recording *r, Etch__Image *image)
+{
+    struct etch_binary_places places = {.beside = dirname(strdupa(r->path))};
+    char path[PATH_MAX];
+    FILE *in = etch_find_binary(image, &places, path) >= ETCH_BINARY_UNCHECKED ? fopen(path, "re") : NULL;
+
+    if (!in)
+        return;
+    image->code.data = malloc((size_t)image->size);
+    if (image->code.data && fseek(in, (long)image->file_offset, SEEK_SET) == 0)
+        image->code.len = fread(image->code.data, 1, (size_t)image->size, in);
+    fclose(in);
+}
+
+static void make_like_vpt(struct etch_recording *r)
+{
+    for (size_t i = 0; i < r->streams.n; i++) {
+        Etch__Stream *about = (Etch__Stream *)(uintptr_t)r->streams.v[i].about;
+
+        about->of_case = ETCH__STREAM__OF_TID;
+        about->tid = about->pid;
+    }
+    r->switches.n = 0;
+    for (size_t i = 0; i < r->images.n; i++)
+        embed_code(r, r->images.v[i]);
+}
+
 int main(int argc, char **argv)
 {
     struct etch_recording r = {0};
     struct etch_error err;
+    bool as_vpt = argc == 4 && strcmp(argv[1], "--as-vpt") == 0;
     int status;
 
-    if (argc != 3)
+    argv += as_vpt;
+    if (argc - as_vpt != 3)
         return 2;
     status =
         is_perf(argv[1]) ? etch_recording_load_perf(&r, argv[1], &err) : etch_recording_load_lldb(&r, argv[1], &err);
     if (status == 0 && !r.path)
         r.path = strdup(argv[1]);
+    if (status == 0 && as_vpt)
+        make_like_vpt(&r);
     if (status == 0 && strcmp(argv[2], "-") == 0)
         show(&r);
     else if (status == 0)
