@@ -5,6 +5,8 @@
 #include "cli/decode_view.h"
 
 #include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,10 +39,13 @@ static const char *list_fields(const struct etch_decode *decode, char list[256])
 
 static int begin_view(struct source_form *form, const struct etch_decode *decode, struct etch_error *err)
 {
-    struct etch_symbols_options symbol_options = {.sysroot = decode->options.sysroot};
+    char folder[PATH_MAX];
+    struct etch_symbols_options symbol_options = {.sysroot = decode->options.sysroot, .beside = folder};
     struct etch_view_options options = {.recording = decode->recording};
     char list[256]; /* ETCH_FIELDS names of at most 7 letters fit */
 
+    snprintf(folder, sizeof(folder), "%s", decode->recording->path);
+    symbol_options.beside = dirname(folder);
     form->view = view_named(decode->form->name);
     form->symbols = etch_symbols_new(&symbol_options);
     if (!form->symbols)

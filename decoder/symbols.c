@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Modules by image, and the lookup; see symbols.h. */
+#include "decoder/find_binary.h"
 #include "decoder/symbols_module.h"
 
 #include <fcntl.h>
@@ -15,7 +16,7 @@ struct image_module {
 
 struct etch_symbols {
     struct etch_symbols_options options;
-    char *sysroot, *debug_dir;
+    char *sysroot, *debug_dir, *beside;
     pthread_mutex_t lock; /* what follows */
     ETCH_ARRAY(struct etch_module *) modules;
     struct image_module *images; /* hashed by address */
@@ -109,18 +110,6 @@ static bool read_loads(struct etch_module *module)
     return true;
 }
 
-static bool open_path(struct etch_module *module, const char *root)
-{
-    char path[4096];
-
-    if (snprintf(path, sizeof(path), "%s%s%s", root ? root : "", root && module->path[0] != '/' ? "/" : "",
-                 module->path) >= (int)sizeof(path))
-        return false;
-    module->fd = file_open(path);
-    module->elf = module->fd >= 0 ? elf_begin(module->fd, ELF_C_READ_MMAP, NULL) : NULL;
-    return module->elf && elf_kind(module->elf) == ELF_K_ELF;
-}
-
 static void close_file(struct etch_module *module)
 {
     elf_end(module->elf);
@@ -130,37 +119,31 @@ static void close_file(struct etch_module *module)
     module->fd = -1;
 }
 
-/* Not the file that ran, as far as build-ids tell. A recording without build-ids must be taken at its word. */
-static bool is_other_build(const struct etch_module *module)
-{
-    const ProtobufCBinaryData *wanted = &module->image->build_id;
-    const void *id;
-    size_t size;
-
-    if (!wanted->len)
-        return false;
-    return !module_build_id(module->elf, &id, &size) || size != wanted->len || memcmp(id, wanted->data, size) != 0;
-}
-
 static bool open_file(struct etch_module *module, const struct etch_symbols_options *options)
 {
-    const char *roots[] = {options->sysroot, NULL};
+    const struct etch_binary_places places = {.sysroot = options->sysroot, .beside = options->beside};
+    char path[PATH_MAX];
 
-    module->why = "there is no such file";
-    if (module->path[0] == '\0' || module->path[0] == '[') {
-        module->why = "it is code of no file";
+    module->why = "it is code of no file";
+    if (module->path[0] == '\0' || module->path[0] == '[')
         return false;
+    switch (etch_find_binary(module->image, &places, path)) {
+    case ETCH_BINARY_MISSING:
+        module->why = "there is no such file";
+        return false;
+    case ETCH_BINARY_OTHER:
+        module->why = "the file has another build-id than the one that ran";
+        return false;
+    case ETCH_BINARY_UNCHECKED: /* a recording without build-ids must be taken at its word */
+    case ETCH_BINARY_SAME:
+        break;
     }
-    for (size_t i = roots[0] ? 0 : 1; i < 2; i++) {
-        if (open_path(module, roots[i])) {
-            if (!is_other_build(module))
-                return true;
-            module->why = "the file has another build-id than the one that ran";
-        } else if (module->fd >= 0) {
-            module->why = "the file is not an ELF file";
-        }
-        close_file(module);
-    }
+    module->fd = file_open(path);
+    module->elf = module->fd >= 0 ? elf_begin(module->fd, ELF_C_READ_MMAP, NULL) : NULL;
+    if (module->elf && elf_kind(module->elf) == ELF_K_ELF)
+        return true;
+    module->why = "the file is not an ELF file";
+    close_file(module);
     return false;
 }
 
@@ -250,11 +233,14 @@ struct etch_symbols *etch_symbols_new(const struct etch_symbols_options *options
     pthread_mutex_init(&symbols->lock, NULL);
     symbols->sysroot = options->sysroot ? strdup(options->sysroot) : NULL;
     symbols->debug_dir = options->debug_dir ? strdup(options->debug_dir) : NULL;
-    if ((options->sysroot && !symbols->sysroot) || (options->debug_dir && !symbols->debug_dir)) {
+    symbols->beside = options->beside ? strdup(options->beside) : NULL;
+    if ((options->sysroot && !symbols->sysroot) || (options->debug_dir && !symbols->debug_dir) ||
+        (options->beside && !symbols->beside)) {
         etch_symbols_free(symbols);
         return NULL;
     }
-    symbols->options = (struct etch_symbols_options){symbols->sysroot, symbols->debug_dir, options->mangled};
+    symbols->options =
+        (struct etch_symbols_options){symbols->sysroot, symbols->debug_dir, symbols->beside, options->mangled};
     return symbols;
 }
 
@@ -268,6 +254,7 @@ void etch_symbols_free(struct etch_symbols *symbols)
     free(symbols->images);
     free(symbols->sysroot);
     free(symbols->debug_dir);
+    free(symbols->beside);
     pthread_mutex_destroy(&symbols->lock);
     free(symbols);
 }

@@ -18,6 +18,7 @@ struct etch_symbols_options {
     /* Folder to look for binaries and debug files in, by their path below it, before the path itself; NULL: none. */
     const char *sysroot;
     const char *debug_dir; /* holds .build-id/, asked before /usr/lib/debug; NULL: none */
+    const char *beside;    /* folder of the recording: binaries by their base name; NULL: none */
     bool mangled;          /* names as the linker has them */
 };
 

@@ -50,6 +50,20 @@ for a in calls:
 assert any(e["ph"] == "i" for e in events), "the loss is missing"
 END
 
+# A static program up to the signal that it raises; its binary lies beside the recording, not where it was.
+"$ETCH" decode "$data"/hase-control-flow/*.perf --as call 2>/dev/null | sed -n 's/^[^|]*| //p' | tail -n 9 >"$dir/call"
+diff "$dir/call" - <<END
+        _init
+        frame_dummy
+        register_tm_clones  (tail call)
+      main
+        raise
+          __block_app_sigs
+          __syscall_ret
+          __restore_sigs
+          (the trace ends in __restore_sigs)
+END
+
 # A file that cannot be written, and a field that lines do not have.
 if "$ETCH" decode "$data/lldb-single/trace.json" --as chrome -o "$dir/no/such" 2>"$dir/err"; then exit 1; fi
 grep -q "cannot write" "$dir/err"
