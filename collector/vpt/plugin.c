@@ -159,6 +159,10 @@ static void on_block(unsigned cpu, void *data)
             return;
     }
     w = &t->writer;
+    if (unlikely(t->code_changed)) {
+        t->code_changed = false;
+        vpt_put_tsc(w, __rdtsc());
+    }
     if (unlikely(!t->block))
         begin_block(cpu, t);
     if (unlikely(!t->block || b->handler || b->single || !vpt_block_ends(w, t->block, b->start)))
@@ -251,7 +255,7 @@ static void report_code(struct qemu_plugin_tb *tb, const struct vpt_block *b)
         vpt_images_begin(guest_base, after);
         vpt_signals_begin(guest_base);
     }
-    if (begin())
+    if (begin() && !closing)
         vpt_images_translated(self, b->start, (const uint8_t *)(uintptr_t)(guest_base + b->start), b->end - b->start);
 }
 
