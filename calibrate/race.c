@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Two pinned threads and a cache line; see race.h.
  *
- * Why the bounds hold on x86: a store becomes visible only after it retires, and every earlier rdtsc has been executed by then,
- * so the first stamp needs no fence against the store; the second stamp is kept behind the store's visibility by mfence, a
- * locked instruction or cpuid, each of which drains the store buffer, and by lfence, behind which rdtsc does not start
- * before all of that is done. */
+ * Why the bounds hold on x86: a store becomes visible only after it retires, and every earlier rdtsc has been executed
+ * by then, so the first stamp needs no fence against the store; the second stamp is kept behind the store's visibility
+ * by mfence, a locked instruction or cpuid, each of which drains the store buffer, and by lfence, behind which rdtsc
+ * does not start before all of that is done. */
 #include "calibrate/race.h"
 
 #include "calibrate/stamp.h"
@@ -15,8 +15,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
+#define STEP 8    /* loop turns by which the race is balanced after a round, */
+#define SLIDE 101 /* and through which the sides slide over each other; found by trying */
+#define PAGE 4096
 #define LINE 128 /* two lines: the neighbour is prefetched with the one asked for */
 
 /* One side's record of one round. */
@@ -50,7 +54,7 @@ struct table {
 
 const char *etch_race_variant_name(enum etch_race_variant variant)
 {
-    static const char *const names[] = {"mfence", "cpuid", "xchg", "cmpxchg"};
+    static const char *const names[] = {"mfence", "locked", "cpuid", "xchg", "cmpxchg"};
 
     return (unsigned)variant < ETCH_RACE_VARIANTS ? names[variant] : "none";
 }
@@ -67,37 +71,43 @@ uint64_t etch_race_now(void)
 
 #define STAMP_TO(reg) "rdtsc\n\tshl $32, %%rdx\n\tor %%rdx, %%rax\n\tmov %%rax, " reg "\n\t"
 
+/* `write`: the instruction that writes x, right behind the first rdtsc (the registers are put together later);
+ * `drain`: what waits until the write is visible. */
+#define BRACKET(write, drain, ...)                                                                                     \
+    __asm__ volatile("lfence\n\trdtsc\n\t" write "\n\tshl $32, %%rdx\n\tor %%rdx, %%rax\n\tmov %%rax, %0\n\t" drain    \
+                     "\n\t" STAMP_TO("%1") "lfence"                                                                    \
+                     : "=&r"(m->begin), "=&r"(m->end), "+m"(*x), "+r"(value)                                           \
+                     :                                                                                                 \
+                     : "rax", "rdx", "memory", "cc", ##__VA_ARGS__)
+
 static inline void write_fence(volatile uint32_t *x, uint32_t value, struct mark *m)
 {
-    __asm__ volatile("lfence\n\t" STAMP_TO("%0") "movl %3, %2\n\tmfence\n\tlfence\n\t" STAMP_TO("%1") "lfence"
-                     : "=&r"(m->begin), "=&r"(m->end), "+m"(*x)
-                     : "r"(value)
-                     : "rax", "rdx", "memory", "cc");
+    BRACKET("movl %3, %2", "mfence\n\tlfence");
+}
+
+static inline void write_locked(volatile uint32_t *x, uint32_t value, struct mark *m)
+{
+    BRACKET("movl %3, %2", "lock orl $0, (%%rsp)\n\tlfence");
 }
 
 static inline void write_cpuid(volatile uint32_t *x, uint32_t value, struct mark *m)
 {
-    __asm__ volatile("lfence\n\t" STAMP_TO("%0") "movl %3, %2\n\txor %%eax, %%eax\n\tcpuid\n\t" STAMP_TO("%1") "lfence"
-                     : "=&r"(m->begin), "=&r"(m->end), "+m"(*x)
-                     : "r"(value)
-                     : "rax", "rbx", "rcx", "rdx", "memory", "cc");
+    BRACKET("movl %3, %2", "xor %%eax, %%eax\n\tcpuid", "rbx", "rcx");
 }
 
 static inline void write_xchg(volatile uint32_t *x, uint32_t value, struct mark *m)
 {
-    __asm__ volatile("lfence\n\t" STAMP_TO("%0") "xchgl %3, %2\n\tlfence\n\t" STAMP_TO("%1") "lfence"
-                     : "=&r"(m->begin), "=&r"(m->end), "+m"(*x), "+r"(value)
-                     :
-                     : "rax", "rdx", "memory", "cc");
+    BRACKET("xchgl %3, %2", "lfence");
 }
 
+/* Expects the 0 that the round began with; needs eax, so the stamp is put away first. */
 static inline void write_cmpxchg(volatile uint32_t *x, uint32_t value, struct mark *m)
 {
-    __asm__ volatile("lfence\n\t" STAMP_TO("%0") "xor %%eax, %%eax\n\tlock cmpxchgl %3, %2\n\tlfence\n\t" STAMP_TO(
-                         "%1") "lfence"
-                     : "=&r"(m->begin), "=&r"(m->end), "+m"(*x)
-                     : "r"(value)
-                     : "rax", "rdx", "memory", "cc");
+    __asm__ volatile(
+        "lfence\n\t" STAMP_TO("%0") "xor %%eax, %%eax\n\tlock cmpxchgl %3, %2\n\tlfence\n\t" STAMP_TO("%1") "lfence"
+        : "=&r"(m->begin), "=&r"(m->end), "+m"(*x)
+        : "r"(value)
+        : "rax", "rdx", "memory", "cc");
 }
 
 static void play_write(struct side *me, uint64_t round)
@@ -110,6 +120,9 @@ static void play_write(struct side *me, uint64_t round)
     switch (me->table->variant) {
     case ETCH_RACE_FENCE:
         write_fence(me->x, value, m);
+        break;
+    case ETCH_RACE_LOCKED:
+        write_locked(me->x, value, m);
         break;
     case ETCH_RACE_CPUID:
         write_cpuid(me->x, value, m);
@@ -213,14 +226,20 @@ static bool meet(struct table *t, _Atomic uint64_t *theirs, uint64_t round)
     }
 }
 
-/* The sides leave their meeting apart by a transfer or two, and the rounds that bound tightly are those in which nobody is clearly
- * first. So a waits longer after a round in which it came first, and shorter after one in which it did not. */
+/* The sides leave their meeting apart by a transfer or two, and the rounds that bound tightly are those in which nobody
+ * is clearly first. So a waits longer after a round in which it came first, and shorter after one in which it did not.
+ */
 static int race_lead(const struct table *t, uint64_t round)
 {
     bool b_left = t->final[round] == 2;
     bool a_first = t->variant == ETCH_RACE_CMPXCHG ? !b_left : b_left;
 
-    return a_first ? 3 : -3;
+    return a_first ? STEP : -STEP;
+}
+
+static size_t line_offset(size_t line)
+{
+    return line * PAGE + line * 5 % (PAGE / LINE) * LINE;
 }
 
 static size_t line_of(const struct etch_race *race, uint64_t round)
@@ -233,12 +252,14 @@ static void *rounds_run(void *argument)
     struct side *me = argument;
     struct table *t = me->table;
     struct side *other = &t->sides[me->second ? 0 : 1];
-    int balance = 0;
+    int balance[2] = {0};
 
     for (uint64_t round = 0; round < t->want; round++) {
-        int wait = balance + 200 + (int)(me->second ? round * 5 % 61 : round * 3 % 59);
+        int wait = balance[round & 1] + 200 + (int)(me->second ? round * 5 % SLIDE : round * 3 % (SLIDE - 2));
 
-        me->x = (volatile uint32_t *)((char *)t->race->lines->memory + line_of(t->race, round) * LINE);
+        me->x = (volatile uint32_t *)((char *)t->race->lines->memory + line_offset(line_of(t->race, round)));
+        if (t->play == play_write && me->second == (round & 1))
+            *me->x = 0; /* in turns: who has the line writes sooner, and each bound is tightest from one of the two */
         atomic_store_explicit(&me->arrived, round + 1, memory_order_release);
         if (!meet(t, &other->arrived, round + 1))
             break;
@@ -250,8 +271,7 @@ static void *rounds_run(void *argument)
             break;
         if (!me->second && t->play == play_write) {
             t->final[round] = *me->x; /* both are done, and b does not write again before a arrives at the next round */
-            balance += race_lead(t, round);
-            *me->x = 0;
+            balance[round & 1] += race_lead(t, round);
         }
         me->done = round + 1;
     }
@@ -296,16 +316,18 @@ static int64_t run(struct table *t, struct etch_error *err)
 int etch_race_lines_new(struct etch_race_lines *lines, size_t n, struct etch_error *err)
 {
     lines->n = n;
-    lines->memory = aligned_alloc(LINE, n * LINE);
-    if (!lines->memory)
+    lines->memory = mmap(NULL, n * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (lines->memory == MAP_FAILED)
         return etch_error_set(err, "out of memory");
-    memset(lines->memory, 0, n * LINE);
+    madvise(lines->memory, n * PAGE, MADV_NOHUGEPAGE);
+    memset(lines->memory, 0, n * PAGE);
     return 0;
 }
 
 void etch_race_lines_free(struct etch_race_lines *lines)
 {
-    free(lines->memory);
+    if (lines->memory)
+        munmap(lines->memory, lines->n * PAGE);
     lines->memory = NULL;
     lines->n = 0;
 }
@@ -327,7 +349,7 @@ static struct table *table_new(const struct etch_race *race, size_t want)
     if (!t)
         return NULL;
     memset(t, 0, sizeof(*t));
-    memset(race->lines->memory, 0, race->lines->n * LINE); /* a flag of an earlier race must not be seen in this one */
+    memset(race->lines->memory, 0, race->lines->n * PAGE); /* a flag of an earlier race must not be seen in this one */
     t->race = race;
     t->want = want;
     t->final = calloc(want, sizeof(*t->final));

@@ -75,8 +75,8 @@ static size_t split(const int64_t *v, size_t n)
     return at;
 }
 
-/* The mean of what lies near the median: within twice the middle half's width, and at least two cycles. Disturbed samples lie
- * thousands of cycles off; the cut is symmetric, so that it does not move the mean of a symmetric spike. */
+/* The mean of what lies near the median: within twice the middle half's width, and at least two cycles. Disturbed
+ * samples lie thousands of cycles off; the cut is symmetric, so that it does not move the mean of a symmetric spike. */
 static double spike(const int64_t *v, size_t n, size_t *dropped)
 {
     int64_t median = v[n / 2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What rounds of stamps say about the skew between two clocks, d = TSC of CPU b - TSC of CPU a at one instant. Numbers in,
- * ranges out: the rounds come from race.h on a machine and from the simulator in tests. */
+/* What rounds of stamps say about the skew between two clocks, d = TSC of CPU b - TSC of CPU a at one instant. Numbers
+ * in, ranges out: the rounds come from race.h on a machine and from the simulator in tests. */
 #ifndef ETCH_CALIBRATE_SKEW_H
 #define ETCH_CALIBRATE_SKEW_H
 
@@ -17,8 +17,8 @@ struct etch_skew_round {
     bool b_second; /* whose write came second */
 };
 
-/* lo < d < hi. A disturbed round (interrupt, preemption) has its stamps far apart and narrows nothing, so that none need be
- * dropped for being slow; only one whose stamps are not of the CPUs they claim to be is no evidence. */
+/* lo < d < hi. A disturbed round (interrupt, preemption) has its stamps far apart and narrows nothing, so that none
+ * need be dropped for being slow; only one whose stamps are not of the CPUs they claim to be is no evidence. */
 struct etch_skew_bounds {
     int64_t lo, hi;
     uint64_t rounds;
@@ -36,8 +36,9 @@ bool etch_skew_bounds_contradict(const struct etch_skew_bounds *bounds);
 
 /* ---- Scheme 2: statistics ---- */
 
-/* Splits stamp differences (b - a) at the middle between their two spikes, drops what lies far from its spike, and returns the
- * mean of the two groups' means. Sorts `differences`. Adds to `dropped`. NAN where there are too few, or one spike only. */
+/* Splits stamp differences (b - a) at the middle between their two spikes, drops what lies far from its spike, and
+ * returns the mean of the two groups' means. Sorts `differences`. Adds to `dropped`. NAN where there are too few, or
+ * one spike only. */
 double etch_skew_estimate(int64_t *differences, size_t n, size_t *dropped);
 
 struct etch_skew_interval {
@@ -59,15 +60,16 @@ enum etch_skew_change {
     ETCH_SKEW_CHANGED, /* the bounds exclude each other: certain */
 };
 
-/* Compares two measurements of one pair. The bounds decide if they can; else Welch's test of the two means at the smaller of
- * the two confidences. `floor`: the cycles by which this machine's means wander while its clocks stay. */
+/* Compares two measurements of one pair. The bounds decide if they can; else Welch's test of the two means at the
+ * smaller of the two confidences. `floor`: the cycles by which this machine's means wander while its clocks stay. */
 enum etch_skew_change etch_skew_compare(const struct etch_skew_bounds *before,
                                         const struct etch_skew_interval *before_mean,
                                         const struct etch_skew_bounds *after,
                                         const struct etch_skew_interval *after_mean, double floor);
 
 /* The same from estimates that belong together, before[i] and after[i] from the same line: what is peculiar to a line
- * cancels, and a change of one tick shows. NAN on either side leaves a pair out. `change` gets the interval of after - before. */
+ * cancels, and a change of one tick shows. NAN on either side leaves a pair out. `change` gets the interval of after -
+ * before. */
 enum etch_skew_change etch_skew_compare_paired(const double *before, const double *after, size_t n, double confidence,
                                                double floor, struct etch_skew_interval *change);
 

@@ -16,8 +16,8 @@ static double fold(double term, double *c, double *d)
     return *c * *d;
 }
 
-/* The continued fraction of the incomplete beta function. It converges fast for x < (a + 1) / (a + b + 2), which the caller
- * sees to. */
+/* The continued fraction of the incomplete beta function. It converges fast for x < (a + 1) / (a + b + 2), which the
+ * caller sees to. */
 static double beta_fraction(double a, double b, double x)
 {
     double c = 1;
