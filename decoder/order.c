@@ -300,12 +300,10 @@ static enum pass settle(struct etch_order *o)
             return result;
         found = etch_order_sync_derive(o);
         values = etch_order_values_derive(o);
+        if (values == ETCH_DERIVE_CONFLICT)
+            return PASS_CONFLICT;
         if (found < 0 || values < 0)
             return PASS_MEMORY;
-        if (o->conflicts.n > 0 && o->conflicts.v[o->conflicts.n - 1].n == 0) {
-            o->conflicts.v[o->conflicts.n - 1].n = SIZE_MAX; /* values that nobody wrote: seen to */
-            return PASS_CONFLICT;
-        }
         if (found + values == 0)
             return PASS_GOOD;
     }

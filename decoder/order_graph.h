@@ -20,10 +20,6 @@ struct section {
     bool shared;
 };
 
-struct excluded {
-    uint64_t object;
-};
-
 struct etch_order {
     const struct etch_order_input *in;
     size_t n;
@@ -87,7 +83,10 @@ bool etch_order_edge(struct etch_order *o, uint32_t from, uint32_t to, enum etch
 /* Edges that need no order to be found: create, join, barrier, one CPU's stamps; and the sections of locks. */
 int etch_order_sync_collect(struct etch_order *o);
 
-/* Edges that follow from the order so far. Each returns how many were new, or -1 when memory is short. */
+#define ETCH_DERIVE_MEMORY (-1)
+#define ETCH_DERIVE_CONFLICT (-2) /* a read of what nobody wrote: noted, and the location left out */
+
+/* Edges that follow from the order so far. Each returns how many were new, or one of the above. */
 int64_t etch_order_sync_derive(struct etch_order *o);
 int64_t etch_order_values_derive(struct etch_order *o);
 
