@@ -11,8 +11,8 @@
 
 const char *etch_evidence_name(enum etch_evidence_kind kind)
 {
-    static const char *const names[] = {"program", "clock",   "cpu",       "create", "join", "lock",
-                                        "signal",  "barrier", "semaphore", "value"};
+    static const char *const names[] = {"program", "clock",  "cpu",     "create",    "join",
+                                        "lock",    "signal", "barrier", "semaphore", "value"};
 
     return (unsigned)kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
 }
@@ -107,8 +107,8 @@ static bool index_edges(struct etch_order *o)
 
 /* ---- Passes ---- */
 
-/* Threads run on by turns: each as far as what its next event waits for has been placed; one that must wait is noted at the event
- * it waits for. Returns how many were placed: fewer than n means a cycle among the logical edges. */
+/* Threads run on by turns: each as far as what its next event waits for has been placed; one that must wait is noted at
+ * the event it waits for. Returns how many were placed: fewer than n means a cycle among the logical edges. */
 static size_t sort_topologically(struct etch_order *o, bool *placed, uint32_t *waiting, uint32_t *next_waiting,
                                  uint32_t *cursor, uint32_t *queue)
 {
@@ -327,7 +327,8 @@ static int by_place(const void *x, const void *y)
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* By the middle between L and U, both of which only grow along every kind of evidence, so the sequence respects them all. */
+/* By the middle between L and U, both of which only grow along every kind of evidence, so the sequence respects them
+ * all. */
 static bool set_sequence(struct etch_order *o)
 {
     struct place *places = malloc(o->n * sizeof(*places) + 1);

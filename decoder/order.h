@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Which event came first, and how we know. Events of all threads go in; a partial order comes out that holds nothing but what
- * is proven: by program order, by clocks whose ranges do not overlap, by synchronisation, by values. Every other pair is
- * unordered, and stays so. Where the evidence contradicts itself, the clock or the records to blame are named and left out.
+/* Which event came first, and how we know. Events of all threads go in; a partial order comes out that holds nothing
+ * but what is proven: by program order, by clocks whose ranges do not overlap, by synchronisation, by values. Every
+ * other pair is unordered, and stays so. Where the evidence contradicts itself, the clock or the records to blame are
+ * named and left out.
  *
- * How: reachability over logical edges (program order, synchronisation, values) is a vector clock, kept only where it changes.
- * The order by intervals needs no edges at all: let L be the greatest lower bound of an event and of all that is logically before it,
- * and U the least upper bound of it and of all that is logically behind it; then a path from a to b that uses a clock
- * anywhere exists exactly where U(a) < L(b). Both are one pass each. */
+ * How: reachability over logical edges (program order, synchronisation, values) is a vector clock, kept only where it
+ * changes. The order by intervals needs no edges at all: let L be the greatest lower bound of an event and of all that
+ * is logically before it, and U the least upper bound of it and of all that is logically behind it; then a path from a
+ * to b that uses a clock anywhere exists exactly where U(a) < L(b). Both are one pass each. */
 #ifndef ETCH_DECODER_ORDER_H
 #define ETCH_DECODER_ORDER_H
 
@@ -75,13 +76,14 @@ struct etch_order_input {
     uint32_t reference;
     const struct etch_location *locations;
     size_t n_locations;
-    bool signals_wake; /* a condition wait ends only when signalled: true of no standard, and off unless the user says so */
+    bool signals_wake; /* a condition wait ends only when signalled: true of no standard, and off unless the user says
+                          so */
 };
 
 struct etch_order;
 
-/* Returns 0, or -1 with `err` set (memory, impossible input). Contradictions are a result, not an error. `input` and what it
- * points to must stay as long as the order is used. */
+/* Returns 0, or -1 with `err` set (memory, impossible input). Contradictions are a result, not an error. `input` and
+ * what it points to must stay as long as the order is used. */
 int etch_order_build(struct etch_order **order, const struct etch_order_input *input, struct etch_error *err);
 void etch_order_free(struct etch_order *order);
 
@@ -110,8 +112,8 @@ struct etch_evidence {
     uint32_t from, to; /* events */
 };
 
-/* The chain of evidence from a to b, or from b to a where that is the order. Writes up to `max` links and returns how many there
- * are; 0 for an unordered pair. */
+/* The chain of evidence from a to b, or from b to a where that is the order. Writes up to `max` links and returns how
+ * many there are; 0 for an unordered pair. */
 size_t etch_order_why(const struct etch_order *order, size_t a, size_t b, struct etch_evidence *links, size_t max);
 
 #define ETCH_CYCLE_MAX 16

@@ -90,8 +90,8 @@ int etch_order_sync_collect(struct etch_order *o);
 int64_t etch_order_sync_derive(struct etch_order *o);
 int64_t etch_order_values_derive(struct etch_order *o);
 
-/* After a failed topological sort, or where a lower bound has passed an upper one: records the conflict and leaves out what is to blame.
- * Return 0, or -1 when memory is short. */
+/* After a failed topological sort, or where a lower bound has passed an upper one: records the conflict and leaves out
+ * what is to blame. Return 0, or -1 when memory is short. */
 int etch_order_blame_records(struct etch_order *o, const bool *placed);
 int etch_order_blame_clock(struct etch_order *o);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Edges from synchronisation. What pairs with what is never guessed: a lock follows an unlock where mutual exclusion leaves no other
- * way, a wait follows a post where counting leaves no other way; see order.h. */
+/* Edges from synchronisation. What pairs with what is never guessed: a lock follows an unlock where mutual exclusion
+ * leaves no other way, a wait follows a post where counting leaves no other way; see order.h. */
 #include "decoder/order_graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define HELD_MAX 64      /* locks that one thread is followed through holding at a time */
-#define NEIGHBOURS 12    /* sections looked back at for one that is certainly before */
+#define HELD_MAX 64   /* locks that one thread is followed through holding at a time */
+#define NEIGHBOURS 12 /* sections looked back at for one that is certainly before */
 #define SIGNALS_TRIED 64
 
 /* An event and what it is about, for sorting by that. */
@@ -82,8 +82,8 @@ static void sort_by_hi(const struct etch_order *o, uint32_t *v, size_t n)
         }
 }
 
-/* Whether starts[i] is certainly of creates[i], for all i. With one create there is no question; with more, all by one thread, the
- * i-th start is known by having happened before the next create. */
+/* Whether starts[i] is certainly of creates[i], for all i. With one create there is no question; with more, all by one
+ * thread, the i-th start is known by having happened before the next create. */
 static bool lives_pair(const struct etch_order *o, struct lives *lives)
 {
     if (lives->n_creates != lives->n_starts || lives->n_creates == 0)
@@ -198,7 +198,8 @@ static bool same_parts(const struct etch_order *o, const uint32_t *v, size_t n, 
         enters = leaves = 0;
     }
     *generations = first_leaves;
-    /* Each generation has one serial thread, so as many threads as take part are let through at a time: each takes part in each. */
+    /* Each generation has one serial thread, so as many threads as take part are let through at a time: each takes part
+     * in each. */
     return first_leaves > 0 && (serial == first_leaves || count == *threads);
 }
 
@@ -384,8 +385,8 @@ static bool acquire(struct etch_order *o, struct holding *h, uint64_t object, ui
     return true;
 }
 
-/* `all`: a condition wait gives the lock up however often it was taken. A release whose acquire was not seen is at least
- * a moment at which the lock was held. Claiming too short a time is safe, claiming too long a time is not. */
+/* `all`: a condition wait gives the lock up however often it was taken. A release whose acquire was not seen is at
+ * least a moment at which the lock was held. Claiming too short a time is safe, claiming too long a time is not. */
 static bool release(struct etch_order *o, struct holding *h, uint64_t object, uint32_t event, bool all)
 {
     for (size_t i = 0; i < h->n; i++) {
@@ -474,8 +475,8 @@ static int by_object_and_time(const void *x, const void *y, void *context)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* One of two sections of a lock ended before the other began. If i's acquire is before j's release, it was i. Returns new edges,
- * -1 when memory is short; `certain` says whether the order of the two is known. */
+/* One of two sections of a lock ended before the other began. If i's acquire is before j's release, it was i. Returns
+ * new edges, -1 when memory is short; `certain` says whether the order of the two is known. */
 static int64_t link_sections(struct etch_order *o, const struct section *i, const struct section *j, bool *certain)
 {
     *certain = true;
@@ -720,7 +721,8 @@ static int64_t derive_signals(struct etch_order *o)
             if (o->in->events[e].op != ETCH__SYNC_OP__SYNC_COND_WAIT_END || o->in->events[e].result != 0 ||
                 o->position[e] == 0)
                 continue;
-            news = link_signal(o, list.v + i, end - i, etch_event_at(o, o->in->events[e].thread, o->position[e] - 1), e);
+            news =
+                link_signal(o, list.v + i, end - i, etch_event_at(o, o->in->events[e].thread, o->position[e] - 1), e);
             found = news < 0 ? news : found + news;
         }
     }
