@@ -30,7 +30,7 @@ enum etch_event_kind {
     ETCH_EVENT_MARK,   /* a step, a context switch: orders others by its time and place in its thread */
     ETCH_EVENT_SYNC,   /* `op` on `object` */
     ETCH_EVENT_ACCESS, /* of the watched location `object` */
-    ETCH_EVENT_LOSS,   /* records of this thread may be missing here */
+    ETCH_EVENT_LOSS,   /* records of this thread may be missing here; as its first event: anywhere */
 };
 
 enum {

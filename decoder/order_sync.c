@@ -446,8 +446,10 @@ static bool collect_sections(struct etch_order *o)
     for (uint32_t t = 0; t < o->threads; t++) {
         struct holding h = {.n = 0};
 
+        bool anywhere = etch_thread_size(o, t) && o->in->events[etch_event_at(o, t, 0)].kind == ETCH_EVENT_LOSS;
+
         for (uint32_t k = 0; k < etch_thread_size(o, t); k++)
-            if (!section_step(o, &h, etch_event_at(o, t, k)))
+            if (!section_step(o, &h, etch_event_at(o, t, k)) || (anywhere && !forget(o, &h)))
                 return false;
         if (!forget(o, &h))
             return false;

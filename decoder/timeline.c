@@ -219,14 +219,16 @@ static uint32_t thread_number(struct etch_timeline *t, uint32_t tid)
     return (uint32_t)(t->tids.n - 1);
 }
 
-/* The stamp of a record: perf's, converted, which is in the reference CPU's time; else TSC of its CPU. */
+/* The stamp of a record: perf's, converted, or TSC. The kernel makes its clock from the TSC of the CPU it runs on, by
+ * one function for all, so a converted stamp is in that CPU's time; only with another clock source is it in one time
+ * for all. */
 static struct etch_event_stamp stamp_of(const struct etch_timeline *t, uint64_t tsc, uint32_t cpu, uint64_t perf_ns,
                                         enum etch_stamping stamping)
 {
     struct etch_event_stamp stamp = {.tsc = tsc, .cpu = cpu, .stamping = (uint8_t)stamping};
 
     if (perf_ns && etch_timeline_from_perf(&t->clocks, perf_ns, &stamp.tsc, &stamp.error))
-        stamp.cpu = t->clocks.reference;
+        stamp.cpu = t->perf_is_tsc ? cpu : t->clocks.reference;
     else if (tsc == 0)
         stamp.stamping = ETCH_STAMPED_NOT;
     return stamp;
@@ -308,7 +310,7 @@ static uint64_t rough_time(const struct etch_timeline *t, uint64_t tsc, uint32_t
     return tsc;
 }
 
-static bool list_entries(const struct etch_timeline *t, const struct etch_recording *r, struct entry *v)
+static void list_entries(const struct etch_timeline *t, const struct etch_recording *r, struct entry *v)
 {
     size_t n = 0;
 
@@ -328,20 +330,27 @@ static bool list_entries(const struct etch_timeline *t, const struct etch_record
         v[n++] = (struct entry){.at = rough_time(t, s->tsc, s->cpu, s->perf_ns), .source = i << 2 | 2, .tid = s->tid};
     }
     qsort(v, n, sizeof(*v), by_thread_and_time);
-    return true;
 }
 
-/* A loss that names no thread may be of any: each gets a mark. Where in a thread it lies is not known well enough to be
- * relied on, so the mark is at its beginning: what matters is that records are missing. */
-static bool add_losses(struct etch_timeline *t, const struct etch_recording *r)
+/* Whether a loss may concern this thread. One that names no thread may be of any. */
+static bool may_miss(const struct etch_recording *r, uint32_t tid)
+{
+    if (r->cut || r->damaged)
+        return true;
+    for (size_t i = 0; i < r->losses.n; i++)
+        if (r->losses.v[i]->tid == 0 || r->losses.v[i]->tid == tid)
+            return true;
+    return false;
+}
+
+/* Where in a thread records are missing is not known well enough to be relied on: the mark is the thread's first event,
+ * which says anywhere. */
+static bool add_loss(struct etch_timeline *t, uint32_t tid)
 {
     static const struct etch_event_stamp none = {.cpu = ETCH_CPU_NONE, .stamping = ETCH_STAMPED_NOT};
     struct etch_event e = {.kind = ETCH_EVENT_LOSS};
 
-    for (size_t i = 0; i < r->losses.n; i++)
-        if (!add(t, r->losses.v[i]->tid, e, none, i << 2 | 3))
-            return false;
-    return !(r->cut || r->damaged) || add(t, 0, e, none, 3);
+    return add(t, tid, e, none, 3);
 }
 
 static bool add_entries(struct etch_timeline *t, const struct etch_recording *r, const struct entry *v, size_t n,
@@ -353,6 +362,8 @@ static bool add_entries(struct etch_timeline *t, const struct etch_recording *r,
         size_t index = v[i].source >> 2;
         bool good;
 
+        if ((i == 0 || v[i].tid != v[i - 1].tid) && may_miss(r, v[i].tid) && !add_loss(t, v[i].tid))
+            return false;
         if ((v[i].source & 3) == 0) {
             good = add_access(t, &r->accesses.v[index], options, v[i].source, latency);
         } else if ((v[i].source & 3) == 1) {
@@ -397,8 +408,9 @@ int etch_timeline_build(struct etch_timeline *t, const struct etch_recording *r,
         free(entries);
         return etch_error_set(err, "out of memory");
     }
+    t->perf_is_tsc = r->host && strcmp(r->host->clocksource, "tsc") == 0;
     list_entries(t, r, entries);
-    if (!add_losses(t, r) || !add_entries(t, r, entries, n, options) || !add_locations(t, r)) {
+    if (!add_entries(t, r, entries, n, options) || !add_locations(t, r)) {
         free(entries);
         etch_timeline_free(t);
         return etch_error_set(err, "out of memory while ordering %zu records", n);

@@ -66,8 +66,9 @@ struct etch_timeline {
     ETCH_ARRAY(struct etch_event_stamp) stamps;
     ETCH_ARRAY(struct etch_location) locations;
     ETCH_ARRAY(uint32_t) tids;   /* of a thread number */
-    ETCH_ARRAY(uint64_t) source; /* of an event: index << 2 | 0 access, 1 sync, 2 switch, 3 loss */
+    ETCH_ARRAY(uint64_t) source; /* of an event: index << 2 | 0 access, 1 sync, 2 switch; 3: loss */
     struct etch_timeline_clocks clocks;
+    bool perf_is_tsc;              /* perf's clock is made from the TSC of the CPU that stamps */
     struct etch_order_input input; /* of all this, for etch_order_build() */
 };
 
