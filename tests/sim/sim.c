@@ -263,11 +263,11 @@ static void choose(struct world *w, uint32_t thread)
             plan(w, thread, ETCH__SYNC_OP__SYNC_COND_WAIT_BEGIN, t->held - 1);
         else
             plan(w, thread, mutex ? ETCH__SYNC_OP__SYNC_MUTEX_UNLOCK : ETCH__SYNC_OP__SYNC_RWLOCK_UNLOCK, t->held - 1);
-    } else if (t->steps == 0) {
-        plan(w, thread, ETCH__SYNC_OP__SYNC_THREAD_EXIT, 0);
     } else if (o->barrier && (o->steps - t->steps) / o->barrier > t->barriers) {
         t->barriers++;
         plan(w, thread, ETCH__SYNC_OP__SYNC_BARRIER_ENTER, 0);
+    } else if (t->steps == 0) {
+        plan(w, thread, ETCH__SYNC_OP__SYNC_THREAD_EXIT, 0);
     } else if (o->conditions && sim_chance(random, 80)) {
         plan(w, thread, sim_chance(random, 500) ? ETCH__SYNC_OP__SYNC_COND_SIGNAL : ETCH__SYNC_OP__SYNC_COND_BROADCAST,
              (uint32_t)sim_below(random, o->mutexes));
