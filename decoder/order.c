@@ -46,7 +46,7 @@ static int64_t shift(uint64_t tsc, int64_t by)
 
 static bool clock_usable(const struct etch_order *o, uint32_t cpu)
 {
-    return cpu < o->in->n_cpus && o->in->cpus[cpu].known && !o->cpu_blamed[cpu];
+    return cpu < o->in->n_cpus && o->in->cpus[cpu].known && !o->cpu_blamed[cpu] && !o->clockless;
 }
 
 static void set_times(struct etch_order *o)
@@ -266,13 +266,13 @@ static enum pass pass(struct etch_order *o)
     result = PASS_CONFLICT;
     if (sort_topologically(o, placed, scratch, scratch + o->n, scratch + o->n + o->threads,
                            scratch + o->n + 2 * (size_t)o->threads) < o->n) {
-        if (etch_order_blame_records(o, placed) < 0)
+        if (o->blaming && etch_order_blame_records(o, placed) < 0)
             result = PASS_MEMORY;
         goto out;
     }
     push_bounds(o);
     if (bounds_crossed(o)) {
-        if (!set_rows(o, scratch) || etch_order_blame_clock(o) < 0)
+        if (o->blaming && etch_order_blame_clock(o) < 0)
             result = PASS_MEMORY;
         goto out;
     }
@@ -307,6 +307,29 @@ static enum pass settle(struct etch_order *o)
         if (found + values == 0)
             return PASS_GOOD;
     }
+}
+
+/* After a contradiction: leaves out what is to blame. A wrong clock taints what is derived from it, so first the graph
+ * is made without clocks. If it contradicts itself even so, records are wrong; if the clocks contradict it, they are; if
+ * neither shows, what was derived from the clocks must do. */
+static enum pass blame(struct etch_order *o)
+{
+    enum pass result;
+
+    o->blaming = true;
+    o->clockless = true;
+    result = settle(o);
+    o->clockless = false;
+    if (result == PASS_GOOD) {
+        set_times(o);
+        push_bounds(o);
+        if (!bounds_crossed(o))
+            result = settle(o);
+        else if (etch_order_blame_clock(o) < 0)
+            result = PASS_MEMORY;
+    }
+    o->blaming = false;
+    return result;
 }
 
 /* ---- The displayed sequence ---- */
@@ -428,9 +451,9 @@ int etch_order_build(struct etch_order **order, const struct etch_order_input *i
         etch_order_free(o);
         return -1;
     }
-    do /* each conflict leaves out a clock or an object for good, so this ends */
-        result = settle(o);
-    while (result == PASS_CONFLICT);
+    while ((result = settle(o)) == PASS_CONFLICT) /* each leaves out a clock or an object for good, so this ends */
+        if (blame(o) == PASS_MEMORY)
+            goto memory;
     if (result == PASS_GOOD && set_sequence(o)) {
         *order = o;
         return 0;

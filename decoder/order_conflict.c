@@ -78,25 +78,40 @@ static size_t cycle_through(const struct etch_order *o, const bool *placed, uint
     return 0;
 }
 
-/* Of one cycle of edges, the object whose records are left out: that of a value edge before that of a lock, since
- * values rest on more (every access seen, every value right). */
-static uint64_t object_to_blame(const struct etch_order *o, const struct etch_evidence *cycle, size_t n)
+/* What an event of a cycle is about: of a condition wait, the mutex. */
+static uint64_t object_of(const struct etch_event *e)
 {
-    uint64_t object = 0;
-    int best = -1;
+    bool wait = e->op == ETCH__SYNC_OP__SYNC_COND_WAIT_BEGIN || e->op == ETCH__SYNC_OP__SYNC_COND_WAIT_END;
 
-    for (size_t i = 0; i < n; i++) {
-        int weight = cycle[i].kind == ETCH_BY_VALUE ? 3 : cycle[i].kind == ETCH_BY_PROGRAM ? 0 : 2;
+    return e->kind == ETCH_EVENT_SYNC && wait ? e->other : e->object;
+}
 
-        if (weight > best && weight > 0) {
-            best = weight;
-            object = o->in->events[cycle[i].to].kind == ETCH_EVENT_SYNC &&
-                             (o->in->events[cycle[i].to].op == ETCH__SYNC_OP__SYNC_COND_WAIT_END)
-                         ? o->in->events[cycle[i].to].other
-                         : o->in->events[cycle[i].to].object;
-        }
+/* Of one cycle of edges, the one whose records are left out: of a value before of a lock, since values rest on more (every access
+ * seen, every value right). NULL where there is none. */
+static const struct etch_evidence *link_to_blame(const struct etch_evidence *cycle, size_t n)
+{
+    const struct etch_evidence *worst = NULL;
+
+    for (size_t i = 0; i < n; i++)
+        if (cycle[i].kind != ETCH_BY_PROGRAM && cycle[i].kind != ETCH_BY_CPU &&
+            (!worst || (cycle[i].kind == ETCH_BY_VALUE && worst->kind != ETCH_BY_VALUE)))
+            worst = &cycle[i];
+    return worst;
+}
+
+/* Leaves out the object of one link, or, where that is impossible or was done already, all at once: there is no end otherwise. */
+static bool leave_out(struct etch_order *o, struct etch_conflict *conflict)
+{
+    const struct etch_evidence *link = link_to_blame(conflict->cycle, conflict->n);
+
+    if (link)
+        conflict->object = object_of(&o->in->events[link->to]);
+    if (!link || etch_order_excluded(o, conflict->object)) {
+        for (uint32_t c = 0; c < o->in->n_cpus; c++)
+            o->cpu_blamed[c] |= o->distrust;
+        o->distrust = true;
     }
-    return object;
+    return etch_array_push(&o->excluded, conflict->object);
 }
 
 int etch_order_blame_records(struct etch_order *o, const bool *placed)
@@ -122,13 +137,7 @@ int etch_order_blame_records(struct etch_order *o, const bool *placed)
             memcpy(conflict.cycle, cycle, n * sizeof(*cycle));
         }
     }
-    conflict.object = object_to_blame(o, conflict.cycle, conflict.n);
-    if (etch_order_excluded(o,
-                            conflict.object)) { /* left out already, so it comes by one CPU's stamps: leave those out */
-        for (uint32_t c = 0; c < o->in->n_cpus; c++)
-            o->cpu_blamed[c] |= !o->in->cpus[c].known;
-    }
-    if (etch_array_push(&o->excluded, conflict.object) && etch_array_push(&o->conflicts, conflict))
+    if (leave_out(o, &conflict) && etch_array_push(&o->conflicts, conflict))
         result = 0;
 out:
     search_free(&s);
@@ -265,7 +274,19 @@ struct tally {
     uint32_t n;
     uint64_t *crossed; /* [a * n + b]: events where a lower bound by a's clock passed an upper bound by b's */
     int64_t *slack;    /* [a * n + b]: the least time, by the clocks, that any edge from a to b took */
+    int64_t *scratch;  /* n */
 };
+
+static void tally_slack(const struct etch_order *o, struct tally *t, uint32_t from, uint32_t to)
+{
+    size_t at;
+
+    if (o->lo[from] == INT64_MIN || o->hi[to] == INT64_MAX)
+        return;
+    at = (size_t)o->in->events[from].lo.cpu * t->n + o->in->events[to].hi.cpu;
+    if (o->hi[to] - o->lo[from] < t->slack[at])
+        t->slack[at] = o->hi[to] - o->lo[from];
+}
 
 static void tally_crossed(const struct etch_order *o, struct tally *t)
 {
@@ -278,41 +299,42 @@ static void tally_crossed(const struct etch_order *o, struct tally *t)
         b = o->in->events[i].hi.cpu;
         t->crossed[(size_t)a * t->n + b]++;
     }
-    for (size_t i = 0; i < o->edges.n; i++) {
-        uint32_t from = o->edges.v[i].from, to = o->edges.v[i].to;
-        uint32_t a = o->in->events[from].lo.cpu, b = o->in->events[to].hi.cpu;
-        int64_t took;
-
-        if (o->lo[from] == INT64_MIN || o->hi[to] == INT64_MAX)
-            continue;
-        took = o->hi[to] - o->lo[from];
-        if (took < t->slack[(size_t)a * t->n + b])
-            t->slack[(size_t)a * t->n + b] = took;
-    }
+    for (size_t i = 0; i < o->edges.n; i++)
+        tally_slack(o, t, o->edges.v[i].from, o->edges.v[i].to);
+    for (size_t i = 0; i < o->n; i++) /* a thread that moved between two stamps */
+        tally_slack(o, t, (uint32_t)i, (uint32_t)i);
 }
 
-/* How far a clock seems off against all others: half the difference between the least time there and the least time
- * back, which a good clock has near nothing of. */
-static double deviation(const struct tally *t, uint32_t cpu)
+static int ascending(const void *x, const void *y)
 {
-    double sum = 0;
-    unsigned n = 0;
+    int64_t a = *(const int64_t *)x;
+    int64_t b = *(const int64_t *)y;
+
+    return a < b ? -1 : a > b;
+}
+
+/* How far a clock seems off against the others: the difference between the least time there and the least time back, which
+ * two good clocks have little of. The median over the others: a good clock differs from the one bad one, a bad clock from all. */
+static int64_t deviation(const struct tally *t, uint32_t cpu)
+{
+    size_t n = 0;
 
     for (uint32_t other = 0; other < t->n; other++) {
         int64_t there = t->slack[(size_t)cpu * t->n + other];
         int64_t back = t->slack[(size_t)other * t->n + cpu];
 
-        if (other == cpu || there == INT64_MAX || back == INT64_MAX)
-            continue;
-        sum += there > back ? (double)there - (double)back : (double)back - (double)there;
-        n++;
+        if (other != cpu && there != INT64_MAX && back != INT64_MAX)
+            t->scratch[n++] = there > back ? there - back : back - there;
     }
-    return n ? sum / n : 0;
+    if (n == 0)
+        return 0;
+    qsort(t->scratch, n, sizeof(*t->scratch), ascending);
+    return t->scratch[(n - 1) / 2];
 }
 
 struct suspect {
     uint64_t partners, events;
-    double deviation;
+    int64_t deviation;
     uint32_t cpu;
     bool reference;
 };
@@ -323,7 +345,7 @@ static bool worse(const struct suspect *a, const struct suspect *b)
 {
     if (a->partners != b->partners)
         return a->partners > b->partners;
-    if (a->deviation > 1.05 * b->deviation || b->deviation > 1.05 * a->deviation)
+    if (a->deviation != b->deviation)
         return a->deviation > b->deviation;
     if (a->events != b->events)
         return a->events > b->events;
@@ -349,46 +371,62 @@ static struct suspect suspect_of(const struct etch_order *o, const struct tally 
     return s;
 }
 
-static struct suspect find_suspect(const struct etch_order *o, const struct tally *t)
+static bool clock_in_use(const struct etch_order *o, uint32_t cpu)
+{
+    return o->in->cpus[cpu].known && !o->cpu_blamed[cpu];
+}
+
+/* `crossed`: the bounds themselves show it; else how far the clocks are off from each other must do. */
+static struct suspect find_suspect(const struct etch_order *o, const struct tally *t, bool crossed)
 {
     struct suspect worst = {.cpu = ETCH_CPU_NONE};
 
     for (uint32_t cpu = 0; cpu < t->n; cpu++) {
         struct suspect s = suspect_of(o, t, cpu);
 
-        if (s.events && (worst.cpu == ETCH_CPU_NONE || worse(&s, &worst)))
+        if ((s.events || !crossed) && clock_in_use(o, cpu) && (worst.cpu == ETCH_CPU_NONE || worse(&s, &worst)))
             worst = s;
     }
     return worst;
 }
 
+static void describe(const struct etch_order *o, struct etch_conflict *conflict)
+{
+    const struct etch_evidence *by_clock = &conflict->cycle[conflict->n - 1];
+    uint32_t a = o->in->events[by_clock->to].lo.cpu, b = o->in->events[by_clock->from].hi.cpu;
+
+    conflict->excess = o->lo[by_clock->to] - o->hi[by_clock->from];
+    conflict->cpu_with = a == conflict->cpu ? b : a;
+}
+
 int etch_order_blame_clock(struct etch_order *o)
 {
     size_t n = o->in->n_cpus;
-    struct tally t = {
-        .n = (uint32_t)n, .crossed = calloc(n * n, sizeof(uint64_t)), .slack = malloc(n * n * sizeof(int64_t))};
+    struct tally t = {.n = (uint32_t)n,
+                      .crossed = calloc(n * n + 1, sizeof(uint64_t)),
+                      .slack = malloc((n * n + 1) * sizeof(int64_t)),
+                      .scratch = malloc((n + 1) * sizeof(int64_t))};
     struct etch_conflict conflict = {.cpu = ETCH_CPU_NONE, .cpu_with = ETCH_CPU_NONE};
     int result = -1;
 
-    if (!t.crossed || !t.slack || find_cycle(o, &conflict) < 0)
+    if (!t.crossed || !t.slack || !t.scratch || find_cycle(o, &conflict) < 0)
         goto out;
     for (size_t i = 0; i < n * n; i++)
         t.slack[i] = INT64_MAX;
     tally_crossed(o, &t);
-    conflict.cpu = find_suspect(o, &t).cpu;
     for (size_t i = 0; i < o->n; i++)
         conflict.events += o->l[i] > o->hi[i];
-    if (conflict.n) {
-        const struct etch_evidence *by_clock = &conflict.cycle[conflict.n - 1];
-        uint32_t a = o->in->events[by_clock->to].lo.cpu, b = o->in->events[by_clock->from].hi.cpu;
-
-        conflict.excess = o->lo[by_clock->to] - o->hi[by_clock->from];
-        conflict.cpu_with = a == conflict.cpu ? b : a;
-    }
-    o->cpu_blamed[conflict.cpu] = true;
+    conflict.cpu = find_suspect(o, &t, conflict.events > 0).cpu;
+    if (conflict.n)
+        describe(o, &conflict);
+    if (conflict.cpu != ETCH_CPU_NONE)
+        o->cpu_blamed[conflict.cpu] = true;
+    else
+        o->distrust = true; /* no clock is left to blame */
     result = etch_array_push(&o->conflicts, conflict) ? 0 : -1;
 out:
     free(t.crossed);
     free(t.slack);
+    free(t.scratch);
     return result;
 }

@@ -45,7 +45,10 @@ struct etch_order {
     ETCH_ARRAY(struct section) sections;
     ETCH_ARRAY(uint64_t) excluded; /* objects whose records contradict themselves */
     ETCH_ARRAY(struct etch_conflict) conflicts;
-    bool lossy; /* records are missing somewhere */
+    bool blaming;   /* a contradiction is to be noted, rather than just found */
+    bool clockless; /* no clock is used, for the time being */
+    bool distrust;  /* nothing but program order and clocks is */
+    bool lossy;     /* records are missing somewhere */
     uint32_t *sequence;
     unsigned turns;
 };

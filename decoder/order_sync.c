@@ -299,7 +299,8 @@ static int by_cpu_and_time(const void *x, const void *y)
 
 static bool local_only(const struct etch_order *o, uint32_t cpu)
 {
-    return cpu < o->in->n_cpus && !o->in->cpus[cpu].known && o->in->cpus[cpu].local && !o->cpu_blamed[cpu];
+    return cpu < o->in->n_cpus && !o->in->cpus[cpu].known && o->in->cpus[cpu].local && !o->cpu_blamed[cpu] &&
+           !o->clockless;
 }
 
 static bool collect_points(const struct etch_order *o, struct point **points, size_t *n)
@@ -459,6 +460,8 @@ static bool collect_sections(struct etch_order *o)
 
 int etch_order_sync_collect(struct etch_order *o)
 {
+    if (o->distrust)
+        return link_cpus(o) ? 0 : -1;
     return link_threads(o) && link_barriers(o) && link_cpus(o) && collect_sections(o) ? 0 : -1;
 }
 
@@ -734,9 +737,9 @@ static int64_t derive_signals(struct etch_order *o)
 
 int64_t etch_order_sync_derive(struct etch_order *o)
 {
-    int64_t locks = derive_locks(o);
-    int64_t semaphores = locks < 0 ? locks : derive_semaphores(o);
-    int64_t signals = semaphores < 0 ? semaphores : derive_signals(o);
+    int64_t locks = o->distrust ? 0 : derive_locks(o);
+    int64_t semaphores = locks < 0 || o->distrust ? locks : derive_semaphores(o);
+    int64_t signals = semaphores < 0 || o->distrust ? semaphores : derive_signals(o);
 
     return signals < 0 ? signals : locks + semaphores + signals;
 }

@@ -189,6 +189,30 @@ static bool place_first(struct values *v, uint32_t read)
     return true;
 }
 
+/* The clocks leave no write that this read can have read from. Where there is one write of that value in all, that was it, and
+ * the clocks are wrong: the edge will show it. Where there is none, records are. */
+static bool derive_against_clocks(struct values *v, uint32_t read, uint64_t seen)
+{
+    struct sources s = {.n = 0};
+    bool initial = !v->location->initial_known || v->location->initial == seen;
+
+    for (size_t i = first_of(v, true, seen, INT64_MIN); i < v->n_known && v->by_value[i].value == seen && s.n < 2; i++) {
+        if (v->by_value[i].event == read)
+            continue;
+        s.one = &v->by_value[i];
+        s.n++;
+    }
+    if (s.n == 1 && v->n_known == v->n && !initial) {
+        v->found++;
+        return etch_order_edge(v->o, s.one->event, read, ETCH_BY_VALUE);
+    }
+    if (!v->impossible) {
+        v->impossible = true;
+        v->impossible_read = read;
+    }
+    return true;
+}
+
 static bool derive_read(struct values *v, uint32_t read, uint32_t own)
 {
     const struct etch_order *o = v->o;
@@ -208,11 +232,7 @@ static bool derive_read(struct values *v, uint32_t read, uint32_t own)
     }
     if (s.n == 1)
         return add(v, s.one->event, read) && place_between(v, s.one, read);
-    if (s.n == 0 && !v->impossible) {
-        v->impossible = true;
-        v->impossible_read = read;
-    }
-    return true;
+    return s.n > 1 || derive_against_clocks(v, read, seen);
 }
 
 static bool derive_location(struct values *v)
@@ -241,6 +261,10 @@ static int note_impossible(struct etch_order *o, const struct values *v)
 {
     struct etch_conflict conflict = {.cpu = ETCH_CPU_NONE, .cpu_with = ETCH_CPU_NONE, .object = v->location->object};
 
+    if (!o->blaming)
+        return ETCH_DERIVE_CONFLICT;
+    if (!o->clockless) /* without clocks there is no contradiction, so one of them it is */
+        return etch_order_blame_clock(o) < 0 ? ETCH_DERIVE_MEMORY : ETCH_DERIVE_CONFLICT;
     conflict.events = 1;
     conflict.n = 1;
     conflict.cycle[0] =
@@ -302,7 +326,7 @@ int64_t etch_order_values_derive(struct etch_order *o)
 {
     int64_t found = 0;
 
-    if (o->lossy || o->in->n_locations == 0)
+    if (o->lossy || o->distrust || o->in->n_locations == 0)
         return 0;
     for (size_t k = 0; k < o->in->n_locations; k++) {
         const struct etch_location *location = &o->in->locations[k];

@@ -473,6 +473,7 @@ static void lifetime(struct world *w, uint32_t thread, int64_t at)
         else
             t->at = NEVER;
     } else if (thread == 0 && threads > 1) {
+        t->ready = at;
         plan(w, thread, ETCH__SYNC_OP__SYNC_THREAD_JOIN, 1);
     } else {
         effect(w, thread, ETCH_EVENT_SYNC, t->doing, object_of(7, thread), at);

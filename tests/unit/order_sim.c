@@ -30,6 +30,27 @@ struct pairs {
     uint64_t value_asked, value_unordered; /* on one watched variable */
 };
 
+/* What a wrong claim rests on, for the first few. */
+static void tell_wrong(const struct sim_run *run, const struct etch_order *order, size_t a, size_t b, struct pairs *pairs)
+{
+    struct etch_evidence links[64];
+    size_t n = etch_order_why(order, a, b, links, 64);
+
+    if (pairs->wrong++ > 5)
+        return;
+    print_message("wrong: %zu and %zu, by\n", a, b);
+    for (size_t i = 0; i < n && i < 64; i++) {
+        const struct etch_event *x = &run->events[links[i].from];
+        const struct etch_event *y = &run->events[links[i].to];
+
+        print_message("  %s: event %u, thread %u, kind %u op %u access %u object %" PRIx64 " (true place %" PRIu64
+                      ") -> event %u, thread %u, kind %u op %u access %u object %" PRIx64 " (true place %" PRIu64 ")\n",
+                      etch_evidence_name(links[i].kind), links[i].from, x->thread, x->kind, x->op, x->access, x->object,
+                      run->truth[links[i].from], links[i].to, y->thread, y->kind, y->op, y->access, y->object,
+                      run->truth[links[i].to]);
+    }
+}
+
 static void ask_pair(const struct sim_run *run, const struct etch_order *order, size_t a, size_t b, struct pairs *pairs)
 {
     const struct etch_event *x = &run->events[a];
@@ -41,7 +62,7 @@ static void ask_pair(const struct sim_run *run, const struct etch_order *order, 
         return;
     if ((relation == ETCH_BEFORE && run->truth[a] > run->truth[b]) ||
         (relation == ETCH_AFTER && run->truth[a] < run->truth[b]))
-        pairs->wrong++;
+        tell_wrong(run, order, a, b, pairs);
     if (x->thread == y->thread)
         return;
     pairs->asked++;
@@ -172,7 +193,7 @@ static void orders_nearly_all_synchronisation(void **state)
         struct etch_error err;
 
         options.seed = seed;
-        options.steps = 300;
+        options.steps = 1000;
         options.access = 10;
         options.unique_values = true;
         options.trap = 20;
@@ -221,6 +242,10 @@ static void names_the_wrong_clock(void **state)
         evident += n > 0;
         silent += n == 0;
         named += n > 0 && conflicts[0].cpu == options.wrong_cpu;
+        if (n > 0 && conflicts[0].cpu != options.wrong_cpu)
+            print_message("seed %" PRIu64 ": CPU %u of %u is off by %" PRId64 " from %.1f on, and CPU %u is blamed (with %u, excess %" PRId64 ", %" PRIu64 " events, %zu links, %zu conflicts)\n",
+                          seed, options.wrong_cpu, options.cpus, options.wrong_by, options.wrong_from, conflicts[0].cpu, conflicts[0].cpu_with,
+                          conflicts[0].excess, conflicts[0].events, conflicts[0].n, n);
         for (size_t i = 0; i < n; i++)
             assert_in_range(conflicts[i].n, 1, 64);
         etch_order_free(order);
