@@ -17,6 +17,7 @@ struct etch_command {
 };
 
 extern const struct etch_command etch_command_decode;
+extern const struct etch_command etch_command_calibrate;
 extern const struct etch_command etch_command_doctor;
 extern const struct etch_command etch_command_info;
 extern const struct etch_command etch_command_record;
