@@ -52,11 +52,6 @@ struct etch_module {
     LLVMMemoryBufferRef buffer;
 };
 
-/* What changes a location: a store, or a call to code that we do not have and that gets its address. */
-struct etch_writer {
-    uint32_t insn;
-};
-
 typedef ETCH_ARRAY(uint32_t) etch_numbers;
 
 struct etch_model {
@@ -77,6 +72,7 @@ struct etch_model {
     struct etch_strings symbols; /* external definitions; the number indexes symbol_function */
     etch_numbers symbol_function;
     struct etch_strings files; /* absolute paths */
+    struct etch_strings shared; /* globals whose address goes around */
     struct etch_strings keys;  /* memory locations; the number indexes writers */
     ETCH_ARRAY(etch_numbers) writers;
     size_t n_stores, n_calls;
@@ -100,10 +96,23 @@ LLVMValueRef etch_called(LLVMValueRef call);
 /* The name of the function that a call names, "" where it is a pointer. */
 const char *etch_called_name(LLVMValueRef call);
 
-/* ---- memory.c ---- */
+/* ---- memory.c ----
+ * A location is known by a key, and two accesses with one key may be of one place:
+ *   a:N     a local variable (alloca N), with its path: a:N.2[]
+ *   g:NAME  a global, with its path
+ *   f:T.2   field 2 of any object of struct T, array elements as f:T.2[]
+ *   p:F.N   what parameter N of function F points to
+ *   d:KEY   what the pointer kept at KEY points to
+ *   c:N     what call N returned a pointer to
+ *   t:T     all of an object of struct T, for what frees or copies it */
 
-/* The location that a pointer points to, as a key; false where nothing sure can be said. */
-bool etch_memory_key(struct etch_model *m, LLVMValueRef pointer, char *key, size_t size);
+#define ETCH_KEY_SIZE 320
+
+/* The location that a pointer points to; false where nothing sure can be said. */
+bool etch_memory_key(struct etch_model *m, LLVMValueRef pointer, char key[ETCH_KEY_SIZE]);
+
+/* The f: key of the same location, where it is a field of a variable that others can reach by a pointer. */
+bool etch_memory_field_key(struct etch_model *m, LLVMValueRef pointer, char key[ETCH_KEY_SIZE]);
 
 /* Fills keys and writers. */
 int etch_memory_index(struct etch_model *m, struct etch_error *err);
@@ -111,12 +120,27 @@ int etch_memory_index(struct etch_model *m, struct etch_error *err);
 /* The instructions that may write `key`; NULL for none. */
 const etch_numbers *etch_memory_writers(const struct etch_model *m, const char *key);
 
-/* Is this pointer into a local variable of which nobody else has the address? Gives the variable. */
+/* The variable on the stack that a pointer points into; NULL for none. */
 LLVMValueRef etch_memory_local(LLVMValueRef pointer);
-bool etch_memory_escapes(LLVMValueRef alloca);
 
-/* Is this a pointer to a variable on the stack, whoever else has its address? */
-bool etch_memory_on_stack(LLVMValueRef pointer);
+/* Can others than this function reach the variable? */
+bool etch_memory_escapes(LLVMValueRef variable);
+
+/* Does this call of code that we do not have leave what its argument points to as it is? */
+bool etch_call_only_reads(const char *name, unsigned argument);
+bool etch_call_synchronises(const char *name);
+
+/* One thing that may change a local variable. */
+struct etch_def {
+    uint32_t insn;
+    LLVMValueRef pointer; /* through which */
+    bool whole;           /* a store to all of the variable: what was before is gone */
+    bool call;
+};
+typedef ETCH_ARRAY(struct etch_def) etch_defs;
+
+/* All of them, by instruction number. False when memory is short. */
+bool etch_memory_defs(struct etch_model *m, LLVMValueRef variable, etch_defs *defs);
 
 /* ---- names.c ---- */
 

@@ -560,6 +560,7 @@ void etch_model_free(struct etch_model *m)
     etch_strings_release(&m->symbols);
     etch_strings_release(&m->files);
     etch_strings_release(&m->keys);
+    etch_strings_release(&m->shared);
     etch_line_table_free(m->lines);
     if (m->bytes)
         munmap(m->bytes, m->n_bytes);
