@@ -205,7 +205,10 @@ const struct etch_cfg *etch_cfg_of(struct etch_model *m, uint32_t function)
         const struct etch_block *block = &m->blocks.v[f->first_block + i];
         LLVMValueRef last = m->insns.v[block->first + block->n - 1].value;
 
-        for (unsigned k = 0; k < LLVMGetNumSuccessors(last); k++)
+        /* That any call may throw is no branch that a slice should know: only the way on counts. */
+        unsigned n_ways = LLVMIsAInvokeInst(last) ? 1 : LLVMGetNumSuccessors(last);
+
+        for (unsigned k = 0; k < n_ways; k++)
             if (!push_once(&succs[i], etch_pointers_get(&m->block_of, LLVMGetSuccessor(last, k)) - f->first_block))
                 return NULL;
     }

@@ -54,6 +54,8 @@ struct path {
     char base[ETCH_KEY_SIZE];
     char steps[128];
     char field[ETCH_KEY_SIZE - 8]; /* "T.2" and array steps behind it; empty where no struct was stepped into */
+    char owner[200];               /* the outermost struct stepped into */
+    LLVMTypeRef type;              /* of what is pointed to, as far as the walk knows; NULL: not known */
     bool variable;                 /* base is a: or g: */
 };
 
@@ -66,28 +68,52 @@ static void add(char *text, size_t size, const char *more)
 
 static bool base_of(struct etch_model *m, LLVMValueRef v, struct path *path, int depth);
 
+/* Into field k of a struct, or an element of an array. */
+static void step_into(struct path *path, LLVMTypeRef type, unsigned k)
+{
+    char name[200], step[16];
+
+    if (LLVMGetTypeKind(type) == LLVMStructTypeKind) {
+        struct_name(type, name, sizeof(name));
+        snprintf(step, sizeof(step), ".%u", k);
+        snprintf(path->field, sizeof(path->field), "%s%s", name, step);
+        add(path->steps, sizeof(path->steps), step);
+        if (!path->owner[0])
+            snprintf(path->owner, sizeof(path->owner), "%s", name);
+        path->type = LLVMStructGetTypeAtIndex(type, k);
+    } else {
+        add(path->steps, sizeof(path->steps), "[]");
+        if (path->field[0])
+            add(path->field, sizeof(path->field), "[]");
+        path->type = LLVMGetElementType(type);
+    }
+}
+
 static void walk_gep(LLVMValueRef gep, struct path *path)
 {
-    LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
     int n = LLVMGetNumOperands(gep);
 
+    path->type = LLVMGetGEPSourceElementType(gep);
     for (int i = 2; i < n; i++) {
-        if (LLVMGetTypeKind(type) == LLVMStructTypeKind) {
-            unsigned k = (unsigned)LLVMConstIntGetZExtValue(LLVMGetOperand(gep, (unsigned)i));
-            char name[200], step[16];
+        LLVMValueRef index = LLVMGetOperand(gep, (unsigned)i);
 
-            struct_name(type, name, sizeof(name));
-            snprintf(step, sizeof(step), ".%u", k);
-            snprintf(path->field, sizeof(path->field), "%s%s", name, step);
-            add(path->steps, sizeof(path->steps), step);
-            type = LLVMStructGetTypeAtIndex(type, k);
-        } else {
-            add(path->steps, sizeof(path->steps), "[]");
-            if (path->field[0])
-                add(path->field, sizeof(path->field), "[]");
-            type = LLVMGetElementType(type);
-        }
+        step_into(path, path->type,
+                  LLVMIsAConstantInt(index) ? (unsigned)LLVMConstIntGetZExtValue(index) : 0);
     }
+}
+
+static bool is_aggregate(LLVMTypeRef type)
+{
+    return type && ((LLVMGetTypeKind(type) == LLVMStructTypeKind && LLVMCountStructElementTypes(type)) ||
+                    LLVMGetTypeKind(type) == LLVMArrayTypeKind);
+}
+
+/* The address of a struct is that of its first field, and LLVM writes it so: an access of a single value through a pointer to
+ * a struct is one of that field. */
+static void step_to_value(struct path *path, LLVMTypeRef access)
+{
+    while (access && !is_aggregate(access) && is_aggregate(path->type))
+        step_into(path, path->type, 0);
 }
 
 /* The one value that a local pointer ever gets; NULL where there are several, or others may set it. */
@@ -133,6 +159,7 @@ static void base_of_global(struct etch_model *m, LLVMValueRef v, struct path *pa
     size_t n;
 
     path->variable = true;
+    path->type = LLVMGlobalGetValueType(v);
     if (linkage != LLVMInternalLinkage && linkage != LLVMPrivateLinkage) {
         snprintf(path->base, sizeof(path->base), "g:%.250s", LLVMGetValueName2(v, &n));
         return;
@@ -164,6 +191,7 @@ static bool base_of(struct etch_model *m, LLVMValueRef v, struct path *path, int
     }
     if (LLVMIsAAllocaInst(v)) {
         path->variable = true;
+        path->type = LLVMGetAllocatedType(v);
         snprintf(path->base, sizeof(path->base), "a:%u", etch_model_insn(m, v));
     } else if (LLVMIsAGlobalVariable(v)) {
         base_of_global(m, v, path);
@@ -180,12 +208,13 @@ static bool base_of(struct etch_model *m, LLVMValueRef v, struct path *path, int
     return true;
 }
 
-bool etch_memory_key(struct etch_model *m, LLVMValueRef pointer, char key[ETCH_KEY_SIZE])
+bool etch_memory_key(struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char key[ETCH_KEY_SIZE])
 {
     struct path path = {0};
 
     if (!base_of(m, strip(pointer), &path, 0))
         return false;
+    step_to_value(&path, access);
     if (path.variable)
         snprintf(key, ETCH_KEY_SIZE, "%.180s%s", path.base, path.steps);
     else if (path.field[0])
@@ -195,12 +224,25 @@ bool etch_memory_key(struct etch_model *m, LLVMValueRef pointer, char key[ETCH_K
     return true;
 }
 
-bool etch_memory_field_key(struct etch_model *m, LLVMValueRef pointer, char key[ETCH_KEY_SIZE])
+bool etch_memory_owner_key(struct etch_model *m, LLVMValueRef pointer, char key[ETCH_KEY_SIZE])
+{
+    struct path path = {0};
+
+    if (!base_of(m, strip(pointer), &path, 0) || path.variable || !path.owner[0])
+        return false;
+    snprintf(key, ETCH_KEY_SIZE, "t:%s", path.owner);
+    return true;
+}
+
+bool etch_memory_field_key(struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char key[ETCH_KEY_SIZE])
 {
     struct path path = {0};
     LLVMValueRef local = etch_memory_local(pointer);
 
-    if (!base_of(m, strip(pointer), &path, 0) || !path.variable || !path.field[0])
+    if (!base_of(m, strip(pointer), &path, 0) || !path.variable)
+        return false;
+    step_to_value(&path, access);
+    if (!path.field[0])
         return false;
     if (local ? !etch_memory_escapes(local) : etch_strings_find(&m->shared, path.base) == ETCH_NONE)
         return false;
@@ -298,13 +340,13 @@ static bool add_writer(struct etch_model *m, const char *key, uint32_t insn)
     return etch_array_push(&m->writers.v[number], insn);
 }
 
-static bool add_writer_through(struct etch_model *m, LLVMValueRef pointer, uint32_t insn)
+static bool add_writer_through(struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, uint32_t insn)
 {
     char key[ETCH_KEY_SIZE];
 
-    if (etch_memory_key(m, pointer, key) && !add_writer(m, key, insn))
+    if (etch_memory_key(m, pointer, access, key) && !add_writer(m, key, insn))
         return false;
-    return !etch_memory_field_key(m, pointer, key) || add_writer(m, key, insn);
+    return !etch_memory_field_key(m, pointer, access, key) || add_writer(m, key, insn);
 }
 
 /* The whole object, where the source says what struct it is. */
@@ -333,7 +375,7 @@ static bool add_call_writers(struct etch_model *m, uint32_t insn)
         if (LLVMGetTypeKind(LLVMTypeOf(argument)) != LLVMPointerTypeKind || LLVMIsAConstantPointerNull(argument) ||
             LLVMIsAFunction(argument) || etch_call_only_reads(name, i))
             continue;
-        if (!add_writer_through(m, argument, insn))
+        if (!add_writer_through(m, argument, NULL, insn))
             return false;
         if (!etch_call_synchronises(name) && !add_object_writer(m, argument, insn))
             return false;
@@ -351,10 +393,10 @@ int etch_memory_index(struct etch_model *m, struct etch_error *err)
 
         if (op == LLVMStore) {
             m->n_stores++;
-            ok = add_writer_through(m, LLVMGetOperand(v, 1), i);
+            ok = add_writer_through(m, LLVMGetOperand(v, 1), LLVMTypeOf(LLVMGetOperand(v, 0)), i);
         } else if (op == LLVMAtomicRMW || op == LLVMAtomicCmpXchg) {
             m->n_stores++;
-            ok = add_writer_through(m, LLVMGetOperand(v, 0), i);
+            ok = add_writer_through(m, LLVMGetOperand(v, 0), LLVMTypeOf(LLVMGetOperand(v, 1)), i);
         } else if (op == LLVMCall || op == LLVMInvoke) {
             ok = add_call_writers(m, i);
         }

@@ -108,11 +108,15 @@ const char *etch_called_name(LLVMValueRef call);
 
 #define ETCH_KEY_SIZE 320
 
-/* The location that a pointer points to; false where nothing sure can be said. */
-bool etch_memory_key(struct etch_model *m, LLVMValueRef pointer, char key[ETCH_KEY_SIZE]);
+/* The location that a pointer points to, for an access of this type (NULL: of all that is there); false where nothing sure
+ * can be said. */
+bool etch_memory_key(struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char key[ETCH_KEY_SIZE]);
+
+/* The t: key of the outermost struct that the location is a field of. */
+bool etch_memory_owner_key(struct etch_model *m, LLVMValueRef pointer, char key[ETCH_KEY_SIZE]);
 
 /* The f: key of the same location, where it is a field of a variable that others can reach by a pointer. */
-bool etch_memory_field_key(struct etch_model *m, LLVMValueRef pointer, char key[ETCH_KEY_SIZE]);
+bool etch_memory_field_key(struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char key[ETCH_KEY_SIZE]);
 
 /* Fills keys and writers. */
 int etch_memory_index(struct etch_model *m, struct etch_error *err);
@@ -144,9 +148,9 @@ bool etch_memory_defs(struct etch_model *m, LLVMValueRef variable, etch_defs *de
 
 /* ---- names.c ---- */
 
-/* The name of the object that a pointer points to, as the source would write it ("fifo->mut"), and its type (NULL: not
- * known). False where there is no name to give. */
-bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size, LLVMMetadataRef *type);
+/* The name of what an access of this type through a pointer is of, as the source would write it ("fifo->mut"). False where
+ * there is no name to give. */
+bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char *text, size_t size);
 
 /* The struct's name of the type that `pointer` points to, by the source's types; false where it is no struct. */
 bool etch_name_pointee_struct(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size);

@@ -300,15 +300,23 @@ static bool object(const struct etch_model *m, LLVMValueRef pointer, struct name
     return false;
 }
 
-bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size, LLVMMetadataRef *type)
+bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char *text, size_t size)
 {
+    LLVMContextRef context = context_of(pointer);
+    LLVMTypeKind kind = access ? LLVMGetTypeKind(access) : LLVMStructTypeKind;
     struct name name;
 
     if (!object(m, pointer, &name, 0))
         return false;
+    /* One value at the address of a struct is its first field. */
+    for (int i = 0; i < 8 && kind != LLVMStructTypeKind && kind != LLVMArrayTypeKind && name.type; i++) {
+        LLVMMetadataRef type = plain(context, name.type);
+
+        if (!is_struct(type) || LLVMGetDINodeTag(type) == TAG_UNION)
+            break;
+        take_member(context, &name, 0, 0);
+    }
     snprintf(text, size, "%s%s", name.through ? "*" : "", name.text);
-    if (type)
-        *type = name.type;
     return true;
 }
 

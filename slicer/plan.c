@@ -229,7 +229,7 @@ static bool add_watch(struct planning *p, uint32_t statement, const struct etch_
         snprintf(location, sizeof(location), "%llx", (unsigned long long)site.global);
     else
         snprintf(location, sizeof(location), "%s %s", mention->name,
-                 etch_memory_key(p->slice->model, mention->pointer, key) ? key : "");
+                 etch_memory_key(p->slice->model, mention->pointer, NULL, key) ? key : "");
     number = etch_strings_add(&p->locations, location);
     if (number == ETCH_NONE)
         return false;

@@ -218,6 +218,24 @@ static bool is_debug_call(LLVMValueRef value)
     return etch_is_call(value) && strncmp(etch_called_name(value), "llvm.dbg.", 9) == 0;
 }
 
+/* Where a function has several returns, the bitcode has one, at the closing brace, that reads what they left in a variable of
+ * the compiler's: the statements are the returns, the brace is none. */
+static void hide_brace(struct etch_model *m, uint32_t last)
+{
+    LLVMValueRef ret = m->insns.v[last].value;
+    LLVMValueRef load = LLVMIsAReturnInst(ret) && LLVMGetNumOperands(ret) ? LLVMGetOperand(ret, 0) : NULL;
+    uint32_t insn;
+
+    if (!load || !LLVMIsALoadInst(load) || !LLVMIsAAllocaInst(LLVMGetOperand(load, 0)) ||
+        etch_pointers_get(&m->variable_of, LLVMGetOperand(load, 0)) != ETCH_NONE)
+        return;
+    insn = etch_model_insn(m, load);
+    if (insn == ETCH_NONE || m->insns.v[insn].line != m->insns.v[last].line)
+        return;
+    m->insns.v[insn].file = ETCH_NONE;
+    m->insns.v[last].file = ETCH_NONE;
+}
+
 static bool add_block(struct etch_model *m, uint32_t function, LLVMBasicBlockRef bb)
 {
     struct etch_block block = {.function = function, .first = (uint32_t)m->insns.n};
@@ -238,6 +256,8 @@ static bool add_block(struct etch_model *m, uint32_t function, LLVMBasicBlockRef
             return false;
         block.n++;
     }
+    if (block.n)
+        hide_brace(m, block.first + block.n - 1);
     return etch_array_push(&m->blocks, block);
 }
 

@@ -22,7 +22,7 @@ static bool add_mention(struct etch_model *m, uint32_t insn, LLVMValueRef pointe
     struct etch_mention mention = {.insn = insn, .pointer = pointer, .write = write};
     LLVMValueRef local = etch_memory_local(pointer), base = pointer;
 
-    if (!etch_name_object(m, pointer, mention.name, sizeof(mention.name), NULL)) {
+    if (!etch_name_object(m, pointer, type, mention.name, sizeof(mention.name))) {
         if (local)
             return true; /* a temporary of the compiler's */
         snprintf(mention.name, sizeof(mention.name), "*?");

@@ -95,8 +95,11 @@ static void need(struct walk *w, uint32_t from, uint32_t insn, uint8_t mode, Etc
 
 /* ---- Values ---- */
 
-static void need_memory(struct walk *w, uint32_t from, uint32_t at, LLVMValueRef pointer);
+/* What may have written what an access of this type at instruction `at` sees through `pointer`; NULL: all that is there. */
+static void need_memory(struct walk *w, uint32_t from, uint32_t at, LLVMValueRef pointer, LLVMTypeRef access);
 static void need_key(struct walk *w, uint32_t from, const char *key);
+static void need_variable(struct walk *w, uint32_t from, const char *key);
+static void need_pointees(struct walk *w, uint32_t from, const char *key);
 
 static void need_argument(struct walk *w, uint32_t from, LLVMValueRef argument);
 
@@ -133,7 +136,7 @@ static void need_thread_argument(struct walk *w, uint32_t from, uint32_t call, u
     need(w, from, call, FOR_RUNNING, ETCH__STATEMENT_ROLE__ROLE_THREAD);
     need_value(w, from, LLVMGetOperand(v, operand), ETCH__STATEMENT_ROLE__ROLE_THREAD);
     if (cxx) /* arguments come by reference */
-        need_memory(w, from, call, LLVMGetOperand(v, operand));
+        need_memory(w, from, call, LLVMGetOperand(v, operand), NULL);
 }
 
 static void need_callback_arguments(struct walk *w, uint32_t from, uint32_t call)
@@ -147,7 +150,7 @@ static void need_callback_arguments(struct walk *w, uint32_t from, uint32_t call
         if (!is_pointer(operand) || LLVMIsAFunction(operand))
             continue;
         need_value(w, from, operand, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT);
-        need_memory(w, from, call, operand);
+        need_memory(w, from, call, operand, NULL);
     }
 }
 
@@ -212,11 +215,11 @@ static void need_pointees_of_callers(struct walk *w, uint32_t from, const char *
         LLVMValueRef v = w->m->insns.v[c->insn].value;
 
         if (c->edge == ETCH_EDGE_CALL && index < LLVMGetNumArgOperands(v))
-            need_memory(w, from, c->insn, LLVMGetOperand(v, index));
+            need_memory(w, from, c->insn, LLVMGetOperand(v, index), NULL);
         else if (c->edge == ETCH_EDGE_THREAD && index == 0 && strcmp(etch_called_name(v), "pthread_create") == 0)
-            need_memory(w, from, c->insn, LLVMGetOperand(v, 3));
+            need_memory(w, from, c->insn, LLVMGetOperand(v, 3), NULL);
         else if (c->edge == ETCH_EDGE_THREAD && index == 0 && strcmp(etch_called_name(v), "thrd_create") == 0)
-            need_memory(w, from, c->insn, LLVMGetOperand(v, 2));
+            need_memory(w, from, c->insn, LLVMGetOperand(v, 2), NULL);
         else if (c->edge == ETCH_EDGE_CALLBACK)
             need_callback_arguments(w, from, c->insn);
     }
@@ -262,6 +265,10 @@ static void need_key(struct walk *w, uint32_t from, const char *key)
     need_wholes(w, from, key);
     if (key[0] == 'p')
         need_pointees_of_callers(w, from, key);
+    else if (key[0] == 'a')
+        need_variable(w, from, key);
+    else if (key[0] == 'd')
+        need_pointees(w, from, key + 2);
 }
 
 static const etch_defs *defs_of(struct walk *w, LLVMValueRef variable)
@@ -290,7 +297,8 @@ static bool overlaps(const char *a, const char *b)
 }
 
 /* A call that got the variable's address: what it may have done there. */
-static void need_call_effect(struct walk *w, uint32_t from, const struct etch_def *def, LLVMValueRef pointer)
+static void need_call_effect(struct walk *w, uint32_t from, const struct etch_def *def, LLVMValueRef pointer,
+                             LLVMTypeRef access)
 {
     const struct etch_insn *insn = &w->m->insns.v[def->insn];
     char key[ETCH_KEY_SIZE];
@@ -303,17 +311,32 @@ static void need_call_effect(struct walk *w, uint32_t from, const struct etch_de
         } else if (insn->callee != ETCH_NONE) {
             snprintf(key, sizeof(key), "p:%u.%u", insn->callee, i);
             need_writers(w, from, key, NULL);
-            if (etch_memory_field_key(w->m, pointer, key))
+            if (etch_memory_field_key(w->m, pointer, access, key))
                 need_key(w, from, key);
         }
     }
 }
 
+/* A read of a local variable, or of a part of it. */
+struct read {
+    const etch_defs *defs;
+    LLVMValueRef pointer;
+    LLVMTypeRef access;
+    char key[ETCH_KEY_SIZE];
+};
+
+static LLVMTypeRef written_type(LLVMValueRef insn)
+{
+    if (LLVMIsAStoreInst(insn))
+        return LLVMTypeOf(LLVMGetOperand(insn, 0));
+    return LLVMIsAAtomicRMWInst(insn) || LLVMIsAAtomicCmpXchgInst(insn) ? LLVMTypeOf(LLVMGetOperand(insn, 1)) : NULL;
+}
+
 /* Takes the definitions in [first, before) that may be seen by a read behind them. True where one leaves nothing to see
  * before it. */
-static bool take_defs(struct walk *w, uint32_t from, const etch_defs *defs, uint32_t first, uint32_t before,
-                      LLVMValueRef pointer, const char *key)
+static bool take_defs(struct walk *w, uint32_t from, const struct read *read, uint32_t first, uint32_t before)
 {
+    const etch_defs *defs = read->defs;
     size_t lo = 0, hi = defs->n;
 
     while (lo < hi) {
@@ -329,32 +352,33 @@ static bool take_defs(struct walk *w, uint32_t from, const etch_defs *defs, uint
         char written[ETCH_KEY_SIZE] = "";
 
         if (def->call && strncmp(etch_called_name(w->m->insns.v[def->insn].value), "llvm.", 5) != 0) {
-            need_call_effect(w, from, def, pointer);
+            need_call_effect(w, from, def, read->pointer, read->access);
             continue;
         }
-        if (!def->whole && etch_memory_key(w->m, def->pointer, written) && !overlaps(written, key))
+        if (etch_memory_key(w->m, def->pointer, written_type(w->m->insns.v[def->insn].value), written) &&
+            !overlaps(written, read->key))
             continue;
         need(w, from, def->insn, FOR_VALUE | FOR_ARGUMENTS, ETCH__STATEMENT_ROLE__ROLE_DATA);
-        if (def->whole || (strcmp(written, key) == 0 && !strstr(key, "[]")))
+        if (strcmp(written, read->key) == 0 && !strstr(read->key, "[]"))
             return true;
     }
     return false;
 }
 
-static void need_local(struct walk *w, uint32_t from, uint32_t at, LLVMValueRef variable, LLVMValueRef pointer)
+static void need_local(struct walk *w, uint32_t from, uint32_t at, LLVMValueRef variable, LLVMValueRef pointer,
+                       LLVMTypeRef access)
 {
-    const etch_defs *defs = defs_of(w, variable);
+    struct read read = {defs_of(w, variable), pointer, access, ""};
     uint32_t function = etch_insn_function(w->m, at), block = w->m->insns.v[at].block;
     const struct etch_cfg *cfg = etch_cfg_of(w->m, function);
     etch_numbers work = {0};
-    char key[ETCH_KEY_SIZE];
 
-    if (!defs || !cfg || !etch_memory_key(w->m, pointer, key)) {
-        w->short_of_memory |= !defs || !cfg;
+    if (!read.defs || !cfg || !etch_memory_key(w->m, pointer, access, read.key)) {
+        w->short_of_memory |= !read.defs || !cfg;
         return;
     }
     w->stamps++;
-    if (take_defs(w, from, defs, w->m->blocks.v[block].first, at, pointer, key))
+    if (take_defs(w, from, &read, w->m->blocks.v[block].first, at))
         return;
     for (uint32_t b = block;;) {
         for (size_t i = 0; i < cfg->preds[b - cfg->first].n; i++) {
@@ -364,7 +388,7 @@ static void need_local(struct walk *w, uint32_t from, uint32_t at, LLVMValueRef 
             if (w->stamp[pred] == w->stamps)
                 continue;
             w->stamp[pred] = w->stamps;
-            if (!take_defs(w, from, defs, p->first, p->first + p->n, pointer, key))
+            if (!take_defs(w, from, &read, p->first, p->first + p->n))
                 w->short_of_memory |= !etch_array_push(&work, pred);
         }
         if (!work.n)
@@ -372,6 +396,35 @@ static void need_local(struct walk *w, uint32_t from, uint32_t at, LLVMValueRef 
         b = work.v[--work.n];
     }
     etch_array_free(&work);
+}
+
+/* A local variable seen through a pointer from elsewhere: whatever may ever change it. */
+static void need_variable(struct walk *w, uint32_t from, const char *key)
+{
+    uint32_t insn;
+    const etch_defs *defs;
+
+    if (sscanf(key, "a:%u", &insn) != 1 || insn >= w->m->insns.n)
+        return;
+    defs = defs_of(w, w->m->insns.v[insn].value);
+    for (size_t i = 0; defs && i < defs->n; i++)
+        if (defs->v[i].call)
+            need_call_effect(w, from, &defs->v[i], w->m->insns.v[insn].value, NULL);
+}
+
+/* What a pointer kept at `key` points to is what the pointers that were stored there point to. */
+static void need_pointees(struct walk *w, uint32_t from, const char *key)
+{
+    const etch_numbers *writers = etch_memory_writers(w->m, key);
+
+    for (size_t i = 0; writers && i < writers->n; i++) {
+        LLVMValueRef v = w->m->insns.v[writers->v[i]].value;
+        char pointee[ETCH_KEY_SIZE];
+
+        if (LLVMIsAStoreInst(v) && is_pointer(LLVMGetOperand(v, 0)) &&
+            etch_memory_key(w->m, LLVMGetOperand(v, 0), NULL, pointee) && strlen(pointee) < 64)
+            need_key(w, from, pointee);
+    }
 }
 
 /* With --alias: stores of the same type through pointers of which nothing is known. */
@@ -396,19 +449,21 @@ static void need_aliases(struct walk *w, uint32_t from, LLVMValueRef read)
     }
 }
 
-static void need_memory(struct walk *w, uint32_t from, uint32_t at, LLVMValueRef pointer)
+static void need_memory(struct walk *w, uint32_t from, uint32_t at, LLVMValueRef pointer, LLVMTypeRef access)
 {
     LLVMValueRef variable = etch_memory_local(pointer);
     char key[ETCH_KEY_SIZE];
 
     if (variable && etch_insn_function(w->m, etch_model_insn(w->m, variable)) == etch_insn_function(w->m, at)) {
-        need_local(w, from, at, variable, pointer);
-        if (etch_memory_escapes(variable) && etch_memory_key(w->m, pointer, key))
+        need_local(w, from, at, variable, pointer, access);
+        if (etch_memory_escapes(variable) && etch_memory_key(w->m, pointer, access, key))
             need_writers(w, from, key, variable);
-    } else if (etch_memory_key(w->m, pointer, key)) {
+    } else if (etch_memory_key(w->m, pointer, access, key)) {
         need_key(w, from, key);
     }
-    if (etch_memory_field_key(w->m, pointer, key))
+    if (etch_memory_field_key(w->m, pointer, access, key))
+        need_key(w, from, key);
+    if (etch_memory_owner_key(w->m, pointer, key))
         need_key(w, from, key);
     if (w->options->alias && LLVMIsALoadInst(w->m->insns.v[at].value) && (!variable || etch_memory_escapes(variable)))
         need_aliases(w, from, w->m->insns.v[at].value);
@@ -434,7 +489,7 @@ static void need_joined(struct walk *w, uint32_t from, LLVMValueRef join)
 {
     LLVMValueRef handle = LLVMGetOperand(join, 0);
     char mine[ETCH_KEY_SIZE], theirs[ETCH_KEY_SIZE];
-    bool known = LLVMIsALoadInst(handle) && etch_memory_key(w->m, LLVMGetOperand(handle, 0), mine), found = false;
+    bool known = LLVMIsALoadInst(handle) && etch_memory_key(w->m, LLVMGetOperand(handle, 0), NULL, mine), found = false;
 
     for (int pass = 0; pass < 2 && !found; pass++) {
         for (uint32_t i = 0; i < w->m->functions.n; i++) {
@@ -445,7 +500,7 @@ static void need_joined(struct walk *w, uint32_t from, LLVMValueRef join)
 
                 if (f->callers.v[k].edge != ETCH_EDGE_THREAD)
                     continue;
-                if (pass == 0 && (!known || !etch_memory_key(w->m, LLVMGetOperand(create, 0), theirs) ||
+                if (pass == 0 && (!known || !etch_memory_key(w->m, LLVMGetOperand(create, 0), NULL, theirs) ||
                                   strcmp(mine, theirs) != 0))
                     continue;
                 found = true;
@@ -473,7 +528,7 @@ static void need_outside_call(struct walk *w, uint32_t from, uint32_t insn)
         need_value(w, from, operand, ETCH__STATEMENT_ROLE__ROLE_DATA);
         if (is_pointer(operand) && !LLVMIsAFunction(operand) && !LLVMIsAConstantPointerNull(operand) &&
             !reads_nothing(name))
-            need_memory(w, from, insn, operand);
+            need_memory(w, from, insn, operand, NULL);
     }
     if (strcmp(name, "pthread_join") == 0 || strcmp(name, "thrd_join") == 0)
         need_joined(w, from, v);
@@ -561,13 +616,13 @@ static void expand(struct walk *w, uint32_t from, uint32_t insn, uint8_t mode)
     switch (LLVMGetInstructionOpcode(v)) {
     case LLVMLoad:
         need_value(w, from, LLVMGetOperand(v, 0), ETCH__STATEMENT_ROLE__ROLE_DATA);
-        need_memory(w, from, insn, LLVMGetOperand(v, 0));
+        need_memory(w, from, insn, LLVMGetOperand(v, 0), LLVMTypeOf(v));
         return;
     case LLVMAtomicRMW:
     case LLVMAtomicCmpXchg:
         for (int i = 0; i < LLVMGetNumOperands(v); i++)
             need_value(w, from, LLVMGetOperand(v, (unsigned)i), ETCH__STATEMENT_ROLE__ROLE_DATA);
-        need_memory(w, from, insn, LLVMGetOperand(v, 0));
+        need_memory(w, from, insn, LLVMGetOperand(v, 0), LLVMTypeOf(LLVMGetOperand(v, 1)));
         return;
     case LLVMCall:
     case LLVMInvoke:
