@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Errors as values: what was attempted and on what, why it failed, and what the user can do about it. The caller owns the
- * struct (usually on its stack), so that reporting an error never allocates; the command prints it once, at the top. */
+/* Errors as values: what was attempted and on what, why it failed, and what the user can do about it. The caller owns
+ * the struct (usually on its stack), so that reporting an error never allocates; the command prints it once, at the
+ * top. */
 #ifndef ETCH_BASE_ERROR_H
 #define ETCH_BASE_ERROR_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Log lines with levels, for what is worth knowing while looking for a fault in etch itself. Results and errors do not go
- * here: results are returned, errors are struct etch_error. Silent below the level that the command sets. */
+/* Log lines with levels, for what is worth knowing while looking for a fault in etch itself. Results and errors do not
+ * go here: results are returned, errors are struct etch_error. Silent below the level that the command sets. */
 #ifndef ETCH_BASE_LOG_H
 #define ETCH_BASE_LOG_H
 

@@ -18,6 +18,7 @@ struct etch_command {
 
 extern const struct etch_command etch_command_cc;
 extern const struct etch_command etch_command_cxx;
+extern const struct etch_command etch_command_decode;
 extern const struct etch_command etch_command_doctor;
 extern const struct etch_command etch_command_info;
 extern const struct etch_command etch_command_slice;

@@ -36,13 +36,13 @@ static void print_json(const struct etch_machine *m)
                               json_pack("{s:s,s:s,s:s,s:s,s:s}", "id", check->id, "title", check->title, "state",
                                         state_names[check->state], "found", check->found, "advice", check->advice));
     }
-    object = json_pack("{s:s,s:s,s:s,s:s,s:{s:b,s:b,s:i},s:{s:i,s:b},s:i,s:{s:b,s:b,s:s,s:b},s:b,s:o}", "source",
-                       m->source, "source_reason", m->source_reason, "kernel", m->kernel, "hypervisor", m->hypervisor,
-                       "intel_pt", "present", m->pt_present, "usable", m->pt_usable, "address_filters", m->pt_filters,
-                       "watchpoints", "slots", m->watch_slots, "delivered", m->watch_delivered, "perf_event_paranoid",
-                       m->paranoid, "tsc", "constant", m->clock.constant, "nonstop", m->clock.nonstop, "clocksource",
-                       m->clock.clocksource, "perf_clock_offered", m->clock.perf_clock_offered, "qemu_plugins",
-                       m->qemu_plugins, "checks", checks);
+    object =
+        json_pack("{s:s,s:s,s:s,s:s,s:{s:b,s:b,s:i},s:{s:i,s:b},s:i,s:{s:b,s:b,s:s,s:b},s:b,s:o}", "source", m->source,
+                  "source_reason", m->source_reason, "kernel", m->kernel, "hypervisor", m->hypervisor, "intel_pt",
+                  "present", m->pt_present, "usable", m->pt_usable, "address_filters", m->pt_filters, "watchpoints",
+                  "slots", m->watch_slots, "delivered", m->watch_delivered, "perf_event_paranoid", m->paranoid, "tsc",
+                  "constant", m->clock.constant, "nonstop", m->clock.nonstop, "clocksource", m->clock.clocksource,
+                  "perf_clock_offered", m->clock.perf_clock_offered, "qemu_plugins", m->qemu_plugins, "checks", checks);
     json_dumpf(object, stdout, JSON_INDENT(2));
     putchar('\n');
     json_decref(object);
@@ -80,13 +80,14 @@ static int run(const struct etch_command *self, int argc, char **argv)
 const struct etch_command etch_command_doctor = {
     .name = "doctor",
     .summary = "what this machine can record, and what to change so that it can record more",
-    .help = "usage: etch doctor [--json]\n\n"
-            "Looks at the machine and tries each thing that etch can use: Intel PT, hardware watchpoints, clocks, QEMU,\n"
-            "clang. For each thing missing it says what to do. It changes nothing and needs no permission; what it may\n"
-            "not look at is itself a finding. The exit status is 0 whatever it finds.\n\n"
-            "  --json   the same as one JSON object\n\n"
-            "examples:\n"
-            "  etch doctor\n"
-            "  etch doctor --json | jq -r .source\n",
+    .help =
+        "usage: etch doctor [--json]\n\n"
+        "Looks at the machine and tries each thing that etch can use: Intel PT, hardware watchpoints, clocks, QEMU,\n"
+        "clang. For each thing missing it says what to do. It changes nothing and needs no permission; what it may\n"
+        "not look at is itself a finding. The exit status is 0 whatever it finds.\n\n"
+        "  --json   the same as one JSON object\n\n"
+        "examples:\n"
+        "  etch doctor\n"
+        "  etch doctor --json | jq -r .source\n",
     .run = run,
 };

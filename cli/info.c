@@ -185,10 +185,11 @@ static void print_data(const struct etch_contents *c)
     print_watches(c);
     for (unsigned i = 0; i < 16; i++)
         lost += c->losses[i];
-    printf("lost       %s\n", lost ? "" : "nothing");
-    for (unsigned i = 0; i < 16; i++)
+    printf("lost       %s", lost ? "" : "nothing");
+    for (unsigned i = 0, n = 0; i < 16; i++)
         if (c->losses[i])
-            printf("  %-22s %" PRIu64 "\n", loss_name(i, name), c->losses[i]);
+            printf("%s%s (%" PRIu64 ")", n++ ? ", " : "", loss_name(i, name), c->losses[i]);
+    printf("\n");
 }
 
 static void print_kinds(const struct etch_contents *c)
@@ -209,8 +210,8 @@ static void print_damage(const struct etch_contents *c, const char *path, FILE *
         const struct etch_contents_damage *d = &c->damages.v[i];
         const char *kind = etch_record_kind_name(d->kind);
 
-        fprintf(out, "%s: record %" PRIu64 " (%s, byte %" PRIu64 ", %" PRIu64 " bytes) is damaged: %s\n", path, d->index,
-                kind ? kind : "kind unknown", d->offset, d->size, d->why);
+        fprintf(out, "%s: record %" PRIu64 " (%s, byte %" PRIu64 ", %" PRIu64 " bytes) is damaged: %s\n", path,
+                d->index, kind ? kind : "kind unknown", d->offset, d->size, d->why);
     }
     if (c->ending == ETCH_BUNDLE_CUT)
         fprintf(out,
@@ -229,9 +230,9 @@ static void print_people(const struct info_options *options, const struct etch_c
     printf("%s: etch file, format %u.%u, ", options->path, c->major, c->minor);
     print_size(c->bytes);
     printf(", %" PRIu64 " records, %s\n", c->records,
-           is_whole(c)                        ? "complete"
-           : c->ending == ETCH_BUNDLE_CUT     ? "cut"
-                                              : "damaged");
+           is_whole(c)                    ? "complete"
+           : c->ending == ETCH_BUNDLE_CUT ? "cut"
+                                          : "damaged");
     if (options->verify) {
         print_damage(c, options->path, stdout);
         printf("%" PRIu64 " whole, %" PRIu64 " damaged%s\n", c->records, c->damaged,
@@ -265,7 +266,8 @@ static json_t *kinds_json(const struct etch_contents *c)
         if (c->kinds[i].records)
             json_object_set_new(object, etch_record_kind_name(i),
                                 json_pack("{s:I,s:I,s:I}", "records", (json_int_t)c->kinds[i].records, "bytes",
-                                          (json_int_t)c->kinds[i].bytes, "raw_bytes", (json_int_t)c->kinds[i].raw_bytes));
+                                          (json_int_t)c->kinds[i].bytes, "raw_bytes",
+                                          (json_int_t)c->kinds[i].raw_bytes));
     return object;
 }
 
@@ -277,9 +279,9 @@ static json_t *damage_json(const struct etch_contents *c)
         const struct etch_contents_damage *d = &c->damages.v[i];
         const char *kind = etch_record_kind_name(d->kind);
 
-        json_array_append_new(array, json_pack("{s:I,s:s?,s:I,s:I,s:s}", "record", (json_int_t)d->index, "kind", kind,
-                                               "offset", (json_int_t)d->offset, "size", (json_int_t)d->size, "why",
-                                               d->why));
+        json_array_append_new(array,
+                              json_pack("{s:I,s:s?,s:I,s:I,s:s}", "record", (json_int_t)d->index, "kind", kind,
+                                        "offset", (json_int_t)d->offset, "size", (json_int_t)d->size, "why", d->why));
     }
     return array;
 }
@@ -308,10 +310,11 @@ static void set_message(json_t *object, const char *key, const void *message)
 
 static void print_json(const struct info_options *options, const struct etch_contents *c)
 {
-    json_t *object = json_pack(
-        "{s:s,s:{s:i,s:i},s:I,s:I,s:I,s:b,s:b}", "file", options->path, "format", "major", (int)c->major, "minor",
-        (int)c->minor, "bytes", (json_int_t)c->bytes, "records", (json_int_t)c->records, "damaged_records",
-        (json_int_t)c->damaged, "complete", c->ending == ETCH_BUNDLE_END, "cut", c->ending == ETCH_BUNDLE_CUT);
+    json_t *object = json_pack("{s:o,s:{s:i,s:i},s:I,s:I,s:I,s:I,s:b,s:b}", "file", etch_text_json(options->path),
+                               "format", "major", (int)c->major, "minor", (int)c->minor, "bytes", (json_int_t)c->bytes,
+                               "records", (json_int_t)c->records, "damaged_records", (json_int_t)c->damaged,
+                               "unknown_records", (json_int_t)c->unknown.records, "complete",
+                               c->ending == ETCH_BUNDLE_END, "cut", c->ending == ETCH_BUNDLE_CUT);
 
     set_message(object, "host", c->host);
     set_message(object, "program", c->program);

@@ -11,6 +11,7 @@
 static const struct etch_command *const commands[] = {
     &etch_command_cc,
     &etch_command_cxx,
+    &etch_command_decode,
     &etch_command_doctor,
     &etch_command_info,
     &etch_command_slice,

@@ -250,7 +250,8 @@ static void check_watchpoints(const struct probe *p)
         found(check, "%d slots, hits are delivered", p->m->watch_slots);
     } else if (p->m->watch_slots) {
         found(check, "%d slots, but a hit was not delivered", p->m->watch_slots);
-        advise(check, "the hypervisor swallows debug registers; use another one, or --source vpt with emulated watches");
+        advise(check,
+               "the hypervisor swallows debug registers; use another one, or --source vpt with emulated watches");
     } else if (cause == ENOSPC) {
         found(check, "none free");
         advise(check, "end the debugger or perf session that holds them");
@@ -318,7 +319,8 @@ static void check_tsc(const struct probe *p)
           h->nonstop ? "nonstop" : "stops in sleep", h->clocksource[0] ? h->clocksource : "unknown");
     if (!etch_clock_orders(h)) {
         check->state = ETCH_CHECK_MISSING;
-        advise(check, "events of different CPUs cannot be ordered by time here; synchronisation and values still order them");
+        advise(check,
+               "events of different CPUs cannot be ordered by time here; synchronisation and values still order them");
     } else if (strcmp(h->clocksource, "tsc") != 0 && strncmp(h->clocksource, "kvm", 3) != 0 &&
                strncmp(h->clocksource, "hyperv", 6) != 0) {
         check->state = ETCH_CHECK_LIMITED;
@@ -356,7 +358,8 @@ static void check_qemu(const struct probe *p)
     }
     ask("qemu-x86_64 -plugin /nonexistent/etch /bin/true 2>&1", line, sizeof(line));
     p->m->qemu_plugins = strstr(line, "load plugin") != NULL;
-    found(check, "%.*s%s", (int)strcspn(version, "("), version, p->m->qemu_plugins ? "with plugins" : "without plugins");
+    found(check, "%.*s%s", (int)strcspn(version, "("), version,
+          p->m->qemu_plugins ? "with plugins" : "without plugins");
     if (p->m->qemu_plugins)
         check->state = ETCH_CHECK_OK;
     else

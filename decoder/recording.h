@@ -46,8 +46,8 @@ struct etch_recording {
     bool cut;         /* the file ends before its writer was done */
     uint64_t damaged; /* records that could not be read */
 
-    /* The loader's: reads up to `size` bytes of a stream's piece from `skip` bytes into it. Returns how many, or -errno.
-     * May be called from several threads at once. */
+    /* The loader's: reads up to `size` bytes of a stream's piece from `skip` bytes into it. Returns how many, or
+     * -errno. May be called from several threads at once. */
     ssize_t (*read)(const struct etch_stream *stream, const struct etch_piece *piece, uint64_t skip, void *buffer,
                     size_t size);
     void (*close)(struct etch_recording *recording);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "decoder/recording.h"
+#include "decoder/text.h"
 #include "proto/etch.pb-c.h"
 
 #include <stdbool.h>
@@ -20,12 +21,12 @@ struct etch_interval {
 enum etch_branch_kind {
     ETCH_BRANCH_NONE, /* none: the block was cut (event, limit, next block has another image) */
     ETCH_BRANCH_CONDITIONAL,
-    ETCH_BRANCH_JUMP,          /* direct */
+    ETCH_BRANCH_JUMP, /* direct */
     ETCH_BRANCH_JUMP_INDIRECT,
-    ETCH_BRANCH_CALL,          /* direct */
+    ETCH_BRANCH_CALL, /* direct */
     ETCH_BRANCH_CALL_INDIRECT,
     ETCH_BRANCH_RETURN,
-    ETCH_BRANCH_FAR,           /* syscall, sysret, int, iret */
+    ETCH_BRANCH_FAR, /* syscall, sysret, int, iret */
 };
 
 enum etch_step_kind {
@@ -33,8 +34,8 @@ enum etch_step_kind {
     ETCH_STEP_BEGIN,     /* tracing starts, or starts again, at `ip` (TIP.PGE) */
     ETCH_STEP_END,       /* tracing stops; `ip` is where execution went if known, else 0 (TIP.PGD) */
     ETCH_STEP_INTERRUPT, /* the last instruction of the block before was followed by something asynchronous: a signal, a
-                            fault; `ip` is the first instruction that did not run (or did not finish), `to` where it went, 0
-                            if not known */
+                            fault; `ip` is the first instruction that did not run (or did not finish), `to` where it
+                            went, 0 if not known */
     ETCH_STEP_LOSS,      /* instructions are missing here: `cause`, `offset` */
 };
 
@@ -50,12 +51,15 @@ struct etch_step {
     uint32_t count;
     enum etch_branch_kind branch; /* of the instruction at `last` */
     const Etch__Image *image;     /* the mapping that holds it */
+    const uint8_t *sizes;         /* of its instructions, `count` of them */
 
-    uint64_t ip, to;         /* events */
-    Etch__LossCause cause;   /* ETCH_STEP_LOSS */
-    uint32_t stream;         /* where in the bytes */
+    /* Events: see enum etch_step_kind. Of a block, `to` is the address at which execution went on (the branch's target,
+     * or `end`), 0 where not known: tracing ended with it, or what follows is lost. */
+    uint64_t ip, to;
+    Etch__LossCause cause; /* ETCH_STEP_LOSS */
+    uint32_t stream;       /* where in the bytes */
     uint64_t offset;
-    const char *detail;      /* ETCH_STEP_LOSS: words; static */
+    const char *detail; /* ETCH_STEP_LOSS: words; static */
 };
 
 /* Called for each step, threads one after another (by pid, tid), each thread's steps in the order in which they ran.
@@ -66,20 +70,33 @@ struct etch_steps_options {
     unsigned jobs;     /* worker threads; 0: as many as CPUs. The result does not depend on it */
     uint32_t tid;      /* only this thread; 0: all */
     uint64_t from, to; /* only steps that may lie within these TSC values; 0, 0: all */
-    /* Folder to look for binaries in, by their path below it, before the path itself; NULL: none. Build-ids are checked. */
+    /* Folder to look for binaries in, by their path below it, before the path itself; NULL: none. Build-ids are
+     * checked. */
     const char *sysroot;
+    uint64_t last; /* only the last so many instructions of each thread, and what lies between them; 0: all */
 };
 
 struct etch_steps_count {
     uint64_t blocks, instructions, branches, losses, bytes;
 };
 
-/* Decodes `recording` and calls `visit`. `count` may be NULL. Returns 0, what the visitor returned, or -1 with `err` set
- * where nothing can be decoded at all; losses and undecodable bytes are steps, not errors. */
+/* Decodes `recording` and calls `visit`. `count` may be NULL. Returns 0, what the visitor returned, or -1 with `err`
+ * set where nothing can be decoded at all; losses and undecodable bytes are steps, not errors. */
 int etch_steps(struct etch_recording *recording, const struct etch_steps_options *options, etch_step_visitor *visit,
                void *context, struct etch_steps_count *count, struct etch_error *err);
 
-/* The instructions of a block, one by one: the address of the one after `ip`, 0 where the code is not at hand. */
+/* Writes a step as text. Called from several threads at once, so it may keep no state but in what it is given. */
+typedef void etch_step_renderer(const void *context, struct etch_text *out, const struct etch_step *step);
+
+/* Takes text in its order. A return other than 0 ends the decode, which returns it. */
+typedef int etch_text_writer(void *context, const char *text, size_t size);
+
+/* The same as etch_steps(), with the writing done where the decoding is: the fast way to text. */
+int etch_steps_render(struct etch_recording *recording, const struct etch_steps_options *options,
+                      etch_step_renderer *render, const void *context, etch_text_writer *write, void *write_context,
+                      struct etch_steps_count *count, struct etch_error *err);
+
+/* The instructions of a block, one by one: the address of the one after `ip`, 0 after the last. */
 uint64_t etch_step_next_ip(const struct etch_step *step, uint64_t ip);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory for one unpacked record at a time: handed out in a row, given back all at once, never more than a limit however
- * the bytes were crafted (a megabyte of empty submessages unpacks to a hundred). Private to proto/. */
+/* Memory for one unpacked record at a time: handed out in a row, given back all at once, never more than a limit
+ * however the bytes were crafted (a megabyte of empty submessages unpacks to a hundred). Private to proto/. */
 #ifndef ETCH_PROTO_ARENA_H
 #define ETCH_PROTO_ARENA_H
 

@@ -3,7 +3,8 @@
  *
  * The writer hands each record to the kernel as it comes, whole or not at all as far as a reader can tell: what was
  * written before the writer was killed stays readable. The reader takes one record at a time, in bounded memory
- * whatever the file's size, trusts no byte, passes over what it does not know, and finds its way again behind damage. */
+ * whatever the file's size, trusts no byte, passes over what it does not know, and finds its way again behind damage.
+ */
 #ifndef ETCH_PROTO_BUNDLE_H
 #define ETCH_PROTO_BUNDLE_H
 
@@ -29,7 +30,8 @@ int etch_bundle_create_fd(struct etch_bundle_writer **writer, int fd, const char
  * what was written before is whole and every later call fails with the same error. */
 int etch_bundle_write(struct etch_bundle_writer *writer, const Etch__Record *record, struct etch_error *err);
 
-/* Appends `size` bytes of stream `stream`, which start at `offset` within it, cut into chunks. As etch_bundle_write(). */
+/* Appends `size` bytes of stream `stream`, which start at `offset` within it, cut into chunks. As etch_bundle_write().
+ */
 int etch_bundle_write_flow(struct etch_bundle_writer *writer, uint32_t stream, uint64_t offset, const void *data,
                            size_t size, struct etch_error *err);
 
@@ -46,7 +48,8 @@ void etch_bundle_writer_free(struct etch_bundle_writer *writer);
 
 struct etch_bundle_reader;
 
-/* Where the reader gets its bytes: fills `buffer` with up to `size`, returns how many, 0 at the end, -errno on error. */
+/* Where the reader gets its bytes: fills `buffer` with up to `size`, returns how many, 0 at the end, -errno on error.
+ */
 typedef ssize_t etch_bundle_source(void *context, void *buffer, size_t size);
 
 /* Opens a file, or a pipe where `path` is "-". Returns 0, or -1 with `err` set where it is not an etch file, or one of
@@ -85,6 +88,10 @@ struct etch_bundle_item {
 /* Reads the next item. After END, CUT or FAILED every further call returns the same. */
 enum etch_bundle_event etch_bundle_next(struct etch_bundle_reader *reader, struct etch_bundle_item *item,
                                         struct etch_error *err);
+
+/* The bytes of the Flow record whose frame stands at `offset` of `fd`, for whoever wants them out of turn; free() them.
+ * Checks what etch_bundle_next() would. Returns 0 or -errno: -EBADMSG where no whole Flow stands there. Any thread. */
+int etch_bundle_read_flow(int fd, uint64_t offset, uint8_t **data, size_t *size);
 
 /* The format's version as the file has it. */
 void etch_bundle_version(const struct etch_bundle_reader *reader, uint16_t *major, uint16_t *minor);

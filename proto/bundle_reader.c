@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The reading half of bundle.h. A window slides over the file; at its head stands the next frame. Work is linear in the
- * file's size whatever it holds: a header that is right is believed and its payload passed over as one, a header that is
- * wrong moves the window by the bytes up to the next marker. */
+ * file's size whatever it holds: a header that is right is believed and its payload passed over as one, a header that
+ * is wrong moves the window by the bytes up to the next marker. */
 #include "proto/bundle.h"
 #include "proto/frame.h"
 
@@ -281,7 +281,8 @@ static void take_record(struct etch_bundle_reader *r, const struct etch_frame_he
     }
     record = etch__record__unpack(&r->arena.allocator, header->raw_length, raw);
     if (!record)
-        damaged(r, item, r->arena.exhausted ? "it unpacks to more than the reader allows" : "it is no record of etch's");
+        damaged(r, item,
+                r->arena.exhausted ? "it unpacks to more than the reader allows" : "it is no record of etch's");
     else if (record->body_case != (Etch__Record__BodyCase)header->kind)
         damaged(r, item, "its kind is not the one its frame names");
     else
@@ -322,10 +323,10 @@ static void stop_cut(struct etch_bundle_reader *r, struct etch_bundle_item *item
 
 static void take_end(struct etch_bundle_reader *r, struct etch_bundle_item *item)
 {
-    uint64_t expected = item->record->end->records;
-
     r->end_seen = true;
-    if (expected != r->whole && !r->damage_seen) {
+    /* Without its record (packed in a way of some later version) it still ends the file; only its count is not known.
+     */
+    if (item->record && item->record->end->records != r->whole && !r->damage_seen) {
         damaged(r, item, "the end record counts other records than there are");
         return;
     }

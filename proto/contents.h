@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is in a file of records: counts, sizes, losses, and the records that describe the run, gathered in one pass and in
- * bounded memory (lists stop at ETCH_CONTENTS_LISTED and say how many there were). */
+/* What is in a file of records: counts, sizes, losses, and the records that describe the run, gathered in one pass and
+ * in bounded memory (lists stop at ETCH_CONTENTS_LISTED and say how many there were). */
 #ifndef ETCH_PROTO_CONTENTS_H
 #define ETCH_PROTO_CONTENTS_H
 
@@ -62,8 +62,8 @@ struct etch_contents {
     uint64_t syncs, switches;
 };
 
-/* Reads all of `reader`. Returns 0 also where the file is cut or damaged, since that is what it finds out; -1 with `err`
- * set where reading itself failed or memory ran out. */
+/* Reads all of `reader`. Returns 0 also where the file is cut or damaged, since that is what it finds out; -1 with
+ * `err` set where reading itself failed or memory ran out. */
 int etch_contents_read(struct etch_contents *contents, struct etch_bundle_reader *reader, struct etch_error *err);
 
 void etch_contents_release(struct etch_contents *contents);

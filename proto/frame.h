@@ -14,7 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ETCH_FILE_MAGIC "\x89" "ETCH\r\n\x1a" /* as PNG's: shows text-mode damage and 7-bit lines at once */
+#define ETCH_FILE_MAGIC                                                                                                \
+    "\x89"                                                                                                             \
+    "ETCH\r\n\x1a" /* as PNG's: shows text-mode damage and 7-bit lines at once */
 #define ETCH_FILE_HEADER_SIZE 16u
 #define ETCH_FORMAT_MAJOR 1u /* a reader refuses what is greater */
 #define ETCH_FORMAT_MINOR 0u /* for people only */
@@ -46,9 +48,9 @@ void etch_file_header_encode(uint8_t bytes[ETCH_FILE_HEADER_SIZE]);
 
 enum etch_file_header_verdict {
     ETCH_FILE_HEADER_OK,
-    ETCH_FILE_HEADER_CUT,    /* so far as it goes it is right, but it is not all there */
+    ETCH_FILE_HEADER_CUT,     /* so far as it goes it is right, but it is not all there */
     ETCH_FILE_HEADER_FOREIGN, /* not an etch file */
-    ETCH_FILE_HEADER_FUTURE, /* a format that this code does not know */
+    ETCH_FILE_HEADER_FUTURE,  /* a format that this code does not know */
 };
 
 /* Looks at the first `size` bytes of a file (more than the header is fine). */

@@ -18,35 +18,84 @@ static int foreign(struct etch_error *err)
     return etch_error_set(err, "not a 64-bit little-endian ELF file, or one that was cut");
 }
 
-int etch_bitcode_find(const uint8_t *elf, size_t size, const uint8_t **section, size_t *section_size,
-                      struct etch_error *err)
-{
+/* The section headers and the names of the sections. */
+struct elf {
+    const uint8_t *bytes;
+    size_t size;
     Elf64_Ehdr head;
-    Elf64_Shdr names, s;
+    Elf64_Shdr names;
+};
 
-    if (size < sizeof(head) || memcmp(elf, ELFMAG, SELFMAG) != 0 || elf[EI_CLASS] != ELFCLASS64 ||
-        elf[EI_DATA] != ELFDATA2LSB)
+static bool open_elf(struct elf *elf, const uint8_t *bytes, size_t size)
+{
+    Elf64_Ehdr *head = &elf->head;
+
+    elf->bytes = bytes;
+    elf->size = size;
+    if (size < sizeof(*head) || memcmp(bytes, ELFMAG, SELFMAG) != 0 || bytes[EI_CLASS] != ELFCLASS64 ||
+        bytes[EI_DATA] != ELFDATA2LSB)
+        return false;
+    memcpy(head, bytes, sizeof(*head));
+    if (head->e_shentsize != sizeof(elf->names) ||
+        !within(size, head->e_shoff, (uint64_t)head->e_shnum * sizeof(elf->names)) || head->e_shstrndx >= head->e_shnum)
+        return false;
+    memcpy(&elf->names, bytes + head->e_shoff + (size_t)head->e_shstrndx * sizeof(elf->names), sizeof(elf->names));
+    return within(size, elf->names.sh_offset, elf->names.sh_size);
+}
+
+static void section(const struct elf *elf, size_t i, Elf64_Shdr *s)
+{
+    memcpy(s, elf->bytes + elf->head.e_shoff + i * sizeof(*s), sizeof(*s));
+}
+
+static bool is_named(const struct elf *elf, const Elf64_Shdr *s, const char *name)
+{
+    size_t n = strlen(name) + 1;
+
+    return within(elf->names.sh_size, s->sh_name, n) &&
+           memcmp(elf->bytes + elf->names.sh_offset + s->sh_name, name, n) == 0;
+}
+
+int etch_bitcode_sections(const uint8_t *bytes, size_t size, etch_bitcode_visitor *visit, void *context,
+                          struct etch_error *err)
+{
+    struct elf elf;
+
+    if (!open_elf(&elf, bytes, size))
         return foreign(err);
-    memcpy(&head, elf, sizeof(head));
-    if (head.e_shentsize != sizeof(s) || !within(size, head.e_shoff, (uint64_t)head.e_shnum * sizeof(s)) ||
-        head.e_shstrndx >= head.e_shnum)
-        return foreign(err);
-    memcpy(&names, elf + head.e_shoff + (size_t)head.e_shstrndx * sizeof(s), sizeof(names));
-    if (!within(size, names.sh_offset, names.sh_size))
-        return foreign(err);
-    for (size_t i = 0; i < head.e_shnum; i++) {
-        memcpy(&s, elf + head.e_shoff + i * sizeof(s), sizeof(s));
-        if (!within(names.sh_size, s.sh_name, sizeof(".llvmbc")) ||
-            memcmp(elf + names.sh_offset + s.sh_name, ".llvmbc", sizeof(".llvmbc")) != 0)
+    for (size_t i = 0; i < elf.head.e_shnum; i++) {
+        Elf64_Shdr s;
+        int result;
+
+        section(&elf, i, &s);
+        if (!is_named(&elf, &s, ETCH_BITCODE_CLANG) && !is_named(&elf, &s, ETCH_BITCODE_OWN))
             continue;
         if (s.sh_type == SHT_NOBITS || !within(size, s.sh_offset, s.sh_size))
             return foreign(err);
-        *section = elf + s.sh_offset;
-        *section_size = s.sh_size;
-        return 0;
+        result = visit(context, bytes + s.sh_offset, s.sh_size, err);
+        if (result != 0)
+            return result;
     }
-    etch_error_set(err, "it has no bitcode");
-    return etch_error_advise(err, "build it with CC=\"etch cc\" and CXX=\"etch c++\"");
+    return 0;
+}
+
+size_t etch_bitcode_rename(uint8_t *bytes, size_t size)
+{
+    size_t changed = 0;
+    struct elf elf;
+
+    if (!open_elf(&elf, bytes, size))
+        return 0;
+    for (size_t i = 0; i < elf.head.e_shnum; i++) {
+        Elf64_Shdr s;
+
+        section(&elf, i, &s);
+        if (is_named(&elf, &s, ETCH_BITCODE_CLANG)) {
+            memcpy(bytes + elf.names.sh_offset + s.sh_name, ETCH_BITCODE_OWN, sizeof(ETCH_BITCODE_OWN) - 1);
+            changed += sizeof(ETCH_BITCODE_OWN) - 1;
+        }
+    }
+    return changed;
 }
 
 struct bits {
@@ -166,10 +215,6 @@ int etch_bitcode_split(const uint8_t *section, size_t size, etch_bitcode_modules
             return etch_error_set(err, "its bitcode is damaged: no module at byte %zu of the section", module.offset);
         if (!etch_array_push(modules, module))
             return etch_error_set(err, "out of memory");
-    }
-    if (modules->n == 0) {
-        etch_error_set(err, "it has no bitcode");
-        return etch_error_advise(err, "build it with CC=\"etch cc\" and CXX=\"etch c++\"");
     }
     return 0;
 }

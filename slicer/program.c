@@ -115,18 +115,13 @@ static int load_module(struct etch_model *m, const uint8_t *bytes, const struct 
     return etch_array_push(&m->modules, module) ? 0 : short_of_memory(err);
 }
 
-static int load_modules(struct etch_model *m, struct etch_error *err)
+static int load_section(void *context, const uint8_t *section, size_t size, struct etch_error *err)
 {
+    struct etch_model *m = context;
     etch_bitcode_modules modules = {0};
-    const uint8_t *section;
-    size_t size;
-    int result = etch_bitcode_find(m->bytes, m->n_bytes, &section, &size, err);
+    uint8_t *copy = malloc(size + 4); /* LLVM wants its input aligned */
+    int result = copy ? 0 : short_of_memory(err);
 
-    /* LLVM wants its input aligned. */
-    uint8_t *copy = result == 0 ? malloc(size + 4) : NULL;
-
-    if (result == 0 && !copy)
-        result = short_of_memory(err);
     if (result == 0) {
         memcpy(copy, section, size);
         result = etch_bitcode_split(copy, size, &modules, err);
@@ -135,7 +130,25 @@ static int load_modules(struct etch_model *m, struct etch_error *err)
         result = load_module(m, copy, &modules.v[i], err);
     etch_array_free(&modules);
     free(copy);
-    return result < 0 ? etch_error_prefix(err, "cannot read the program in %s", m->path) : 0;
+    return result;
+}
+
+static int load_modules(struct etch_model *m, struct etch_error *err)
+{
+    int result = etch_bitcode_sections(m->bytes, m->n_bytes, load_section, m, err);
+
+    if (result == 0 && m->modules.n == 0) {
+        result = etch_error_set(err, "it has no bitcode");
+        etch_error_advise(err, "build it with CC=\"etch cc\" and CXX=\"etch c++\"");
+    }
+    if (result < 0) {
+        char advice[sizeof(err->advice)];
+
+        memcpy(advice, err->advice, sizeof(advice));
+        etch_error_prefix(err, "cannot read the program in %s", m->path);
+        memcpy(err->advice, advice, sizeof(advice));
+    }
+    return result;
 }
 
 /* ---- Places ---- */

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# etch doctor on this machine, with and without permission: valid JSON, a source, and never a failure.
+. "$(dirname "$0")/lib.sh"
+expect 0 "$ETCH" doctor
+has "$work/out" "auto takes "
+expect 0 "$ETCH" doctor --json
+python3 - "$work/out" <<'PY' 2>"$work/py" || { cat "$work/py" >&2; fail "the JSON is not what it should be"; }
+import json, os, sys
+d = json.load(open(sys.argv[1]))
+pt = os.path.isdir("/sys/bus/event_source/devices/intel_pt")
+assert d["intel_pt"]["present"] == pt
+assert d["source"] in ("pt", "vpt", "none")
+if not pt:
+    assert d["source"] != "pt"
+    check = [c for c in d["checks"] if c["id"] == "intel_pt"][0]
+    assert check["state"] == "missing" and check["found"].startswith("no: ") and check["advice"]
+flags = [l for l in open("/proc/cpuinfo") if l.startswith("flags")][0].split()
+assert d["tsc"]["constant"] == ("constant_tsc" in flags)
+assert 0 <= d["watchpoints"]["slots"] <= 16
+for c in d["checks"]:
+    assert c["state"] != "missing" or c["advice"], c
+PY
+checks=$((checks + 1))
+# An empty PATH: no clang, no QEMU, still a diagnosis.
+expect 0 env PATH=/nonexistent "$ETCH" doctor
+has "$work/out" "apt-get install qemu-user"
+has "$work/out" "apt-get install clang-19"
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+  cp "$ETCH" "$work/etch"
+  chmod 755 "$work" "$work/etch"
+  expect 0 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$work/etch" doctor --json
+  python3 -m json.tool "$work/out" >/dev/null || fail "not JSON without permission"
+fi
+done_checking

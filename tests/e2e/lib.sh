@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+# What the end-to-end tests share. Each test sources it first: . "$(dirname "$0")/lib.sh"
+set -eu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+checks=0
+
+# fail MESSAGE: ends the test
+fail() {
+  echo "FAIL: $*" >&2
+  exit 1
+}
+
+# skip MESSAGE: ends the test without a verdict
+skip() {
+  echo "skipped: $*"
+  exit 77
+}
+
+# expect STATUS COMMAND...: runs it, output in $work/out and $work/err
+expect() {
+  local want=$1 got=0
+  shift
+  "$@" >"$work/out" 2>"$work/err" </dev/null || got=$?
+  checks=$((checks + 1))
+  [ "$got" -eq "$want" ] || { cat "$work/out" "$work/err" >&2; fail "'$*' exited with $got, not $want"; }
+}
+
+# has FILE TEXT: the file has the text, literally
+has() {
+  checks=$((checks + 1))
+  grep -qF -- "$2" "$1" || { cat "$1" >&2; fail "no '$2' in $1"; }
+}
+
+# same FILE FILE
+same() {
+  checks=$((checks + 1))
+  diff -u "$1" "$2" >&2 || fail "$1 and $2 differ"
+}
+
+# done_checking: says how many checks passed; a test that made none has failed
+done_checking() {
+  [ "$checks" -gt 0 ] || fail "nothing was checked"
+  echo "$checks checks passed"
+}
