@@ -16,6 +16,8 @@ struct etch_command {
     int (*run)(const struct etch_command *self, int argc, char **argv);
 };
 
+extern const struct etch_command etch_command_decode;
+extern const struct etch_command etch_command_calibrate;
 extern const struct etch_command etch_command_doctor;
 extern const struct etch_command etch_command_info;
 extern const struct etch_command etch_command_record;
