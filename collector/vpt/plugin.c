@@ -145,32 +145,60 @@ static void begin_block(unsigned cpu, struct vpt_self *t)
     }
 }
 
-static void on_block(unsigned cpu, void *data)
+/* Any block, at any time. */
+static __attribute__((noinline)) void turn_block(unsigned cpu, const struct vpt_block *b)
 {
-    const struct vpt_block *b = data;
     struct vpt_self *t = self;
     struct vpt_writer *w;
 
-    if (unlikely(closing))
+    if (closing)
         return;
-    if (unlikely(!t)) {
+    if (!t) {
         t = begin();
         if (!t)
             return;
     }
     w = &t->writer;
-    if (unlikely(t->code_changed)) {
+    if (t->code_changed) {
         t->code_changed = false;
         vpt_put_tsc(w, __rdtsc());
     }
-    if (unlikely(!t->block))
+    if (!t->block)
         begin_block(cpu, t);
-    if (unlikely(!t->block || b->handler || b->single || !vpt_block_ends(w, t->block, b->start)))
+    if (!t->block || b->handler || b->single || !vpt_block_ends(w, t->block, b->start))
         take_turn(t, b);
     t->block = b;
     vpt_commit(w, b->start);
-    if (unlikely(w->head >= t->attention))
+    if (w->head >= t->attention)
         vpt_self_attend(t, b->start);
+}
+
+/* The hot path: nearly all blocks end in a conditional branch or go on to one place, and finish no packet. */
+static void on_block(unsigned cpu, void *data)
+{
+    const struct vpt_block *b = data, *from;
+    struct vpt_self *t = self;
+    uint64_t tnt;
+
+    if (unlikely(!t || closing || b->handler || b->single))
+        goto turn;
+    from = t->block;
+    if (unlikely(!from || t->code_changed))
+        goto turn;
+    if (likely(from->ending == VPT_CONDITIONAL)) {
+        tnt = t->writer.tnt << 1 | (b->start != from->end);
+        /* One test, not two: which way it went is as hard to predict here as it was for the guest. */
+        if (unlikely(((b->start != from->target) & (b->start != from->end)) | (tnt >> VPT_TNT_BITS != 0)))
+            goto turn;
+        t->writer.tnt = tnt;
+    } else if (from->ending != VPT_GOES_ON || b->start != from->target) {
+        goto turn;
+    }
+    t->block = b;
+    vpt_commit_bits(&t->writer, b->start);
+    return;
+turn:
+    turn_block(cpu, b);
 }
 
 static void on_instruction(unsigned cpu, void *data)
@@ -414,11 +442,11 @@ static void die(void)
         return;
     closing = true;
     ip = vpt_register_read(t->cpu, VPT_RIP);
-    known = t->fault_seen && t->fault_commit == t->writer.current && t->block;
+    known = vpt_signals_faulted(t);
     if (t->block)
         interrupt(t, ip);
     vpt_commit(&t->writer, 0);
-    vpt_event_note(t, VPT_EVENT_FAULT, __rdtsc(), ip, known ? t->fault_address : 0, 0, known, NULL);
+    vpt_event_note(t, VPT_EVENT_FAULT, __rdtsc(), ip, known ? t->fault.address : 0, 0, known, NULL);
     end();
 }
 
