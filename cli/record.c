@@ -117,7 +117,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
             break;
         case 'w':
             if (options.n_watches == ETCH_RECORD_MAX_WATCHES)
-                return usage(self, "too many watches, at most 64", "");
+                return usage(self, "too many watches, at most 256", "");
             options.watches[options.n_watches++] = optarg;
             break;
         case 't':
