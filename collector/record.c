@@ -414,7 +414,7 @@ static int write_outcome(struct etch_recorder *r, uint64_t end_ns, uint64_t end_
     return etch_bundle_write(r->bundle, &record, err);
 }
 
-#define CALIBRATION_NS 300000000u
+#define CALIBRATION_NS 800000000u
 
 /* What orders accesses across CPUs. A machine whose clocks cannot be measured gets none, and its accesses stay unordered. */
 static int write_clock(struct etch_recorder *r, struct etch_error *err)

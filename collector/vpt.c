@@ -838,9 +838,9 @@ static int report_unarmed(struct etch_recorder *r, struct etch_error *err)
     for (size_t i = 0; i < r->options->n_watches; i++) {
         Etch__Watch watch = ETCH__WATCH__INIT;
 
-        if (v->armed[i])
+        if (v->armed[i] || v->watches[i].site)
             continue;
-        watch.id = (uint32_t)i;
+        watch.id = (uint32_t)i + 1;
         watch.name = (char *)(uintptr_t)r->options->watches[i];
         watch.skipped = true;
         watch.skip_reason = (char *)(uintptr_t)"the program never began";
