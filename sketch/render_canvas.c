@@ -206,25 +206,6 @@ void etch_canvas_glyph(struct etch_canvas *canvas, unsigned x, unsigned y, enum 
                                .rune = canvas->unicode ? glyphs[glyph].rune : (uint32_t)glyphs[glyph].ascii};
 }
 
-static void put_rune(struct etch_text *out, uint32_t r)
-{
-    if (r < 0x80) {
-        etch_text_char(out, (char)r);
-    } else if (r < 0x800) {
-        etch_text_char(out, (char)(0xc0 | r >> 6));
-        etch_text_char(out, (char)(0x80 | (r & 0x3f)));
-    } else if (r < 0x10000) {
-        etch_text_char(out, (char)(0xe0 | r >> 12));
-        etch_text_char(out, (char)(0x80 | (r >> 6 & 0x3f)));
-        etch_text_char(out, (char)(0x80 | (r & 0x3f)));
-    } else {
-        etch_text_char(out, (char)(0xf0 | r >> 18));
-        etch_text_char(out, (char)(0x80 | (r >> 12 & 0x3f)));
-        etch_text_char(out, (char)(0x80 | (r >> 6 & 0x3f)));
-        etch_text_char(out, (char)(0x80 | (r & 0x3f)));
-    }
-}
-
 static void write_line(const struct etch_canvas *canvas, const struct etch_cell *line, struct etch_text *out)
 {
     static const char *const sequences[] = {
@@ -245,9 +226,9 @@ static void write_line(const struct etch_canvas *canvas, const struct etch_cell 
             etch_text_string(out, sequences[look = cell->look]);
         else if (canvas->colour && !cell->rune && look != LOOK_PLAIN)
             etch_text_string(out, sequences[look = LOOK_PLAIN]);
-        put_rune(out, cell->rune ? cell->rune : ' ');
+        etch_render_put_rune(out, cell->rune ? cell->rune : ' ');
         if (cell->mark)
-            put_rune(out, cell->mark);
+            etch_render_put_rune(out, cell->mark);
     }
     if (look != LOOK_PLAIN)
         etch_text_string(out, sequences[LOOK_PLAIN]);

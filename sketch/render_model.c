@@ -303,3 +303,22 @@ bool etch_render_is_invisible(uint32_t rune)
            (rune >= 0x2028 && rune <= 0x202e) || (rune >= 0x2060 && rune <= 0x206f) || rune == 0xfeff ||
            (rune >= 0xfff9 && rune <= 0xfffb) || (rune >= 0xe0000 && rune <= 0xe0fff);
 }
+
+void etch_render_put_rune(struct etch_text *out, uint32_t r)
+{
+    if (r < 0x80) {
+        etch_text_char(out, (char)r);
+    } else if (r < 0x800) {
+        etch_text_char(out, (char)(0xc0 | r >> 6));
+        etch_text_char(out, (char)(0x80 | (r & 0x3f)));
+    } else if (r < 0x10000) {
+        etch_text_char(out, (char)(0xe0 | r >> 12));
+        etch_text_char(out, (char)(0x80 | (r >> 6 & 0x3f)));
+        etch_text_char(out, (char)(0x80 | (r & 0x3f)));
+    } else {
+        etch_text_char(out, (char)(0xf0 | r >> 18));
+        etch_text_char(out, (char)(0x80 | (r >> 12 & 0x3f)));
+        etch_text_char(out, (char)(0x80 | (r >> 6 & 0x3f)));
+        etch_text_char(out, (char)(0x80 | (r & 0x3f)));
+    }
+}

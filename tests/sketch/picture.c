@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     else if (!strcmp(argv[2], "json"))
         text = etch_render_json(sketch, &size);
     else if (!strcmp(argv[2], "sarif"))
-        text = etch_render_sarif(sketch, &size);
+        text = etch_render_sarif(sketch, "/src/", &size);
     if (text)
         fwrite(text, 1, size, stdout);
     free(text);
