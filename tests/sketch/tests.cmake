@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+# The pictures of a sketch.
+add_library(sketch_samples STATIC sketch/samples.c)
+target_link_libraries(sketch_samples PUBLIC etch_proto PRIVATE etch_options)
+add_executable(sketch_picture sketch/picture.c)
+target_link_libraries(sketch_picture PRIVATE etch_options etch_sketch_render sketch_samples)
+set_target_properties(sketch_picture PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
