@@ -16,6 +16,7 @@ static const struct etch_command *const commands[] = {
     &etch_command_doctor,
     &etch_command_info,
     &etch_command_record,
+    &etch_command_sketch,
     &etch_command_slice,
 };
 
