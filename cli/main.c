@@ -13,6 +13,7 @@ static const struct etch_command *const commands[] = {
     &etch_command_cxx,
     &etch_command_decode,
     &etch_command_calibrate,
+    &etch_command_diagnose,
     &etch_command_doctor,
     &etch_command_info,
     &etch_command_record,

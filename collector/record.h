@@ -22,7 +22,7 @@ struct etch_record_options {
     const char *watches[ETCH_RECORD_MAX_WATCHES];
     size_t n_watches;
     const char *truth; /* folder for the truth log; NULL: none */
-    const struct _Etch__Clock *clock; /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
+    const struct Etch__Clock *clock; /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
     uint64_t snapshot; /* keep the newest bytes of each thread only; 0: all */
 };
 
