@@ -411,6 +411,15 @@ static bool add_values(struct search *s, const struct etch_run *run)
     return true;
 }
 
+static bool is_the_failure(const struct etch_run *run, uint32_t place)
+{
+    bool waits = false;
+
+    for (size_t i = 0; run->failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG && i < run->threads.n; i++)
+        waits |= run->threads.v[i].wait_place == place;
+    return waits || place == run->failing_place;
+}
+
 static bool add_flow(struct search *s, const struct etch_run *run)
 {
     for (size_t i = 0; i < run->branches.n; i++) {
@@ -422,7 +431,8 @@ static bool add_flow(struct search *s, const struct etch_run *run)
                                    .taken = run->branches.v[i].taken,
                                    .to = run->branches.v[i].to};
 
-        if (!add(s, p))
+        /* How it went at the failing statement is the failure itself, and so is that it ran. */
+        if (!is_the_failure(run, p.places[0]) && !add(s, p))
             return false;
     }
     for (size_t i = 0; i < run->visits.n; i++) {
@@ -431,8 +441,7 @@ static bool add_flow(struct search *s, const struct etch_run *run)
                                    .places = {run->visits.v[i].place},
                                    .variable = ETCH_NOWHERE};
 
-        /* That the failing statement ran is the failure itself. */
-        if (p.places[0] != run->failing_place && !add(s, p))
+        if (!is_the_failure(run, p.places[0]) && !add(s, p))
             return false;
     }
     return true;
@@ -557,12 +566,12 @@ static int by_rank(const void *x, const void *y, void *context)
 
     if (fabs(a->f - b->f) > 1e-12)
         return a->f > b->f ? -1 : 1;
-    if (a->failing_true + a->passing - a->passing_true != b->failing_true + b->passing - b->passing_true)
-        return a->failing_true + a->passing - a->passing_true > b->failing_true + b->passing - b->passing_true ? -1 : 1;
     if ((a->kind <= ETCH_PREDICTOR_LOCK_ORDER) != (b->kind <= ETCH_PREDICTOR_LOCK_ORDER))
         return a->kind <= ETCH_PREDICTOR_LOCK_ORDER ? -1 : 1;
     if (a->kind > ETCH_PREDICTOR_LOCK_ORDER && a->kind != b->kind)
         return a->kind < b->kind ? -1 : 1;
+    if (a->failing + a->passing != b->failing + b->passing)
+        return a->failing + a->passing > b->failing + b->passing ? -1 : 1;
     if (a->distance != b->distance)
         return a->distance < b->distance ? -1 : 1;
     if (a->kind != b->kind)
@@ -635,7 +644,7 @@ void etch_predictors_release(struct etch_predictors *predictors)
 
 const char *etch_predictor_kind_name(enum etch_predictor_kind kind)
 {
-    static const char *const names[] = {"atomicity", "order", "lock_order", "value", "branch", "wait", "executed"};
+    static const char *const names[] = {"atomicity", "order", "lock_order", "value", "branch", "executed", "wait"};
 
     return kind < ETCH_PREDICTOR_KINDS ? names[kind] : "";
 }

@@ -35,7 +35,7 @@ struct walk {
     uint64_t block; /* steps so far */
     uint32_t depth;
     struct frame frames[DEPTH_MAX];
-    uint64_t last_ip;
+    uint64_t last_ip, last_program_ip;
     uint32_t *visit; /* by place: its visit + 1 */
     size_t n_visit;
     size_t next_access; /* in the thread's list */
@@ -489,6 +489,8 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
     if (program && b->options->slice && step->branch == ETCH_BRANCH_CONDITIONAL && step->to && place != ETCH_NOWHERE)
         note_branch(b, w, step, place);
     w->last_ip = step->last;
+    if (program)
+        w->last_program_ip = step->last;
 }
 
 /* A thread's name is that of the first function of the program that it ran; the first thread's is main. */
@@ -546,8 +548,10 @@ static void stand(struct build *b, struct walk *w)
     if (!etch_array_push(&t->frames, ip))
         b->failed = true;
     for (uint32_t d = w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1; d > 0 && t->frames.n < 256; d--)
-        if (!etch_array_push(&t->frames, w->frames[d].return_address))
-            b->failed = true;
+        b->failed |= !etch_array_push(&t->frames, w->frames[d].return_address);
+    /* Of a thread that has left the program's code by returning: the last that it ran there. */
+    if (w->depth == 0 && w->last_program_ip && !b->recording->failure)
+        b->failed |= !etch_array_push(&t->frames, w->last_program_ip + 1);
 }
 
 static void end_walk(struct build *b)
@@ -673,7 +677,7 @@ static void place_threads(struct build *b)
             ended |= b->recording->threads.v[k]->tid == t->tid && b->recording->threads.v[k]->end_tsc &&
                      (!b->recording->failure || !b->recording->failure->tsc ||
                       b->recording->threads.v[k]->end_tsc < b->recording->failure->tsc);
-        if (ended && !state)
+        if (ended && !state && t->tid != b->run->failure->tid)
             continue;
         t->wait_place = frame_place(b, t->frames.v, t->frames.n, &outside);
         if (outside)
@@ -814,8 +818,9 @@ static int conclude(struct build *b, struct etch_error *err)
     run->failure = own_failure(b, hang);
     if (!run->failure)
         return out_of_memory(err);
-    if (b->recording->failure || hang)
-        place_threads(b);
+    if (!run->failure->tid && !hang && run->failure->kind != ETCH__FAILURE_KIND__FAILURE_SIGNAL && run->threads.n)
+        run->failure->tid = run->threads.v[0].tid; /* it ended by itself: by its first thread */
+    place_threads(b);
     for (size_t i = 0; i < run->threads.n; i++) {
         struct etch_run_thread *t = &run->threads.v[i];
         bool here = hang ? has_part(b, i) : t->tid == run->failure->tid;
