@@ -115,10 +115,27 @@ static void mark_sources(const struct composition *c, bool *shown)
                                       ? place_of_statement(c, slice->statements[s->because[k]])
                                       : ETCH_NOWHERE;
 
-                if (nearer != ETCH_NOWHERE && nearer != c->run->failing_place && shown[nearer])
+                if (nearer != ETCH_NOWHERE && shown[nearer])
                     shown[place] = more = true;
             }
         }
+    }
+}
+
+/* What a thread did within a step that was torn. */
+static void mark_between(const struct composition *c, bool *shown)
+{
+    uint32_t at[3];
+    size_t n = c->top->kind == ETCH_PREDICTOR_ATOMICITY ? etch_predictor_instance(c->top, c->run, at) : 0;
+    const struct etch_run_access *first = n == 3 ? &c->run->accesses.v[at[0]] : NULL;
+    const struct etch_run_access *last = n == 3 ? &c->run->accesses.v[at[2]] : NULL;
+
+    for (size_t i = 0; first && i < c->run->visits.n; i++) {
+        const struct etch_run_visit *v = &c->run->visits.v[i];
+
+        if (v->thread == first->thread && v->seq > first->seq && v->seq < last->seq &&
+            c->names->places.v[v->place].statement)
+            shown[v->place] = true;
     }
 }
 
@@ -150,13 +167,17 @@ void etch_layout_choose(const struct composition *c, bool *shown)
     mark_failure(c, shown);
     if (c->top)
         mark_predictors(c, shown);
-    if (is_threaded(c))
+    if (is_threaded(c)) {
         mark_deciding(c, shown);
+        mark_between(c, shown);
+    }
     if (c->top && !is_threaded(c)) {
         mark_writers(c, shown);
         mark_sources(c, shown);
     }
     if (c->options->all || !c->top)
         mark_executed(c, shown, UINT32_MAX);
-    mark_creation(c, shown);
+    /* Who made the threads tells how an order came about; where a step was torn, it tells nothing. */
+    if (!c->top || c->top->kind != ETCH_PREDICTOR_ATOMICITY)
+        mark_creation(c, shown);
 }

@@ -237,6 +237,9 @@ static void fill_notes(struct composition *c)
     snprintf(text, sizeof(text), "%u of %zu recordings have losses; what they do not hold counts as unknown", lost, c->n_runs);
     if (lost)
         add_note(c, text);
+    if (c->run->inferred)
+        add_note(c, "it failed when no function of the program was running in that thread; the place shown is its last call to a "
+                    "library");
     if (!c->sketch->passing_runs && c->sketch->failing_runs > 1)
         add_note(c, "only failing runs: nothing to compare them with, so no cause is named");
     for (size_t i = 0; i < c->run->losses.n; i++)

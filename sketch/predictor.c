@@ -447,6 +447,30 @@ static bool add_flow(struct search *s, const struct etch_run *run)
     return true;
 }
 
+static const struct etch_run_visit *visit_in(const struct etch_run *run, uint32_t thread, uint32_t place)
+{
+    for (size_t i = 0; i < run->visits.n; i++)
+        if (run->visits.v[i].place == place && run->visits.v[i].thread == thread)
+            return &run->visits.v[i];
+    return NULL;
+}
+
+/* Whether a statement comes behind the failing one where all goes well: that it did not run is what came of the failure. */
+static bool comes_behind(const struct search *s, const struct etch_run *failing, uint32_t place)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+
+        for (size_t k = 0; !run->failing && k < run->visits.n; k++) {
+            const struct etch_run_visit *v = &run->visits.v[k], *w = visit_in(run, v->thread, place);
+
+            if (is_the_failure(failing, v->place) && w && w->seq > v->seq)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* What passing runs executed and this one did not, among the statements of the slice. */
 static bool add_missing(struct search *s, const struct etch_run *run)
 {
@@ -457,7 +481,8 @@ static bool add_missing(struct search *s, const struct etch_run *run)
                                    .variable = ETCH_NOWHERE,
                                    .negated = true};
 
-        if (s->names->places.v[place].statement && did_execute(run, place) == ETCH_FALSE && !add(s, p))
+        if (s->names->places.v[place].statement && did_execute(run, place) == ETCH_FALSE &&
+            !comes_behind(s, run, place) && !add(s, p))
             return false;
     }
     return true;
@@ -521,6 +546,16 @@ static void count(struct etch_predictor *p, const struct search *s)
     }
 }
 
+/* Whether a statement of the runs ends in a branch. */
+static bool decides(const struct search *s, uint32_t place)
+{
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < s->runs[i]->branches.n; k++)
+            if (s->runs[i]->branches.v[k].place == place)
+                return true;
+    return false;
+}
+
 static void judge(struct etch_predictor *p, const struct search *s)
 {
     double p_lo, p_hi, r_lo, r_hi;
@@ -535,6 +570,7 @@ static void judge(struct etch_predictor *p, const struct search *s)
     etch_wilson(p->failing_true, p->failing, &r_lo, &r_hi);
     p->f_lo = etch_f_half(p_lo, r_lo);
     p->f_hi = etch_f_half(p_hi, r_hi);
+    p->guarded = p->kind == ETCH_PREDICTOR_ATOMICITY && (strcmp(p->pattern, "RWR") != 0 || decides(s, p->places[0]));
     p->distance = UINT32_MAX;
     for (uint32_t i = 0; i < p->n_places; i++) {
         uint32_t d = s->names->places.v[p->places[i]].distance;
@@ -570,6 +606,9 @@ static int by_rank(const void *x, const void *y, void *context)
         return a->kind <= ETCH_PREDICTOR_LOCK_ORDER ? -1 : 1;
     if (a->kind > ETCH_PREDICTOR_LOCK_ORDER && a->kind != b->kind)
         return a->kind < b->kind ? -1 : 1;
+    /* What was meant to be one step says more than an order; where nothing says that it was, two statements say enough. */
+    if (a->guarded != b->guarded)
+        return a->guarded ? -1 : 1;
     if (a->failing + a->passing != b->failing + b->passing)
         return a->failing + a->passing > b->failing + b->passing ? -1 : 1;
     if (a->distance != b->distance)

@@ -47,6 +47,7 @@ struct etch_predictor {
 
     uint32_t failing_true, failing, passing_true, passing, unknown;
     double precision, recall, f, f_lo, f_hi;
+    bool guarded; /* atomicity that was meant: an update, or a check and what it guards */
     uint32_t distance, spread; /* of its nearest statement, and of all its statements, from the failure */
 };
 

@@ -101,6 +101,7 @@ struct etch_run {
     bool flow;        /* control flow was recorded: what is not among the visits did not run */
     bool lost;        /* except where this is set */
     bool cut;
+    bool inferred; /* it failed outside of any call of the program: failing_place is its thread's last call to the outside */
     Etch__Source source;
     Etch__Failure *failure;
     ETCH_ARRAY(struct etch_run_thread) threads;

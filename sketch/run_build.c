@@ -36,6 +36,8 @@ struct walk {
     uint32_t depth;
     struct frame frames[DEPTH_MAX];
     uint64_t last_ip, last_program_ip;
+    uint64_t last_outside; /* return address of its last call from the program to the outside */
+    bool in_program;
     uint32_t *visit; /* by place: its visit + 1 */
     size_t n_visit;
     size_t next_access; /* in the thread's list */
@@ -491,6 +493,10 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
     w->last_ip = step->last;
     if (program)
         w->last_program_ip = step->last;
+    else if (w->in_program && w->depth && w->depth < DEPTH_MAX &&
+             is_program(b, image_at(b, w->frames[w->depth].return_address)))
+        w->last_outside = w->frames[w->depth].return_address;
+    w->in_program = program;
 }
 
 /* A thread's name is that of the first function of the program that it ran; the first thread's is main. */
@@ -531,13 +537,18 @@ static void follow_call(struct build *b, struct walk *w, const struct etch_step 
                 return;
             }
         }
-    } else if (step->branch == ETCH_BRANCH_JUMP_INDIRECT && step->to && w->depth && w->depth < DEPTH_MAX &&
-               is_program(b, step->image)) {
-        note_create(b, w, step->to, w->frames[w->depth].return_address); /* through the linkage table */
     }
 }
 
 /* ---- Where a thread stood at its end ---- */
+
+static bool is_outside(const struct build *b, const struct etch_run_thread *t)
+{
+    for (size_t i = 0; i < t->frames.n; i++)
+        if (is_program(b, image_at(b, t->frames.v[i])))
+            return false;
+    return true;
+}
 
 static void stand(struct build *b, struct walk *w)
 {
@@ -549,9 +560,16 @@ static void stand(struct build *b, struct walk *w)
         b->failed = true;
     for (uint32_t d = w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1; d > 0 && t->frames.n < 256; d--)
         b->failed |= !etch_array_push(&t->frames, w->frames[d].return_address);
-    /* Of a thread that has left the program's code by returning: the last that it ran there. */
-    if (w->depth == 0 && w->last_program_ip && !b->recording->failure)
-        b->failed |= !etch_array_push(&t->frames, w->last_program_ip + 1);
+    if (is_outside(b, t)) {
+        /* A heap that was damaged is often noticed only when the program's own functions have returned. */
+        bool died = f && f->tid == w->tid && f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL;
+
+        if (died && w->last_outside)
+            b->failed |= !etch_array_push(&t->frames, w->last_outside);
+        else if (!f && w->last_program_ip)
+            b->failed |= !etch_array_push(&t->frames, w->last_program_ip + 1);
+        b->run->inferred |= died && w->last_outside;
+    }
 }
 
 static void end_walk(struct build *b)
