@@ -24,7 +24,7 @@ struct vpt_self {
         uint64_t address;
     } fault;
     bool first;            /* nothing was written yet */
-    bool code_changed;     /* the next block is new code where other code was: its time must be told apart */
+    uint64_t code_changed; /* when, if the next block is new code where other code was; 0: it is not */
     uint64_t syscall_tsc;
     uint64_t syscall_arguments[6];
     unsigned cpu; /* QEMU's index */
