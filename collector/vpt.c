@@ -23,8 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FLOW_SIZE (2u << 20)
-#define EVENT_SIZE (256u << 10)
+#define FLOW_SIZE (1u << 20)
+#define EVENT_SIZE (128u << 10)
 #define PSB_PERIOD 8192u
 #define WRITE_AT_LEAST (128u << 10) /* smaller pieces wait, so that records are not tiny */
 #define ACCESSES_AT_ONCE 4096u

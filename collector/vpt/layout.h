@@ -43,7 +43,6 @@ struct vpt_control {
     _Atomic uint32_t wake;    /* futex: the plugin counts it up when a ring wants to be emptied */
     _Atomic uint32_t closed;  /* etch takes nothing more: record no further */
     _Atomic uint32_t refused; /* threads that could not be recorded, for lack of memory */
-    _Atomic uint32_t no_registers; /* this QEMU does not let a plugin see registers */
     _Atomic uint32_t log_size;
     char log[4096]; /* what QEMU itself had to say, kept off the target's standard error */
 };

@@ -116,7 +116,7 @@ static void take_turn(struct vpt_self *t, const struct vpt_block *to)
     const struct vpt_block *from = t->block;
     uint64_t ip;
 
-    if (from && to->handler && vpt_signals_entered(t, to->start, &ip)) {
+    if (from && to->handler && vpt_signals_entered(t, to, &ip)) {
         interrupt(t, ip);
         from = NULL;
     }
@@ -372,6 +372,9 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
     case SYS_execve:
         follow_exec(t, a1, a2, a3);
         break;
+    case SYS_execveat: /* fexecve and its like, by descriptor, are named as lost: there is no path */
+        follow_exec(t, a2, a3, a4);
+        break;
     case SYS_munmap:
     case SYS_mremap:
         vpt_images_unmapped(t, a1, a2, t->syscall_tsc + 1);
@@ -506,8 +509,10 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
         return -1;
     }
     take_stderr();
-    if (!vpt_registers_find())
-        atomic_store(&vpt_control->no_registers, 1);
+    if (!vpt_registers_find()) { /* then a signal could not be told from a jump, and the trace would lie */
+        fprintf(stderr, "this QEMU hides the guest's registers from plugins\n");
+        return -1;
+    }
     pthread_atfork(before_fork, after_fork, in_child);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
