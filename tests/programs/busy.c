@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* busy [ROUNDS [KIND [THREADS]]]: work for measurements, some ten million instructions a round and thread. KIND is mixed
- * (sorting with a callback, and a loop whose branches cannot be foreseen), calls (recursion), jumps (a switch through a
- * table) or loop (straight code in a loop). */
+/* busy [ROUNDS [KIND [THREADS]]]: work for measurements, some ten million instructions a round and thread. KIND is
+ * mixed (sorting with a callback, and a loop whose branches cannot be foreseen), calls (recursion), jumps (a switch
+ * through a table) or loop (straight code in a loop). */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -56,15 +56,33 @@ static uint32_t jumps(uint32_t x)
 {
     for (int i = 0; i < 600000; i++) {
         switch (x % 9) {
-        case 0: x += 7; break;
-        case 1: x ^= x << 3; break;
-        case 2: x = x * 17 + 1; break;
-        case 3: x = ~x; break;
-        case 4: x -= 5; break;
-        case 5: x ^= x >> 5; break;
-        case 6: x += x << 2; break;
-        case 7: x = x * 33; break;
-        default: x++; break;
+        case 0:
+            x += 7;
+            break;
+        case 1:
+            x ^= x << 3;
+            break;
+        case 2:
+            x = x * 17 + 1;
+            break;
+        case 3:
+            x = ~x;
+            break;
+        case 4:
+            x -= 5;
+            break;
+        case 5:
+            x ^= x >> 5;
+            break;
+        case 6:
+            x += x << 2;
+            break;
+        case 7:
+            x = x * 33;
+            break;
+        default:
+            x++;
+            break;
         }
     }
     return x;
@@ -99,7 +117,10 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         rounds = strtol(argv[1], NULL, 10);
-    kind = strcmp(name, "calls") == 0 ? calls : strcmp(name, "jumps") == 0 ? jumps : strcmp(name, "loop") == 0 ? loop : mixed;
+    kind = strcmp(name, "calls") == 0   ? calls
+           : strcmp(name, "jumps") == 0 ? jumps
+           : strcmp(name, "loop") == 0  ? loop
+                                        : mixed;
     for (long i = 0; i < n && i < 16; i++)
         pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)(i + 1));
     for (long i = 0; i < n && i < 16; i++) {
