@@ -40,14 +40,14 @@ row() {
       match(stats, /slice [0-9.]+/); slice = substr(stats, RSTART + 6, RLENGTH - 6)
       match(stats, /peak [0-9]+/); peak = substr(stats, RSTART + 5, RLENGTH - 5)
       match(head, /: [0-9]+ lines, [0-9]+/); split(substr(head, RSTART + 2, RLENGTH - 2), part, / lines, /)
-      verdict = (model + slice < 5 && peak < 2048) ? "within limits" : "BEYOND LIMITS"
+      verdict = (model + slice < 5 && peak + 0 < 2048) ? "within limits" : "BEYOND LIMITS"
       printf "%-10s %5.2fx %7.2fx %8.2f s %8.2f s %6d MiB %7d %9d  %s\n", name, ours / plain, b / a, model, slice, peak, part[1], part[2], verdict }'
 }
 printf '%-10s %6s %8s %10s %10s %10s %7s %9s\n' program build binary model slice memory lines IR
 
 fetch sqlite3
 mkdir "$work/sqlite" && cd "$work/sqlite"
-cp -r "$sources"/sqlite3-*/. .
+cp -a "$sources"/sqlite3-*/. .
 (./configure --disable-tcl && make sqlite3.c) >"$work/log" 2>&1 || { tail "$work/log" >&2; exit 1; }
 plain=$(seconds clang-19 -g -O2 -w -shared -fPIC sqlite3.c -o plain.so)
 ours=$(seconds "$etch" cc -O2 -w -shared -fPIC sqlite3.c -o etch.so)
@@ -57,7 +57,7 @@ row sqlite3 "$plain" "$ours" plain.so etch.so "sqlite3.c:$line"
 fetch memcached
 for how in plain etch; do
   mkdir "$work/memcached-$how" && cd "$work/memcached-$how"
-  cp -r "$sources"/memcached-*/. .
+  cp -a "$sources"/memcached-*/. .
   [ $how = plain ] && compiler=clang-19 || compiler="$etch cc"
   CC=$compiler CFLAGS="-g -O2 -w" ./configure --disable-docs >"$work/log" 2>&1 || { tail "$work/log" >&2; exit 1; }
   eval "memcached_$how=$(seconds make -j2 memcached)"
@@ -69,7 +69,7 @@ row memcached "$memcached_plain" "$memcached_etch" "$work/memcached-plain/memcac
 fetch pbzip2
 for how in plain etch; do
   mkdir "$work/pbzip2-$how" && cd "$work/pbzip2-$how"
-  cp -r "$sources"/pbzip2-*/. .
+  cp -a "$sources"/pbzip2-*/. .
   [ $how = plain ] && compiler=clang++-19 || compiler="$etch c++"
   eval "pbzip2_$how=$(seconds make CXX="$compiler" CXXFLAGS="-g -O2 -w -pthread -D_REENTRANT -DUSE_STACKSIZE_CUSTOMIZATION" pbzip2)"
 done
