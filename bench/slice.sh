@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # slice.sh BUILD: real programs from Debian's source packages, built unchanged with etch cc and with plain clang -g: what the
-# bitcode costs in build time and size, and what a slice takes. Limits: 5 s and 2 GiB. The sources come through apt with a
+# bitcode costs in build time and size, and what a slice takes (processor time). Limits: 5 s and 2 GiB. The sources come through apt with a
 # configuration of its own; the system's lists are not touched. ETCH_BENCH_SOURCES keeps them for the next time.
 set -eu
 etch=$(cd "$1" && pwd)/etch
@@ -24,12 +24,10 @@ apt_own() {
   apt-get -o Dir::Etc::SourceList="$sources/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null \
     -o Dir::State::Lists="$sources/apt/lists" -o Dir::Cache="$sources/apt/cache" -o APT::Sandbox::User=root "$@" >>"$sources/log" 2>&1
 }
-seconds() { # COMMAND...: wall time
-  local start end
-  start=$(date +%s%N)
-  "$@" >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; echo "slice.sh: $* failed" >&2; exit 1; }
-  end=$(date +%s%N)
-  awk -v n=$((end - start)) 'BEGIN { printf "%.1f", n / 1e9 }'
+seconds() { # COMMAND...: processor time, which does not depend on who else is at work
+  local TIMEFORMAT='%U %S'
+  { time "$@" >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; echo "slice.sh: $* failed" >&2; return 1; }; } 2>"$work/time"
+  awk 'END { printf "%.1f", $1 + $2 }' "$work/time"
 }
 # row NAME PLAIN_SECONDS ETCH_SECONDS PLAIN_BINARY ETCH_BINARY FILE:LINE
 row() {
@@ -62,7 +60,6 @@ for how in plain etch; do
   CC=$compiler CFLAGS="-g -O2 -w" ./configure --disable-docs >"$work/log" 2>&1 || { tail "$work/log" >&2; exit 1; }
   eval "memcached_$how=$(seconds make -j2 memcached)"
 done
-line=$(grep -n 'it->refcount' "$work/memcached-etch/items.c" | head -n 1 | cut -d: -f1)
 line=$(grep -n 'refcount_decr(it) == 0' "$work/memcached-etch/items.c" | head -n 1 | cut -d: -f1)
 row memcached "$memcached_plain" "$memcached_etch" "$work/memcached-plain/memcached" "$work/memcached-etch/memcached" "items.c:$line"
 

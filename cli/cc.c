@@ -40,7 +40,8 @@ static bool sets_debug(const char *arg)
            strcmp(arg, "-gfull") == 0 || strcmp(arg, "-glldb") == 0;
 }
 
-/* An option that says where clang must end or begin must stay where it is; ours go to the end only where that is safe. */
+/* An option that says where clang must end or begin must stay where it is; ours go to the end only where that is safe.
+ */
 static bool ends_options(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
@@ -52,12 +53,12 @@ static bool ends_options(int argc, char **argv)
 /* ---- What the arguments ask for ---- */
 
 struct request {
-    bool compiles_only;   /* -c: leaves objects behind */
-    bool has_language;    /* -x: nothing can be said by names */
-    bool has_source;      /* of a language that clang compiles, as far as one can tell */
-    bool has_assembler;   /* .s: neither compiled nor preprocessed */
-    bool weakens;         /* ends up with less debug information than the slicer needs */
-    const char *output;   /* -o */
+    bool compiles_only; /* -c: leaves objects behind */
+    bool has_language;  /* -x: nothing can be said by names */
+    bool has_source;    /* of a language that clang compiles, as far as one can tell */
+    bool has_assembler; /* .s: neither compiled nor preprocessed */
+    bool weakens;       /* ends up with less debug information than the slicer needs */
+    const char *output; /* -o */
     ETCH_ARRAY(char *) inputs;
     ETCH_ARRAY(char *) owned; /* words from response files */
 };
@@ -71,7 +72,8 @@ static bool ends_with(const char *text, const char *tail)
 
 static bool is_source(const char *name)
 {
-    static const char *const tails[] = {".c", ".cc", ".cpp", ".cxx", ".C", ".c++", ".cp", ".i", ".ii", ".m", ".mm", ".S"};
+    static const char *const tails[] = {".c",  ".cc", ".cpp", ".cxx", ".C",  ".c++",
+                                        ".cp", ".i",  ".ii",  ".m",   ".mm", ".S"};
 
     for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++)
         if (ends_with(name, tails[i]))
@@ -271,9 +273,10 @@ static int run_cxx(const struct etch_command *self, int argc, char **argv)
 
 #define CC_HELP(name, variable)                                                                                        \
     "usage: etch " name " [ARGUMENT...]\n\n"                                                                           \
-    "Runs clang with these arguments, and with debug information and the program's bitcode embedded\n"    \
-    "in the objects (section .llvmbc or .etchbc, not loaded at run time), so that etch slice can read the program from the\n"     \
-    "binary alone. All arguments are clang's. " variable " names another clang of version 19.\n\n"                    \
+    "Runs clang with these arguments, and with debug information and the program's bitcode embedded\n"                 \
+    "in the objects (section .llvmbc or .etchbc, not loaded at run time), so that etch slice can read the program "    \
+    "from the\n"                                                                                                       \
+    "binary alone. All arguments are clang's. " variable " names another clang of version 19.\n\n"                     \
     "examples:\n"                                                                                                      \
     "  etch " name " -O2 -c file.c\n"                                                                                  \
     "  CC=\"etch cc\" CXX=\"etch c++\" ./configure && make\n"                                                          \

@@ -228,11 +228,12 @@ static int criterion_of_bundle(struct etch_criterion **criterion, struct etch_mo
 
 /* ---- The command ---- */
 
+/* Processor time: what the work takes, whoever else is at work. */
 static double now(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -311,11 +312,11 @@ static bool number(const char *text, uint32_t *value)
 static int run(const struct etch_command *self, int argc, char **argv)
 {
     static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},        {"at", required_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},          {"at", required_argument, NULL, 'a'},
         {"failure", required_argument, NULL, 'f'}, {"plan", required_argument, NULL, 'p'},
-        {"sigma", required_argument, NULL, 's'}, {"slots", required_argument, NULL, 'n'},
-        {"json", no_argument, NULL, 'j'},        {"alias", no_argument, NULL, 'A'},
-        {"stats", no_argument, NULL, 'S'},       {0}};
+        {"sigma", required_argument, NULL, 's'},   {"slots", required_argument, NULL, 'n'},
+        {"json", no_argument, NULL, 'j'},          {"alias", no_argument, NULL, 'A'},
+        {"stats", no_argument, NULL, 'S'},         {0}};
     struct slice_options o = {.slots = 4};
     struct etch_error err;
     int c;
@@ -369,7 +370,8 @@ const struct etch_command etch_command_slice = {
     .summary = "the statements that can have caused a failure, nearest first",
     .help = "usage: etch slice PROG --at FILE:LINE[:COLUMN] | --failure BUNDLE [OPTION...]\n\n"
             "Prints the backward slice of a program built with etch cc: every statement on which the failing one may\n"
-            "depend, by data, memory, arguments, returned values, threads and control, grouped by function, nearest first.\n"
+            "depend, by data, memory, arguments, returned values, threads and control, grouped by function, nearest "
+            "first.\n"
             "Each line: distance, marks (r reads, w writes something shared, b branches, c calls), line, source.\n\n"
             "  --at PLACE        begin at this line, or at this column of it\n"
             "  --failure BUNDLE  begin where that run failed, or where its threads hang\n"

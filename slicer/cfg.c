@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Dominators, postdominators and control dependence, which LLVM-C does not offer: the iterative algorithm of Cooper, Harvey
- * and Kennedy on numbers, and control dependence by walking the postdominator tree (Ferrante, Ottenstein, Warren). */
+/* Dominators, postdominators and control dependence, which LLVM-C does not offer: the iterative algorithm of Cooper,
+ * Harvey and Kennedy on numbers, and control dependence by walking the postdominator tree (Ferrante, Ottenstein,
+ * Warren). */
 #include "slicer/model.h"
 
 #include <string.h>

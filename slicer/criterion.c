@@ -197,8 +197,8 @@ static bool to_binary(const struct etch_model *m, const struct run *run, uint64_
     for (size_t i = 0; i < run->n_images; i++) {
         const Etch__Image *image = run->images[i];
 
-        if ((run->failure->pid == 0 || image->pid == 0 || image->pid == run->failure->pid) &&
-            address >= image->start && address - image->start < image->size && is_ours(m, run, image))
+        if ((run->failure->pid == 0 || image->pid == 0 || image->pid == run->failure->pid) && address >= image->start &&
+            address - image->start < image->size && is_ours(m, run, image))
             return etch_line_table_address(m->lines, address - image->start + image->file_offset, own);
     }
     return false;

@@ -136,7 +136,8 @@ static bool fill_because(const struct etch_slice *slice, const struct etch_state
 static bool fill_ranges(const struct etch_slice *slice, const struct etch_statement *s, Etch__Statement *out)
 {
     uint64_t starts[64], ends[64];
-    size_t n = etch_line_table_find(slice->model->lines, slice->model->files.all.v[s->file], s->line, 0, starts, ends, 64);
+    size_t n =
+        etch_line_table_find(slice->model->lines, slice->model->files.all.v[s->file], s->line, 0, starts, ends, 64);
 
     for (size_t i = 0; i < n; i++)
         if (!add_range(&out->ranges, &out->n_ranges, starts[i], ends[i]))

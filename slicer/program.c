@@ -231,8 +231,8 @@ static bool is_debug_call(LLVMValueRef value)
     return etch_is_call(value) && strncmp(etch_called_name(value), "llvm.dbg.", 9) == 0;
 }
 
-/* Where a function has several returns, the bitcode has one, at the closing brace, that reads what they left in a variable of
- * the compiler's: the statements are the returns, the brace is none. */
+/* Where a function has several returns, the bitcode has one, at the closing brace, that reads what they left in a
+ * variable of the compiler's: the statements are the returns, the brace is none. */
 static void hide_brace(struct etch_model *m, uint32_t last)
 {
     LLVMValueRef ret = m->insns.v[last].value;
@@ -370,7 +370,8 @@ static bool creates_thread(const char *name)
            strncmp(name, "_ZNSt6threadC1", 14) == 0 || strncmp(name, "_ZNSt6threadC2", 14) == 0;
 }
 
-/* A lambda goes to a thread as an object of a class without a name: any operator() within the same function may be it. */
+/* A lambda goes to a thread as an object of a class without a name: any operator() within the same function may be it.
+ */
 static bool note_lambda(struct etch_model *m, LLVMValueRef pointer, uint32_t insn)
 {
     LLVMTypeRef type = LLVMIsAAllocaInst(pointer) ? LLVMGetAllocatedType(pointer) : NULL;

@@ -8,9 +8,9 @@
 
 /* Why an instruction is visited: for its value, only because it ran, or for all that it was given.
  *
- * ANY_CALLER: it is not known who called its function, so every caller counts. Without it the walk came down from a call, for
- * what that call returned; then only calls that are in the slice count, or each use of a common function would bring in all
- * the program. */
+ * ANY_CALLER: it is not known who called its function, so every caller counts. Without it the walk came down from a
+ * call, for what that call returned; then only calls that are in the slice count, or each use of a common function
+ * would bring in all the program. */
 enum { FOR_VALUE = 1, FOR_RUNNING = 2, FOR_ARGUMENTS = 4, ANY_CALLER = 8 };
 
 struct item {
@@ -31,17 +31,17 @@ struct walk {
     ETCH_ARRAY(struct item) now;
     ETCH_ARRAY(struct item) next;
     uint32_t level;
-    uint8_t *seen;          /* modes, of each instruction */
-    uint8_t *seen_block;    /* its control dependences are in: 1 for calls of the slice, 2 for any caller */
-    bool any_caller;        /* of what is visited now */
-    bool *seen_function;    /* its callers are in */
+    uint8_t *seen;       /* modes, of each instruction */
+    uint8_t *seen_block; /* its control dependences are in: 1 for calls of the slice, 2 for any caller */
+    bool any_caller;     /* of what is visited now */
+    bool *seen_function; /* its callers are in */
     struct etch_pointers seen_argument;
     struct etch_strings seen_keys;
     struct etch_strings places; /* "file:line:function" -> statement */
     struct etch_pointers defs_of;
     ETCH_ARRAY(etch_defs) defs;
     ETCH_ARRAY(struct target) targets; /* of calls through pointers, by call */
-    uint32_t *stamp; /* of blocks, for searches */
+    uint32_t *stamp;                   /* of blocks, for searches */
     uint32_t stamps;
     bool short_of_memory;
 };
@@ -50,17 +50,18 @@ struct walk {
 
 static bool in_system_header(const struct etch_model *m, uint32_t file)
 {
-    return strncmp(m->files.all.v[file], "/usr/include/", 13) == 0 || strncmp(m->files.all.v[file], "/usr/lib/", 9) == 0;
+    return strncmp(m->files.all.v[file], "/usr/include/", 13) == 0 ||
+           strncmp(m->files.all.v[file], "/usr/lib/", 9) == 0;
 }
 
-/* The statement of an instruction: made where `make`, else ETCH_NONE for a new one. ETCH_NONE also for what has no place in
- * the program's own source. */
+/* The statement of an instruction: made where `make`, else ETCH_NONE for a new one. ETCH_NONE also for what has no
+ * place in the program's own source. */
 static uint32_t statement_of(struct walk *w, uint32_t insn, bool make)
 {
     const struct etch_insn *i = &w->m->insns.v[insn];
     uint32_t function = etch_insn_function(w->m, insn), number;
-    struct etch_statement fresh = {.file = i->file, .line = i->line, .column = i->column, .function = function,
-                                   .distance = w->level};
+    struct etch_statement fresh = {
+        .file = i->file, .line = i->line, .column = i->column, .function = function, .distance = w->level};
     char place[600];
 
     if (i->file == ETCH_NONE || in_system_header(w->m, i->file))
@@ -100,7 +101,8 @@ static void need(struct walk *w, uint32_t from, uint32_t insn, uint8_t mode, Etc
 
 /* ---- Values ---- */
 
-/* What may have written what an access of this type at instruction `at` sees through `pointer`; NULL: all that is there. */
+/* What may have written what an access of this type at instruction `at` sees through `pointer`; NULL: all that is
+ * there. */
 static void need_memory(struct walk *w, uint32_t from, uint32_t at, LLVMValueRef pointer, LLVMTypeRef access);
 static void need_key(struct walk *w, uint32_t from, const char *key);
 static void need_variable(struct walk *w, uint32_t from, const char *key);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* catch_failure OUT PROGRAM [HANG-MS]: runs a program, and where it dies of a signal, or still runs after HANG-MS, writes a
- * bundle with the failure alone: what a recorder would say of it, made the simplest way, for tests of what reads it. Frames
- * are the words on the stack that point behind a call within the program: enough for programs as small as the tests'. */
+/* catch_failure OUT PROGRAM [HANG-MS]: runs a program, and where it dies of a signal, or still runs after HANG-MS,
+ * writes a bundle with the failure alone: what a recorder would say of it, made the simplest way, for tests of what
+ * reads it. Frames are the words on the stack that point behind a call within the program: enough for programs as small
+ * as the tests'. */
 #include "proto/bundle.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +15,6 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <dirent.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,7 +38,8 @@ static void read_maps(pid_t pid)
         char perms[8], name[4096] = "";
         Etch__Image *image = &images[n_images];
 
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %4095s", &start, &end, perms, &offset, name) < 4)
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %4095s", &start, &end, perms, &offset, name) <
+            4)
             continue;
         etch__image__init(image);
         image->pid = (uint32_t)pid;
@@ -70,7 +72,8 @@ static int follows_call(pid_t tid, uint64_t address)
 
     errno = 0;
     code.word = ptrace(PTRACE_PEEKTEXT, tid, (void *)(address - 8), NULL);
-    return errno == 0 && (code.bytes[3] == 0xe8 || code.bytes[6] == 0xff || code.bytes[5] == 0xff || code.bytes[2] == 0xff);
+    return errno == 0 &&
+           (code.bytes[3] == 0xe8 || code.bytes[6] == 0xff || code.bytes[5] == 0xff || code.bytes[2] == 0xff);
 }
 
 static void add_thread(pid_t tid)
@@ -165,7 +168,8 @@ int main(int argc, char **argv)
             execl(exe, argv[2], (char *)NULL);
         _exit(125);
     }
-    if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)(PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL)) < 0 || write(ready[1], "x", 1) != 1)
+    if (ptrace(PTRACE_SEIZE, pid, NULL, (void *)(PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL)) < 0 ||
+        write(ready[1], "x", 1) != 1)
         return 125;
     clock_gettime(CLOCK_MONOTONIC, &begin);
     for (;;) {
