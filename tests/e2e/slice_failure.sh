@@ -46,5 +46,13 @@ fails_at "$corpus/lost-wakeup/bug.c" -O0 wait 300
 echo 'int main(void){return 1;}' >other.c && "$ETCH" cc other.c -o other
 "$ETCH" slice other --failure run.etch >out 2>err && fail "a failure of another program was taken"
 grep -q 'no frame of the failure is in other' err || { cat err; fail "another program: not said"; }
+# the build-id decides, whatever the path says
+id_of() { readelf -n "$1" | sed -n 's/.*Build ID: //p'; }
+"$ETCH" cc -O0 -w "$ETCH_SOURCE/tests/programs/crash.c" -o program && rm -f run.etch
+"$catch" run.etch ./program 20000 "$(id_of program)" >/dev/null 2>&1
+"$ETCH" slice program --failure run.etch >out 2>err || { cat err; fail "its own build was refused"; }
+"$ETCH" cc -O1 -w "$ETCH_SOURCE/tests/programs/crash.c" -o program
+"$ETCH" slice program --failure run.etch >out 2>err && fail "another build was taken"
+grep -q "the failure is of another build: program has build-id $(id_of program)" err || { cat err; fail "another build: not said"; }
 [ "$tried" = 10 ] || fail "only $tried of 10 failures"
 exit $failed

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* catch_failure OUT PROGRAM [HANG-MS]: runs a program, and where it dies of a signal, or still runs after HANG-MS,
- * writes a bundle with the failure alone: what a recorder would say of it, made the simplest way, for tests of what
- * reads it. Frames are the words on the stack that point behind a call within the program: enough for programs as small
- * as the tests'. */
+/* catch_failure OUT PROGRAM [HANG-MS] [BUILD-ID]: runs a program, and where it dies of a signal, or still runs after
+ * HANG-MS, writes a bundle with the failure alone: what a recorder would say of it, made the simplest way, for tests of
+ * what reads it. Frames are the words on the stack that point behind a call within the program: enough for programs as
+ * small as the tests'. */
 #include "proto/bundle.h"
 
 #include <dirent.h>
@@ -25,6 +25,7 @@ static Etch__ThreadState threads[32];
 static Etch__ThreadState *thread_list[32];
 static size_t n_threads;
 static char exe[4096];
+static const char *build_id = "";
 
 static void read_maps(pid_t pid)
 {
@@ -106,10 +107,14 @@ static int write_bundle(const char *path, Etch__Failure *failure, pid_t pid)
     struct etch_error err;
     Etch__Record record = ETCH__RECORD__INIT;
     Etch__Program program = ETCH__PROGRAM__INIT;
+    uint8_t id[32];
 
     if (etch_bundle_create(&writer, path, &err) < 0)
         return 1;
     program.exe = exe;
+    program.build_id.data = id;
+    for (const char *c = build_id; c[0] && c[1] && program.build_id.len < sizeof(id); c += 2)
+        id[program.build_id.len++] = (uint8_t)strtoul((const char[]){c[0], c[1], 0}, NULL, 16);
     program.pid = (uint32_t)pid;
     record.body_case = ETCH__RECORD__BODY_PROGRAM;
     record.program = &program;
@@ -160,6 +165,8 @@ int main(int argc, char **argv)
     int status, ready[2];
     char go;
 
+    if (argc > 4)
+        build_id = argv[4];
     if (argc < 3 || !realpath(argv[2], exe) || pipe(ready) < 0)
         return 125;
     pid = fork();
