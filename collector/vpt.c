@@ -796,12 +796,15 @@ static int report_refused(struct etch_recorder *r, struct etch_error *err)
 {
     const struct vpt *v = r->state;
     Etch__Loss loss = ETCH__LOSS__INIT;
+    uint32_t refused = atomic_load(&v->control->refused);
+    char detail[80];
 
-    loss.events = atomic_load(&v->control->refused);
-    if (!loss.events)
+    if (!refused)
         return 0;
+    snprintf(detail, sizeof(detail), "%u threads not recorded: /dev/shm is full", refused);
+    loss.events = refused;
     loss.cause = ETCH__LOSS_CAUSE__LOSS_NO_SPACE;
-    loss.detail = (char *)(uintptr_t)"threads without a ring: /dev/shm is full";
+    loss.detail = detail;
     return etch_recorder_write_loss(r, &loss, err);
 }
 
