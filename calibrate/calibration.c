@@ -338,7 +338,7 @@ int etch_calibrate(struct etch_calibration *c, const struct etch_calibration_opt
 
     memset(c, 0, sizeof(*c));
     c->tsc = etch_stamp(&cpu);
-    etch_clock_health_read(&c->health, "");
+    etch_clock_health_read(&c->health, o->root ? o->root : "");
     etch_clock_offered_read(&c->offered);
     if (list_cpus(c, err) < 0 || get_lines(c, o, err) < 0 || measure_kernel_clock(c, o, err) < 0)
         goto failed;
