@@ -287,6 +287,8 @@ out:
 /* Turns until nothing new follows. */
 static enum pass settle(struct etch_order *o)
 {
+    bool enough = false;
+
     o->edges.n = 0;
     o->sections.n = 0;
     set_times(o);
@@ -296,7 +298,7 @@ static enum pass settle(struct etch_order *o)
         enum pass result = pass(o);
         int64_t found, values;
 
-        if (result != PASS_GOOD || o->turns == TURNS)
+        if (result != PASS_GOOD || o->turns == TURNS || enough)
             return result;
         found = etch_order_sync_derive(o);
         values = etch_order_values_derive(o);
@@ -306,12 +308,14 @@ static enum pass settle(struct etch_order *o)
             return PASS_MEMORY;
         if (found + values == 0)
             return PASS_GOOD;
+        enough =
+            (size_t)(found + values) < o->n / 1000; /* a large run: what a further turn would add is not worth it */
     }
 }
 
 /* After a contradiction: leaves out what is to blame. A wrong clock taints what is derived from it, so first the graph
- * is made without clocks. If it contradicts itself even so, records are wrong; if the clocks contradict it, they are; if
- * neither shows, what was derived from the clocks must do. */
+ * is made without clocks. If it contradicts itself even so, records are wrong; if the clocks contradict it, they are;
+ * if neither shows, what was derived from the clocks must do. */
 static enum pass blame(struct etch_order *o)
 {
     enum pass result;
