@@ -313,11 +313,38 @@ static enum pass settle(struct etch_order *o)
     }
 }
 
+/* The clock that was blamed stands in a contradiction with one other. If leaving it out does not settle everything, and
+ * leaving out the other one instead does, it was the other one. */
+static enum pass try_the_other(struct etch_order *o)
+{
+    struct etch_conflict *last = &o->conflicts.v[o->conflicts.n - 1];
+    uint32_t one = last->cpu, other = last->cpu_with;
+    enum pass result;
+
+    if (one == ETCH_CPU_NONE || one == other || !clock_usable(o, other))
+        return PASS_CONFLICT;
+    result = settle(o);
+    if (result != PASS_CONFLICT)
+        return result;
+    o->cpu_blamed[one] = false;
+    o->cpu_blamed[other] = true;
+    result = settle(o);
+    if (result == PASS_GOOD) {
+        last->cpu = other;
+        last->cpu_with = one;
+        return result;
+    }
+    o->cpu_blamed[one] = true;
+    o->cpu_blamed[other] = false;
+    return result;
+}
+
 /* After a contradiction: leaves out what is to blame. A wrong clock taints what is derived from it, so first the graph
  * is made without clocks. If it contradicts itself even so, records are wrong; if the clocks contradict it, they are;
  * if neither shows, what was derived from the clocks must do. */
 static enum pass blame(struct etch_order *o)
 {
+    size_t before = o->conflicts.n;
     enum pass result;
 
     o->blaming = true;
@@ -333,7 +360,7 @@ static enum pass blame(struct etch_order *o)
             result = PASS_MEMORY;
     }
     o->blaming = false;
-    return result;
+    return result == PASS_MEMORY || o->conflicts.n == before ? result : try_the_other(o);
 }
 
 /* ---- The displayed sequence ---- */
