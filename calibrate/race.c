@@ -47,12 +47,12 @@ struct side {
 
 struct table {
     alignas(LINE) _Atomic bool stop;
-    alignas(LINE) struct side sides[2];
-    const struct etch_race *race;
     enum etch_race_variant variant;
+    const struct etch_race *race;
     void (*play)(struct side *me, uint64_t round);
     uint32_t *final; /* x after each round of writes */
     size_t want;
+    alignas(LINE) struct side sides[2];
 };
 
 const char *etch_race_variant_name(enum etch_race_variant variant)
@@ -306,7 +306,7 @@ static int start(struct side *side, pthread_t *thread, struct etch_error *err)
 /* Plays `t->want` rounds. Returns how many both sides finished, or -1. */
 static int64_t run(struct table *t, struct etch_error *err)
 {
-    pthread_t threads[2];
+    pthread_t threads[2] = {0};
 
     if (start(&t->sides[0], &threads[0], err) < 0)
         return -1;

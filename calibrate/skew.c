@@ -57,17 +57,21 @@ static size_t first_above(const int64_t *v, size_t n, double limit)
     return lo;
 }
 
+static double middle_of(int64_t x, int64_t y)
+{
+    return ((double)x + (double)y) / 2;
+}
+
 /* Where the two spikes part: the middle between the medians of both sides, until it stays. */
 static size_t split(const int64_t *v, size_t n)
 {
-    double middle = ((double)v[n / 10] + (double)v[n - 1 - n / 10]) / 2;
-    size_t at = first_above(v, n, middle);
+    size_t tenth = n / 10;
+    size_t at = first_above(v, n, middle_of(v[tenth], v[n - 1 - tenth]));
 
     for (int turn = 0; turn < 50 && at > 0 && at < n; turn++) {
-        size_t next;
+        size_t left = at / 2, right = at + (n - at) / 2;
+        size_t next = first_above(v, n, middle_of(v[left], v[right]));
 
-        middle = ((double)v[at / 2] + (double)v[at + (n - at) / 2]) / 2;
-        next = first_above(v, n, middle);
         if (next == at)
             break;
         at = next;

@@ -406,8 +406,8 @@ int etch_order_blame_clock(struct etch_order *o)
     size_t n = o->in->n_cpus;
     struct tally t = {.n = (uint32_t)n,
                       .crossed = calloc(n * n + 1, sizeof(uint64_t)),
-                      .slack = malloc((n * n + 1) * sizeof(int64_t)),
-                      .scratch = malloc((n + 1) * sizeof(int64_t))};
+                      .slack = calloc(n * n + 1, sizeof(int64_t)),
+                      .scratch = calloc(n + 1, sizeof(int64_t))};
     struct etch_conflict conflict = {.cpu = ETCH_CPU_NONE, .cpu_with = ETCH_CPU_NONE};
     int result = -1;
 
