@@ -16,7 +16,7 @@
 #define WRITE_CHUNK 20000
 #define CPUID_ROUNDS 500
 #define FLAG_CHUNK ((size_t)LINES * PER_LINE)
-#define GROUP_MAX (4u * PER_LINE)
+#define GROUP_MAX ((size_t)4 * PER_LINE)
 #define PAIRS 40
 #define TRAPS 400
 #define CPUS_MAX 4096
