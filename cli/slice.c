@@ -7,13 +7,16 @@
 #include "proto/bundle.h"
 #include "proto/contents.h"
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 struct slice_options {
     const char *program, *at, *failure, *plan, *output;
@@ -33,22 +36,20 @@ struct source {
 
 static void read_source(struct source *s, const char *path)
 {
-    FILE *in = fopen(path, "r");
-    char buffer[65536];
-    size_t n, lines = 1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    size_t lines = 1;
 
     *s = (struct source){.path = strdup(path)};
-    while (in && (n = fread(buffer, 1, sizeof(buffer), in)) > 0) {
-        char *bigger = realloc(s->text, s->n + n + 1);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+        s->text = malloc((size_t)st.st_size);
+    if (s->text) {
+        ssize_t n = read(fd, s->text, (size_t)st.st_size);
 
-        if (!bigger)
-            break;
-        s->text = bigger;
-        memcpy(s->text + s->n, buffer, n);
-        s->n += n;
+        s->n = n > 0 ? (size_t)n : 0;
     }
-    if (in)
-        fclose(in);
+    if (fd >= 0)
+        close(fd);
     for (size_t i = 0; i < s->n; i++)
         lines += s->text[i] == '\n';
     s->lines = s->text ? calloc(lines + 1, sizeof(*s->lines)) : NULL;
@@ -251,23 +252,32 @@ static void print_stats(const struct etch_model *model, double start, double mod
             sliced - modelled, usage.ru_maxrss / 1024);
 }
 
+static int show_messages(const struct slice_options *o, const Etch__Slice *slice, const Etch__Plan *plan,
+                         struct etch_error *err)
+{
+    if (o->plan && write_records(o->plan, slice, plan, err) < 0)
+        return -1;
+    if (o->json) {
+        print_json(slice, plan);
+        return 0;
+    }
+    print_people(slice);
+    if (plan)
+        print_plan(plan);
+    return 0;
+}
+
 static int show(const struct slice_options *o, struct etch_slice *slice, struct etch_error *err)
 {
+    bool wanted = o->plan || o->sigma;
     Etch__Slice *message = etch_slice_message(slice);
-    Etch__Plan *plan = o->plan || o->sigma ? etch_slice_plan(slice, o->sigma ? o->sigma : 4, o->slots) : NULL;
-    int result = 0;
+    Etch__Plan *plan = wanted ? etch_slice_plan(slice, o->sigma ? o->sigma : 4, o->slots) : NULL;
+    int result = -1;
 
-    if (!message || ((o->plan || o->sigma) && !plan))
-        result = etch_error_set(err, "out of memory");
-    if (result == 0 && o->plan)
-        result = write_records(o->plan, message, plan, err);
-    if (result == 0 && o->json)
-        print_json(message, plan);
-    else if (result == 0) {
-        print_people(message);
-        if (plan)
-            print_plan(plan);
-    }
+    if (message && (plan || !wanted))
+        result = show_messages(o, message, plan, err);
+    else
+        etch_error_set(err, "out of memory");
     if (message)
         etch__slice__free_unpacked(message, NULL);
     if (plan)
