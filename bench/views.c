@@ -29,15 +29,19 @@ static bool place(Etch__Image *image, const char *path)
 
     etch__image__init(image);
     image->path = (char *)path;
-    if (!file || fread(&header, sizeof(header), 1, file) != 1 || fseek(file, (long)header.e_phoff, SEEK_SET) != 0)
+    if (!file)
         return false;
-    while (!found && fread(&load, sizeof(load), 1, file) == 1)
+    if (fread(&header, sizeof(header), 1, file) != 1 || fseek(file, (long)header.e_phoff, SEEK_SET) != 0)
+        header.e_phnum = 0;
+    for (int i = 0; i < header.e_phnum && !found && fread(&load, sizeof(load), 1, file) == 1; i++)
         found = load.p_type == PT_LOAD && (load.p_flags & PF_X);
+    fclose(file);
+    if (!found || load.p_filesz <= 4096)
+        return false;
     image->start = 0x7f0000000000;
     image->file_offset = load.p_offset;
     image->size = load.p_filesz;
-    fclose(file);
-    return found;
+    return true;
 }
 
 static uint32_t next(uint32_t *seed)
@@ -74,7 +78,7 @@ static void measure(const struct etch_view *view, const struct etch_step *steps)
 
     if (!symbols || !options.out || view->begin(&context, &options, &err) < 0)
         exit(1);
-    first = visit(steps, DISTINCT * 4, view->step, context);
+    first = visit(steps, (size_t)DISTINCT * 4, view->step, context);
     rest = visit(steps, (size_t)visits_timed, view->step, context);
     printf("%-8s %8.1f ns a block; %.1f ms for the first %d\n", view->name, rest / visits_timed, first / 1e6,
            DISTINCT * 4);
@@ -94,7 +98,7 @@ int main(int argc, char **argv)
     if (!path || !place(&image, path))
         return 2;
     for (size_t i = 0; i < DISTINCT; i++) {
-        uint64_t at = image.start + next(&seed) * 16u % (image.size - 64);
+        uint64_t at = image.start + next(&seed) * (uint64_t)16 % (image.size - 64);
 
         steps[i] = (struct etch_step){.pid = 1,
                                       .tid = 1,

@@ -155,13 +155,21 @@ bool etch_tenures_build(struct etch_tenures *tenures, const struct etch_slots *s
 
 /* ---- Regions ---- */
 
+/* What is known of a region's time. A timing packet within it beats all else: the thread ran then. */
+struct when {
+    uint64_t lo; /* it began no earlier */
+    bool timed;
+    struct etch_interval within;
+};
+
 struct scan {
     const struct etch_pt_input *in;
     struct etch_pt_reader reader;
     struct etch_pt_clock clock;
     uint64_t lo; /* now is not earlier */
-    bool in_psb, psb_has_ip;
+    bool in_psb, psb_has_ip, psb_timed;
     size_t psb_at;
+    struct etch_interval psb_time;
 
     const struct etch_slot *slots;
     size_t n_slots;
@@ -169,11 +177,11 @@ struct scan {
 
     bool open; /* user code runs */
     size_t begin;
-    uint64_t begin_lo;
+    struct when when;
     size_t untimed; /* the first region whose end has no bound yet */
     struct etch_pt_region *regions;
-    uint64_t *los; /* when each began at the earliest */
-    size_t n, capacity, los_capacity;
+    struct when *whens; /* one for each */
+    size_t n, capacity, whens_capacity;
     bool failed;
 };
 
@@ -183,7 +191,7 @@ static void open_region(struct scan *s, size_t at)
         return;
     s->open = true;
     s->begin = at;
-    s->begin_lo = s->lo;
+    s->when = (struct when){.lo = s->lo};
 }
 
 static void close_region(struct scan *s, size_t at)
@@ -193,11 +201,12 @@ static void close_region(struct scan *s, size_t at)
     s->open = false;
     if (s->n + 1 > s->capacity && !etch_array_grow((void **)&s->regions, &s->capacity, sizeof(*s->regions), s->n + 1))
         s->failed = true;
-    if (s->n + 1 > s->los_capacity && !etch_array_grow((void **)&s->los, &s->los_capacity, sizeof(*s->los), s->n + 1))
+    if (s->n + 1 > s->whens_capacity &&
+        !etch_array_grow((void **)&s->whens, &s->whens_capacity, sizeof(*s->whens), s->n + 1))
         s->failed = true;
     if (s->failed)
         return;
-    s->los[s->n] = s->begin_lo;
+    s->whens[s->n] = s->when;
     s->regions[s->n++] = (struct etch_pt_region){s->begin, at, false};
 }
 
@@ -222,19 +231,26 @@ static enum whose whose(const struct scan *s, uint64_t lo, uint64_t hi)
     return !ours ? NOT_OURS : others ? DOUBTFUL : OURS;
 }
 
+static enum whose whose_region(const struct scan *s, const struct when *when, uint64_t hi)
+{
+    enum whose w = whose(s, when->lo, hi);
+
+    return w == DOUBTFUL && when->timed ? whose(s, when->within.lo, when->within.hi) : w;
+}
+
 /* A bound of time: what is closed and had none is settled. Regions that are not the thread's are dropped. */
 static void settle(struct scan *s, uint64_t hi)
 {
     size_t kept = s->untimed;
 
     for (size_t i = s->untimed; i < s->n; i++) {
-        enum whose w = whose(s, s->los[i], hi);
+        enum whose w = whose_region(s, &s->whens[i], hi);
 
         if (w == NOT_OURS)
             continue;
         s->regions[kept] = s->regions[i];
         s->regions[kept].doubtful = w == DOUBTFUL;
-        s->los[kept++] = s->los[i];
+        s->whens[kept++] = s->whens[i];
     }
     s->n = s->untimed = kept;
 }
@@ -242,6 +258,14 @@ static void settle(struct scan *s, uint64_t hi)
 static bool is_kernel(uint64_t ip)
 {
     return ip >> 63;
+}
+
+static void note_within(struct scan *s, struct etch_interval at)
+{
+    if (s->when.timed && s->when.within.hi - s->when.within.lo <= at.hi - at.lo)
+        return; /* the narrowest tells most */
+    s->when.timed = true;
+    s->when.within = at;
 }
 
 static void scan_flow(struct scan *s, const struct etch_pt_packet *p, size_t at, size_t next)
@@ -259,7 +283,7 @@ static void scan_flow(struct scan *s, const struct etch_pt_packet *p, size_t at,
         break;
     case ETCH_PT_PSB:
         s->in_psb = true;
-        s->psb_has_ip = false;
+        s->psb_has_ip = s->psb_timed = false;
         s->psb_at = at;
         break;
     case ETCH_PT_FUP:
@@ -269,6 +293,8 @@ static void scan_flow(struct scan *s, const struct etch_pt_packet *p, size_t at,
     case ETCH_PT_PSBEND:
         if (s->in_psb && s->psb_has_ip)
             open_region(s, s->psb_at);
+        if (s->in_psb && s->open && s->psb_timed)
+            note_within(s, s->psb_time);
         s->in_psb = false;
         break;
     default:
@@ -283,6 +309,12 @@ static void scan_time(struct scan *s, const struct etch_pt_packet *p)
     if (etch_pt_clock_feed(&s->clock, p, &at) != ETCH_PT_CLOCK_ANCHOR)
         return;
     s->lo = at.lo;
+    if (s->in_psb) {
+        s->psb_timed = true;
+        s->psb_time = at;
+    } else if (s->open) {
+        note_within(s, at);
+    }
     if (at.hi != UINT64_MAX)
         settle(s, at.hi);
 }
@@ -321,7 +353,7 @@ bool etch_regions_find(const struct etch_pt_input *input, const struct etch_slot
 
     etch_pt_clock_init(&s.clock, input->config);
     scan_all(&s);
-    free(s.los);
+    free(s.whens);
     *regions = s.regions;
     *n = s.n;
     *capacity = s.capacity;

@@ -19,6 +19,7 @@ struct place {
     size_t own;
     bool last;
     struct etch_interval time;
+    struct etch_tape_event lead;
 };
 
 struct cpu {
@@ -31,6 +32,7 @@ struct cursor {
     const struct etch_stream *stream;
     uint64_t at;
     bool at_psb;                 /* a PSB stands at `at` */
+    bool tail;                   /* it was put into the middle on purpose: what lies before is no loss */
     struct etch_tape_event lead; /* of the next stretch */
 };
 
@@ -46,6 +48,9 @@ struct etch_plan {
     struct etch_slots slots;
     struct etch_tenures tenures;
     size_t tenure, cpu, place; /* what is next */
+
+    size_t end_stream, end_tenure; /* where to stop */
+    uint64_t skip;                 /* stretches of the row that lie before its tail */
 };
 
 void etch_stretch_release(struct etch_stretch *stretch)
@@ -143,6 +148,7 @@ static int find_psb(struct cursor *c, struct etch_stretch *scratch, struct etch_
         const uint8_t *psb;
         size_t skipped;
 
+        c->tail = c->tail && begin == c->at;
         if (begin != c->at)
             c->lead = lead_loss(hole_cause(c->stream, c->at, begin), c->at, "bytes of the stream are missing");
         c->at = begin;
@@ -153,10 +159,11 @@ static int find_psb(struct cursor *c, struct etch_stretch *scratch, struct etch_
             return 0;
         psb = etch_pt_psb_find(scratch->bytes.v, scratch->bytes.v + scratch->bytes.n);
         skipped = psb ? (size_t)(psb - scratch->bytes.v) : scratch->bytes.n;
-        if (!all_zero(scratch->bytes.v, skipped))
+        if (!c->tail && !all_zero(scratch->bytes.v, skipped))
             note_unsynchronised(c, c->at);
         if (psb) {
             c->at += skipped;
+            c->tail = false;
             return 1;
         }
         /* A PSB may lie over the edge of what was read. */
@@ -251,7 +258,7 @@ static bool is_outside(const struct etch_plan *plan, struct etch_interval time)
 
 static int next_of_threads(struct etch_plan *plan, struct etch_stretch *stretch, struct etch_error *err)
 {
-    while (plan->stream < plan->streams.n) {
+    while (plan->stream < plan->end_stream) {
         int found;
 
         if (!plan->cursor.stream)
@@ -279,7 +286,7 @@ static int index_cpu(struct cpu *cpu, struct etch_stretch *scratch, struct etch_
     cursor_set(&c, cpu->stream);
     while ((found = cursor_next(&c, scratch, err)) > 0) {
         struct place place = {scratch->input.offset, scratch->input.own, scratch->input.last,
-                              etch_pt_input_time(&scratch->input)};
+                              etch_pt_input_time(&scratch->input), scratch->lead};
 
         if (place.own && !etch_array_push(&cpu->places, place))
             return etch_error_set_errno(err, ENOMEM, "cannot decode %s", cpu->stream->recording->path);
@@ -291,7 +298,7 @@ static int index_cpu(struct cpu *cpu, struct etch_stretch *scratch, struct etch_
 static int read_place(struct etch_plan *plan, const struct cpu *cpu, const struct place *place,
                       const struct etch_tenure *tenure, struct etch_stretch *stretch, struct etch_error *err)
 {
-    struct cursor c = {.stream = cpu->stream, .at = place->at};
+    struct cursor c = {.stream = cpu->stream, .at = place->at, .lead = place->lead};
     const struct etch_slot *slots;
     size_t n;
 
@@ -321,7 +328,7 @@ static bool may_hold(const struct etch_plan *plan, const struct etch_tenure *t, 
 
 static int next_of_cpus(struct etch_plan *plan, struct etch_stretch *stretch, struct etch_error *err)
 {
-    for (; plan->tenure < plan->tenures.v.n; plan->tenure++, plan->cpu = 0) {
+    for (; plan->tenure < plan->end_tenure; plan->tenure++, plan->cpu = 0) {
         const struct etch_tenure *t = &plan->tenures.v.v[plan->tenure];
 
         for (; plan->cpu < plan->cpus.n; plan->cpu++, plan->place = 0) {
@@ -329,7 +336,10 @@ static int next_of_cpus(struct etch_plan *plan, struct etch_stretch *stretch, st
 
             while (plan->place < cpu->places.n) {
                 const struct place *place = &cpu->places.v[plan->place++];
-                int found = may_hold(plan, t, cpu, place) ? read_place(plan, cpu, place, t, stretch, err) : 0;
+                int found = 0;
+
+                if (may_hold(plan, t, cpu, place) && (plan->skip == 0 || plan->skip-- == 0))
+                    found = read_place(plan, cpu, place, t, stretch, err);
 
                 if (found != 0)
                     return found;
@@ -344,6 +354,81 @@ int etch_plan_next(struct etch_plan *plan, struct etch_stretch *stretch, struct 
     int found = next_of_threads(plan, stretch, err);
 
     return found != 0 ? found : next_of_cpus(plan, stretch, err);
+}
+
+/* ---- Rows, and their ends ---- */
+
+static bool same_thread(const struct etch_tenure *a, const struct etch_tenure *b)
+{
+    return a->pid == b->pid && a->tid == b->tid;
+}
+
+/* Where the row of tenures that begins at `from` ends. */
+static size_t row_end(const struct etch_plan *plan, size_t from)
+{
+    size_t end = from;
+
+    while (end < plan->tenures.v.n && same_thread(&plan->tenures.v.v[from], &plan->tenures.v.v[end]))
+        end++;
+    return end;
+}
+
+size_t etch_plan_rows(const struct etch_plan *plan)
+{
+    size_t rows = plan->streams.n;
+
+    for (size_t i = 0; i < plan->tenures.v.n; i = row_end(plan, i))
+        rows++;
+    return rows;
+}
+
+static bool tail_of_stream(struct etch_plan *plan, size_t row, uint64_t window)
+{
+    const struct etch_stream *stream = plan->streams.v[row];
+    uint64_t end = etch_stream_end(stream);
+
+    plan->stream = row;
+    plan->end_stream = row + 1;
+    plan->tenure = plan->end_tenure = 0;
+    cursor_set(&plan->cursor, stream);
+    if (window << 10 >= end - plan->cursor.at)
+        return true;
+    plan->cursor.at = end - (window << 10);
+    plan->cursor.tail = true;
+    return false;
+}
+
+static uint64_t stretches_of(const struct etch_plan *plan, size_t from, size_t to)
+{
+    uint64_t n = 0;
+
+    for (size_t t = from; t < to; t++)
+        for (size_t i = 0; i < plan->cpus.n; i++)
+            for (size_t k = 0; k < plan->cpus.v[i].places.n; k++)
+                n += may_hold(plan, &plan->tenures.v.v[t], &plan->cpus.v[i], &plan->cpus.v[i].places.v[k]);
+    return n;
+}
+
+static bool tail_of_tenures(struct etch_plan *plan, size_t row, uint64_t window)
+{
+    size_t from = 0;
+    uint64_t want = 1 + window / (STRETCH >> 10), have;
+
+    while (row-- > 0)
+        from = row_end(plan, from);
+    plan->stream = plan->end_stream = 0;
+    plan->tenure = from;
+    plan->end_tenure = row_end(plan, from);
+    plan->cpu = plan->place = 0;
+    have = stretches_of(plan, from, plan->end_tenure);
+    plan->skip = have > want ? have - want : 0;
+    return have <= want;
+}
+
+bool etch_plan_tail(struct etch_plan *plan, size_t row, uint64_t window)
+{
+    return row < plan->streams.n ? tail_of_stream(plan, row, window)
+                                 : tail_of_tenures(plan, row - plan->streams.n, window);
 }
 
 /* ---- The plan ---- */
@@ -414,6 +499,8 @@ int etch_plan_new(struct etch_plan **plan, struct etch_recording *recording, con
         etch_plan_free(p);
         return -1;
     }
+    p->end_stream = p->streams.n;
+    p->end_tenure = p->tenures.v.n;
     *plan = p;
     return 0;
 }

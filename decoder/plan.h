@@ -25,6 +25,12 @@ int etch_plan_new(struct etch_plan **plan, struct etch_recording *recording, con
                   struct etch_error *err);
 void etch_plan_free(struct etch_plan *plan);
 
+/* The plan's rows: a row is one thread's way through the recording, in the order in which etch_plan_next() goes. */
+size_t etch_plan_rows(const struct etch_plan *plan);
+
+/* Restricts the plan to the end of one row: about `window` KiB of it. Returns whether that is all of the row. */
+bool etch_plan_tail(struct etch_plan *plan, size_t row, uint64_t window);
+
 /* Fills the next stretch, reusing its room. Returns 1, 0 when there are no more, -1 with `err` set. */
 int etch_plan_next(struct etch_plan *plan, struct etch_stretch *stretch, struct etch_error *err);
 

@@ -24,8 +24,10 @@ static int read_segments(const char *path, struct segment *segments, int room)
     Elf64_Ehdr header;
     int n = 0;
 
-    if (!file || fread(&header, sizeof(header), 1, file) != 1 || fseek(file, (long)header.e_phoff, SEEK_SET) != 0)
+    if (!file)
         return -1;
+    if (fread(&header, sizeof(header), 1, file) != 1 || fseek(file, (long)header.e_phoff, SEEK_SET) != 0)
+        header.e_phnum = 0;
     for (int i = 0; i < header.e_phnum && n < room; i++) {
         Elf64_Phdr load;
         uint64_t slack;

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
+/* A block of guest code as QEMU translated it, known once and for all at translation: where it is and how it ends. What
+ * it writes into the trace follows from that and from the address at which execution went on. */
+#ifndef ETCH_VPT_BLOCK_H
+#define ETCH_VPT_BLOCK_H
+
+#include "collector/vpt/packets.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum vpt_ending {
+    VPT_CONDITIONAL,
+    VPT_GOES_ON, /* to one place only: a direct jump, or no branch: the block was cut by a page's end or a limit */
+    VPT_CALLS,
+    VPT_RETURN,
+    VPT_JUMPS_INDIRECT,
+    VPT_CALLS_INDIRECT,
+    VPT_REPEATS, /* a string instruction, which QEMU runs one element at a time */
+    VPT_FAR,     /* system call, interrupt, far transfer */
+};
+
+struct vpt_block {
+    uint64_t start, end; /* end is behind the last instruction */
+    uint64_t last;       /* the last instruction */
+    uint64_t target;     /* of a direct branch; where there is none, the end */
+    uint32_t instructions;
+    uint8_t ending;
+    bool single;      /* one instruction: perhaps one that QEMU runs again by itself */
+    bool first_traps; /* its first instruction divides */
+    _Atomic bool handler; /* a signal handler begins here */
+    struct vpt_block *next; /* in the list of all */
+};
+
+/* Looks at the last instruction's bytes. `b` has its addresses set. Returns -1 where they are no instruction. */
+int vpt_block_classify(struct vpt_block *b, const uint8_t *bytes, size_t size);
+
+/* Whether the bytes are all of an instruction, rather than the beginning of one. */
+bool vpt_instruction_is_whole(const uint8_t *bytes, size_t size);
+
+/* Whether one instruction: divides; reads and writes memory in one step (lock, xchg). */
+struct vpt_traits {
+    bool divides, atomic, repeats;
+};
+struct vpt_traits vpt_instruction_traits(const uint8_t *bytes, size_t size);
+
+/* The rarer endings of vpt_block_ends(). */
+bool vpt_block_ends_rarely(struct vpt_writer *w, const struct vpt_block *b, uint64_t next);
+
+/* Writes what the end of block `b` says when execution goes on at `next`. False, and nothing written, where it cannot go
+ * on there: something came between that was not seen. */
+static inline __attribute__((always_inline)) bool vpt_block_ends(struct vpt_writer *w, const struct vpt_block *b,
+                                                                 uint64_t next)
+{
+    if (b->ending == VPT_CONDITIONAL) {
+        /* One test, not two: which way it went is as hard to predict here as it was for the guest. */
+        if (((next ^ b->target) != 0) & ((next ^ b->end) != 0))
+            return false;
+        vpt_put_bit(w, next != b->end);
+        return true;
+    }
+    if (b->ending == VPT_GOES_ON)
+        return next == b->target;
+    return vpt_block_ends_rarely(w, b, next);
+}
+
+/* The same question without writing. */
+bool vpt_block_may_go_to(const struct vpt_block *b, uint64_t next);
+
+#endif
