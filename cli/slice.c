@@ -2,10 +2,12 @@
 /* etch slice: the statements that can have caused a failure, nearest first, and the plan for watching them. */
 #include "slicer/slice.h"
 
+#include "base/array.h"
 #include "cli/command.h"
 #include "cli/message_json.h"
+#include "decoder/recording.h"
+#include "decoder/steps.h"
 #include "proto/bundle.h"
-#include "proto/contents.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -205,25 +207,121 @@ static int write_records(const char *path, const Etch__Slice *slice, const Etch_
     return result;
 }
 
+/* Where each thread last was in the program itself, by the recorded control flow: what a recorder without a stack walk
+ * does not say of a failure inside a library. */
+struct last_seen {
+    uint32_t tid;
+    uint64_t end; /* where the call returns to */
+};
+
+struct trace {
+    const struct etch_recording *recording;
+    ETCH_ARRAY(struct last_seen) threads;
+};
+
+static bool is_program(const struct etch_recording *recording, const Etch__Image *image)
+{
+    return image && recording->program && strcmp(image->path, recording->program->exe) == 0;
+}
+
+static int see_step(void *context, const struct etch_step *step)
+{
+    struct trace *trace = context;
+    struct last_seen seen = {step->tid, step->end};
+
+    if (step->kind != ETCH_STEP_BLOCK || !is_program(trace->recording, step->image) ||
+        (step->branch != ETCH_BRANCH_CALL && step->branch != ETCH_BRANCH_CALL_INDIRECT))
+        return 0;
+    if (trace->threads.n && trace->threads.v[trace->threads.n - 1].tid == step->tid)
+        trace->threads.v[trace->threads.n - 1].end = step->end;
+    else if (!etch_array_push(&trace->threads, seen))
+        return 1;
+    return 0;
+}
+
+/* Failure `full` is `failure` with a thread for each that the trace has and the failure does not. */
+struct completed {
+    Etch__Failure failure;
+    ETCH_ARRAY(Etch__ThreadState *) threads;
+    ETCH_ARRAY(Etch__ThreadState *) own;
+};
+
+static bool has_frames(const Etch__Failure *failure, uint32_t tid)
+{
+    for (size_t i = 0; i < failure->n_threads; i++)
+        if (failure->threads[i]->tid == tid && failure->threads[i]->n_frames > 1)
+            return true;
+    return false;
+}
+
+static bool add_seen(struct completed *full, const Etch__Failure *failure, const struct last_seen *seen)
+{
+    Etch__ThreadState *state;
+
+    if (has_frames(failure, seen->tid))
+        return true;
+    state = malloc(sizeof(*state));
+    if (!state || !etch_array_push(&full->own, state)) {
+        free(state);
+        return false;
+    }
+    etch__thread_state__init(state);
+    state->tid = seen->tid;
+    state->frames = calloc(2, sizeof(*state->frames));
+    if (!state->frames || !etch_array_push(&full->threads, state))
+        return false;
+    state->frames[state->n_frames++] = seen->tid == failure->tid ? failure->ip : 0;
+    state->frames[state->n_frames++] = seen->end;
+    return true;
+}
+
+static void complete(struct completed *full, struct etch_recording *recording)
+{
+    const struct etch_steps_options options = {0};
+    struct trace trace = {.recording = recording};
+    struct etch_error ignored; /* a bundle without control flow has no more to say */
+    bool ok = true;
+
+    full->failure = *recording->failure;
+    for (size_t i = 0; ok && i < recording->failure->n_threads; i++)
+        ok = etch_array_push(&full->threads, recording->failure->threads[i]);
+    if (recording->streams.n && etch_steps(recording, &options, see_step, &trace, NULL, &ignored) == 0)
+        for (size_t i = 0; ok && i < trace.threads.n; i++)
+            ok = add_seen(full, recording->failure, &trace.threads.v[i]);
+    full->failure.threads = full->threads.v;
+    full->failure.n_threads = full->threads.n;
+    etch_array_free(&trace.threads);
+}
+
+static void release_completed(struct completed *full)
+{
+    for (size_t i = 0; i < full->own.n; i++) {
+        free(full->own.v[i]->frames);
+        free(full->own.v[i]);
+    }
+    etch_array_free(&full->own);
+    etch_array_free(&full->threads);
+}
+
 static int criterion_of_bundle(struct etch_criterion **criterion, struct etch_model *model, const char *path,
                                struct etch_error *err)
 {
-    struct etch_bundle_reader *reader;
-    struct etch_contents contents;
+    struct etch_recording *recording;
+    struct completed full = {0};
     int result;
 
-    if (etch_bundle_open(&reader, path, err) < 0)
+    if (etch_recording_open(&recording, path, err) < 0)
         return -1;
-    result = etch_contents_read(&contents, reader, err);
-    if (result == 0 && !contents.failure) {
-        result = etch_error_set(err, "%s records no failure", path);
-        etch_error_advise(err, "a bundle of a failing run, or --at FILE:LINE");
+    if (!recording->failure) {
+        etch_error_set(err, "%s records no failure", path);
+        result = etch_error_advise(err, "a bundle of a failing run, or --at FILE:LINE");
+    } else {
+        complete(&full, recording);
+        result = etch_criterion_failure(criterion, model, &full.failure, recording->program, recording->images.v,
+                                        recording->images.n, err);
     }
-    if (result == 0)
-        result = etch_criterion_failure(criterion, model, contents.failure, contents.program,
-                                        (Etch__Image **)contents.images.listed.v, contents.images.listed.n, err);
-    etch_contents_release(&contents);
-    etch_bundle_reader_free(reader);
+    release_completed(&full);
+    etch_recording_free(recording);
     return result;
 }
 
