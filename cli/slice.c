@@ -217,6 +217,8 @@ struct last_seen {
 struct trace {
     const struct etch_recording *recording;
     ETCH_ARRAY(struct last_seen) threads;
+    uint64_t site; /* of a call through a pointer whose target comes next; 0: none */
+    ETCH_ARRAY(struct etch_indirect_call) calls;
 };
 
 static bool is_program(const struct etch_recording *recording, const Etch__Image *image)
@@ -224,10 +226,27 @@ static bool is_program(const struct etch_recording *recording, const Etch__Image
     return image && recording->program && strcmp(image->path, recording->program->exe) == 0;
 }
 
+static bool add_call(struct trace *trace, uint64_t target)
+{
+    struct etch_indirect_call call = {trace->site, target};
+
+    for (size_t i = 0; i < trace->calls.n; i++)
+        if (trace->calls.v[i].site == call.site && trace->calls.v[i].target == call.target)
+            return true;
+    return etch_array_push(&trace->calls, call);
+}
+
 static int see_step(void *context, const struct etch_step *step)
 {
     struct trace *trace = context;
     struct last_seen seen = {step->tid, step->end};
+
+    if (trace->site && step->kind == ETCH_STEP_BLOCK && !add_call(trace, step->first))
+        return 1;
+    trace->site = step->kind == ETCH_STEP_BLOCK && step->branch == ETCH_BRANCH_CALL_INDIRECT &&
+                          is_program(trace->recording, step->image)
+                      ? step->last
+                      : 0;
 
     if (step->kind != ETCH_STEP_BLOCK || !is_program(trace->recording, step->image) ||
         (step->branch != ETCH_BRANCH_CALL && step->branch != ETCH_BRANCH_CALL_INDIRECT))
@@ -275,22 +294,20 @@ static bool add_seen(struct completed *full, const Etch__Failure *failure, const
     return true;
 }
 
-static void complete(struct completed *full, struct etch_recording *recording)
+static void complete(struct completed *full, struct etch_recording *recording, struct trace *trace)
 {
     const struct etch_steps_options options = {0};
-    struct trace trace = {.recording = recording};
     struct etch_error ignored; /* a bundle without control flow has no more to say */
     bool ok = true;
 
     full->failure = *recording->failure;
     for (size_t i = 0; ok && i < recording->failure->n_threads; i++)
         ok = etch_array_push(&full->threads, recording->failure->threads[i]);
-    if (recording->streams.n && etch_steps(recording, &options, see_step, &trace, NULL, &ignored) == 0)
-        for (size_t i = 0; ok && i < trace.threads.n; i++)
-            ok = add_seen(full, recording->failure, &trace.threads.v[i]);
+    if (recording->streams.n && etch_steps(recording, &options, see_step, trace, NULL, &ignored) == 0)
+        for (size_t i = 0; ok && i < trace->threads.n; i++)
+            ok = add_seen(full, recording->failure, &trace->threads.v[i]);
     full->failure.threads = full->threads.v;
     full->failure.n_threads = full->threads.n;
-    etch_array_free(&trace.threads);
 }
 
 static void release_completed(struct completed *full)
@@ -308,6 +325,7 @@ static int criterion_of_bundle(struct etch_criterion **criterion, struct etch_mo
 {
     struct etch_recording *recording;
     struct completed full = {0};
+    struct trace trace = {0};
     int result;
 
     if (etch_recording_open(&recording, path, err) < 0)
@@ -316,10 +334,16 @@ static int criterion_of_bundle(struct etch_criterion **criterion, struct etch_mo
         etch_error_set(err, "%s records no failure", path);
         result = etch_error_advise(err, "a bundle of a failing run, or --at FILE:LINE");
     } else {
-        complete(&full, recording);
+        trace.recording = recording;
+        complete(&full, recording, &trace);
         result = etch_criterion_failure(criterion, model, &full.failure, recording->program, recording->images.v,
                                         recording->images.n, err);
+        if (result == 0 && etch_model_narrow(model, recording->program, recording->images.v, recording->images.n,
+                                             trace.calls.v, trace.calls.n, err) < 0)
+            result = -1;
     }
+    etch_array_free(&trace.threads);
+    etch_array_free(&trace.calls);
     release_completed(&full);
     etch_recording_free(recording);
     return result;
