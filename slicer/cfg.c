@@ -164,13 +164,22 @@ static bool find_controlled(struct etch_cfg *cfg)
     return true;
 }
 
+static void free_lists(etch_numbers *lists, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        etch_array_free(&lists[i]);
+    free(lists);
+}
+
 struct etch_cfg *etch_cfg_make(uint32_t n, etch_numbers *succs)
 {
     struct etch_cfg *cfg = calloc(1, sizeof(*cfg));
     bool ok = cfg != NULL;
 
-    if (!ok)
+    if (!ok) {
+        free_lists(succs, n);
         return NULL;
+    }
     cfg->n = n;
     cfg->succs = succs;
     cfg->preds = calloc(n + 1, sizeof(*cfg->preds));
@@ -223,9 +232,7 @@ const struct etch_cfg *etch_cfg_of(struct etch_model *m, uint32_t function)
     if (ok) {
         f->cfg = etch_cfg_make(f->n_blocks, succs);
     } else {
-        for (uint32_t i = 0; i < f->n_blocks; i++)
-            etch_array_free(&succs[i]);
-        free(succs);
+        free_lists(succs, f->n_blocks);
     }
     if (f->cfg)
         f->cfg->first = f->first_block;
