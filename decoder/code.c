@@ -248,7 +248,8 @@ static uint64_t bytes_at(const struct etch_code_section *s, uint64_t ip)
     return s->bytes && ip - s->start < s->size ? s->size - (ip - s->start) : 0;
 }
 
-/* The same memory, or copies that agree as far as an instruction at `ip` can reach: blocks of generated code overlap. */
+/* The same memory, or copies that agree as far as an instruction at `ip` can reach: blocks of generated code overlap.
+ */
 static bool same_bytes(const struct etch_code_section *a, const struct etch_code_section *b, uint64_t ip)
 {
     uint64_t n = bytes_at(a, ip) < bytes_at(b, ip) ? bytes_at(a, ip) : bytes_at(b, ip);
