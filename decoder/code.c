@@ -243,9 +243,15 @@ static bool was_there(const struct etch_code_space *space, const struct etch_cod
     return !s->image->unmapped_tsc || etch_code_space_age(space, s->image->unmapped_tsc) > lo;
 }
 
+/* Whether it makes no difference which of the two is meant, from `ip` to the end of either. */
 static bool same_bytes(const struct etch_code_section *a, const struct etch_code_section *b, uint64_t ip)
 {
-    return a->bytes && b->bytes && a->bytes + (ip - a->start) == b->bytes + (ip - b->start);
+    uint64_t x = ip - a->start, y = ip - b->start, n;
+
+    if (!a->bytes || !b->bytes || x >= a->size || y >= b->size)
+        return false;
+    n = a->size - x < b->size - y ? a->size - x : b->size - y;
+    return a->bytes + x == b->bytes + y || memcmp(a->bytes + x, b->bytes + y, (size_t)n) == 0;
 }
 
 /* Of two mappings that are both possible: the later one if it was surely there, for it took the place of the other. */
