@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 static const struct etch_decode_form *const forms[] = {
-    &etch_decode_insn,
-    &etch_decode_branch,
-    &etch_decode_perf,
+    &etch_decode_insn, &etch_decode_branch, &etch_decode_line,
+    &etch_decode_call, &etch_decode_chrome, &etch_decode_perf,
 };
 
 #define N_FORMS (sizeof(forms) / sizeof(forms[0]))
 
-static const char *const field_names[ETCH_FIELDS] = {"pid", "tid", "cpu", "time", "ip", "addr"};
+const char *const etch_decode_field_names[ETCH_FIELDS] = {"pid",  "tid",     "cpu", "time", "ip",
+                                                          "addr", "srcline", "sym", "dso"};
 
 static const struct etch_decode_form *find_form(const char *name)
 {
@@ -36,7 +36,7 @@ static int parse_fields(struct etch_decode *d, const char *list, char bad[32])
         size_t n = strcspn(list, ","), i;
 
         for (i = 0; i < ETCH_FIELDS; i++)
-            if (strlen(field_names[i]) == n && memcmp(field_names[i], list, n) == 0)
+            if (strlen(etch_decode_field_names[i]) == n && memcmp(etch_decode_field_names[i], list, n) == 0)
                 break;
         if (i == ETCH_FIELDS || d->n_fields == ETCH_FIELDS) {
             snprintf(bad, 32, "%.*s", (int)(n < 31 ? n : 31), list);
@@ -127,7 +127,8 @@ static int check(const struct etch_command *self, const struct etch_decode *d)
 {
     for (size_t i = 0; i < d->n_fields; i++)
         if (!(d->form->fields >> d->fields[i] & 1))
-            return etch_command_usage(self, "--as %s has no field '%s'", d->form->name, field_names[d->fields[i]]);
+            return etch_command_usage(self, "--as %s has no field '%s'", d->form->name,
+                                      etch_decode_field_names[d->fields[i]]);
     if (!d->form->render && !d->form->visit && (d->options.tid || d->options.to || d->options.last))
         return etch_command_usage(self, "--as %s is of the whole recording", d->form->name);
     if (d->options.to && d->options.from > d->options.to)
@@ -217,7 +218,11 @@ const struct etch_command etch_command_decode = {
             "  --as insn        every instruction: thread, time, address (the default)\n"
             "  --as branch      every taken branch: from, to; 0 is where tracing began or ended\n"
             "  --as perf-data   a perf.data for perf script --itrace=..., of the whole recording; with -o FILE\n"
-            "  --fields LIST    bare fields instead, parted by spaces: pid, tid, cpu, time, ip, addr\n"
+            "  --as line        the source lines that ran: queue.h:12 pop <- crash.c:41 consumer (inlined)\n"
+            "  --as call        a tree of calls, with times (microseconds where the TSC's rate is known)\n"
+            "  --as chrome      a Trace Event file, for Perfetto or chrome://tracing\n"
+            "  --fields LIST    bare fields instead, parted by spaces: pid, tid, cpu, time, ip, addr,\n"
+            "                   and of a line srcline, sym, dso\n"
             "  --thread TID     this thread only\n"
             "  --from, --to TSC only what may have happened between these times\n"
             "  --last N         only the last N instructions of each thread\n"
@@ -228,6 +233,7 @@ const struct etch_command etch_command_decode = {
             "examples:\n"
             "  etch decode run.etch --last 100\n"
             "  etch decode perf.data --as branch --fields ip,addr\n"
+            "  etch decode run.etch --as chrome -o run.json\n"
             "  etch decode run.etch --as insn --fields ip --thread 4711\n",
     .run = run,
 };

@@ -16,6 +16,9 @@ enum etch_decode_field {
     ETCH_FIELD_TIME,
     ETCH_FIELD_IP,
     ETCH_FIELD_ADDR,
+    ETCH_FIELD_SRCLINE,
+    ETCH_FIELD_SYM,
+    ETCH_FIELD_DSO,
     ETCH_FIELDS,
 };
 
@@ -44,7 +47,13 @@ struct etch_decode_form {
 
 extern const struct etch_decode_form etch_decode_insn;
 extern const struct etch_decode_form etch_decode_branch;
+extern const struct etch_decode_form etch_decode_line;
+extern const struct etch_decode_form etch_decode_call;
+extern const struct etch_decode_form etch_decode_chrome;
 extern const struct etch_decode_form etch_decode_perf;
+
+/* As --fields takes them. */
+extern const char *const etch_decode_field_names[ETCH_FIELDS];
 
 /* "unmapped code" for LOSS_UNMAPPED_CODE. */
 const char *etch_decode_loss_name(Etch__LossCause cause);

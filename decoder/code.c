@@ -260,6 +260,8 @@ static const struct etch_code_section *choose(const struct etch_code_space *spac
 {
     const struct etch_code_section *later = a->image->mapped_tsc > b->image->mapped_tsc ? a : b;
 
+    if (same_bytes(a, b, ip) && a->image->mapped_tsc == b->image->mapped_tsc)
+        return bytes_at(a, ip) < bytes_at(b, ip) ? b : a;
     if (same_bytes(a, b, ip))
         return later;
     if (a->image->mapped_tsc == b->image->mapped_tsc)

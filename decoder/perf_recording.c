@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define IMAGES_MAX (1u << 22)
+
 /* A record of the side-band, kept until all are there. */
 struct event {
     uint64_t time;
@@ -41,6 +43,12 @@ struct copy {
     uint64_t where, size;
 };
 
+/* What a process has mapped now, while the events are applied: indices of the recording's images. */
+struct process {
+    uint32_t pid;
+    ETCH_ARRAY(size_t) live;
+};
+
 struct loader {
     struct etch_recording *recording;
     struct etch_perf_source source;
@@ -48,14 +56,15 @@ struct loader {
     const char *name;
     struct etch_error *err;
     int fd; /* -1 where the source is the caller's */
-    bool has_info, has_conv, aux_samples;
+    bool has_info, has_conv;
     struct etch_perf_auxtrace_info info;
     uint32_t filters;
     struct etch_perf_time_conv conv;
     ETCH_ARRAY(struct event) events;
     ETCH_ARRAY(struct etch_perf_auxtrace) auxtraces;
     ETCH_ARRAY(struct copy) copies; /* by stream id: the last snapshot's */
-    ETCH_ARRAY(size_t) live;        /* images of `recording` that are mapped now, while the events are applied */
+    ETCH_ARRAY(struct process) processes;
+    size_t last_process; /* the one that was asked for last */
     uint64_t first_ns;
 };
 
@@ -365,11 +374,26 @@ static int build_streams(struct loader *l)
 
 /* ---- Mappings ---- */
 
+static struct process *process_of(struct loader *l, uint32_t pid)
+{
+    if (l->last_process < l->processes.n && l->processes.v[l->last_process].pid == pid)
+        return &l->processes.v[l->last_process];
+    for (l->last_process = 0; l->last_process < l->processes.n; l->last_process++)
+        if (l->processes.v[l->last_process].pid == pid)
+            return &l->processes.v[l->last_process];
+    return etch_array_push(&l->processes, (struct process){.pid = pid}) ? &l->processes.v[l->last_process] : NULL;
+}
+
 static bool add_image(struct loader *l, const Etch__Image *like, uint64_t start, uint64_t size, uint64_t tsc)
 {
-    Etch__Image *image = etch_recording_add_image(l->recording);
+    struct process *process = process_of(l, like->pid);
+    Etch__Image *image;
 
-    if (!image || !etch_array_push(&l->live, l->recording->images.n - 1))
+    /* A file made to hurt could fork its mappings without end. */
+    if (!process || l->recording->images.n >= IMAGES_MAX)
+        return false;
+    image = etch_recording_add_image(l->recording);
+    if (!image || !etch_array_push(&process->live, l->recording->images.n - 1))
         return false;
     image->pid = like->pid;
     image->start = start;
@@ -381,27 +405,32 @@ static bool add_image(struct loader *l, const Etch__Image *like, uint64_t start,
            etch_message_set_bytes(&image->build_id, like->build_id.data, like->build_id.len);
 }
 
-/* Takes the image at live.v[k] away. Without a time it cannot be told from what replaced it: it goes altogether. */
-static void unmap(struct loader *l, size_t k, uint64_t tsc)
+/* Takes the process's k-th live image away. Without a time it cannot be told from what replaced it: it goes altogether.
+ */
+static void unmap(struct loader *l, struct process *process, size_t k, uint64_t tsc)
 {
-    Etch__Image *image = l->recording->images.v[l->live.v[k]];
+    Etch__Image *image = l->recording->images.v[process->live.v[k]];
 
     if (tsc)
         image->unmapped_tsc = tsc;
     else
         image->size = 0;
-    l->live.v[k] = l->live.v[--l->live.n];
+    process->live.v[k] = process->live.v[--process->live.n];
 }
 
 /* [start, start + size) of a process is about to be something else: what stands out on either side stays. */
 static bool make_room(struct loader *l, uint32_t pid, uint64_t start, uint64_t size, uint64_t tsc)
 {
-    for (size_t k = l->live.n; k-- > 0;) {
-        Etch__Image old = *l->recording->images.v[l->live.v[k]];
+    struct process *process = process_of(l, pid);
 
-        if (old.pid != pid || old.start >= start + size || start >= old.start + old.size)
+    if (!process)
+        return false;
+    for (size_t k = process->live.n; k-- > 0;) {
+        Etch__Image old = *l->recording->images.v[process->live.v[k]];
+
+        if (old.start >= start + size || start >= old.start + old.size)
             continue;
-        unmap(l, k, tsc);
+        unmap(l, process, k, tsc);
         if (old.start < start && !add_image(l, &old, old.start, start - old.start, tsc))
             return false;
         if (start + size < old.start + old.size &&
@@ -440,23 +469,23 @@ static bool apply_mmap(struct loader *l, const struct event *e)
     return ok;
 }
 
-/* A new program: of the old one nothing stays mapped. */
-static void apply_exec(struct loader *l, uint32_t pid, uint64_t tsc)
+/* A new program, or a new process of an old number: of the old one nothing stays mapped. */
+static bool unmap_all(struct loader *l, uint32_t pid, uint64_t tsc)
 {
-    for (size_t k = l->live.n; k-- > 0;)
-        if (l->recording->images.v[l->live.v[k]]->pid == pid)
-            unmap(l, k, tsc);
+    struct process *process = process_of(l, pid);
+
+    while (process && process->live.n > 0)
+        unmap(l, process, process->live.n - 1, tsc);
+    return process != NULL;
 }
 
 static bool inherit_images(struct loader *l, uint32_t parent, uint32_t child, uint64_t tsc)
 {
-    size_t n = l->live.n;
+    size_t n = unmap_all(l, child, tsc) && process_of(l, parent) ? process_of(l, parent)->live.n : 0;
 
     for (size_t k = 0; k < n; k++) {
-        Etch__Image image = *l->recording->images.v[l->live.v[k]];
+        Etch__Image image = *l->recording->images.v[process_of(l, parent)->live.v[k]];
 
-        if (image.pid != parent)
-            continue;
         image.pid = child;
         if (!add_image(l, &image, image.start, image.size, tsc))
             return false;
@@ -538,8 +567,7 @@ static bool apply_comm(struct loader *l, const struct event *e)
         return false;
     if (!(e->misc & PERF_RECORD_MISC_COMM_EXEC))
         return true;
-    apply_exec(l, e->pair.pid, to_tsc(l, e->time));
-    return apply_program(l, e);
+    return unmap_all(l, e->pair.pid, to_tsc(l, e->time)) && apply_program(l, e);
 }
 
 static bool apply_fork(struct loader *l, const struct event *e)
@@ -791,7 +819,9 @@ static void release_events(struct loader *l)
     etch_array_free(&l->events);
     etch_array_free(&l->auxtraces);
     etch_array_free(&l->copies);
-    etch_array_free(&l->live);
+    for (size_t i = 0; i < l->processes.n; i++)
+        etch_array_free(&l->processes.v[i].live);
+    etch_array_free(&l->processes);
 }
 
 static void close_perf(struct etch_recording *recording)

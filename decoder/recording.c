@@ -31,8 +31,14 @@ static int look(const char *path, enum file_kind *kind, struct etch_error *err)
     uint8_t bytes[64];
     struct stat st;
     ssize_t n;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd;
 
+    /* A pipe cannot be looked at first: the only kind that comes through one is perf's. */
+    if (strcmp(path, "-") == 0 || (stat(path, &st) == 0 && S_ISFIFO(st.st_mode))) {
+        *kind = FILE_PERF;
+        return 0;
+    }
+    fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return etch_error_set_errno(err, errno, "cannot open %s", path);
     if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {

@@ -33,6 +33,13 @@ for n in loopy control-flow; do
   [ -n "$(ls thread.data.code)" ]
   cat $n.data | "$reexport" - piped.data # a file that comes through a pipe is spooled
   cmp $n.data piped.data
+  # And our own decoder on the original, on the export, and through a pipe.
+  for from in "$data"/hase-$n/*.perf $n.data; do
+    "$ETCH" decode "$from" --as branch --fields ip,addr | awk '{print $1 "\t" $2}' | diff $n.branches -
+  done
+  "$ETCH" decode - --as branch --fields ip,addr <$n.data | awk '{print $1 "\t" $2}' | diff $n.branches -
+  "$ETCH" decode "$(echo "$data"/hase-$n/*.perf)" --as perf-data -o by-etch.data
+  cmp $n.data by-etch.data
 done
 
 # perf goes on behind unmapped code at the next TIP and beyond a trace's last packet: what is expected must be what it finds

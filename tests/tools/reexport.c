@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* reexport [--as-vpt] IN OUT: a perf.data or LLDB bundle, loaded and written again as perf.data, for the tests that compare what
- * perf says of the one and of the other. With OUT "-" it prints what was loaded. With --as-vpt the recording is made to look like one
- * of vpt's first: CPUs' streams become their thread's, without switches, and code is held by the recording. */
+/* reexport [--as-vpt] IN OUT: a perf.data or LLDB bundle, loaded and written again as perf.data, for the tests that
+ * compare what perf says of the one and of the other. With OUT "-" it prints what was loaded. With --as-vpt the
+ * recording is made to look like one of vpt's first: CPUs' streams become their thread's, without switches, and code is
+ * held by the recording. */
 #include "decoder/find_binary.h"
 #include "decoder/lldb_trace.h"
 #include "decoder/perf_data_write.h"
