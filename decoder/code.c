@@ -243,15 +243,23 @@ static bool was_there(const struct etch_code_space *space, const struct etch_cod
     return !s->image->unmapped_tsc || etch_code_space_age(space, s->image->unmapped_tsc) > lo;
 }
 
-/* Whether it makes no difference which of the two is meant, from `ip` to the end of either. */
+static uint64_t bytes_at(const struct etch_code_section *s, uint64_t ip)
+{
+    return s->bytes && ip - s->start < s->size ? s->size - (ip - s->start) : 0;
+}
+
+/* Whether it makes no difference which of the two is meant, from `ip` to the end of either: the same memory, or copies of
+ * generated code that overlap. */
 static bool same_bytes(const struct etch_code_section *a, const struct etch_code_section *b, uint64_t ip)
 {
-    uint64_t x = ip - a->start, y = ip - b->start, n;
+    uint64_t n = bytes_at(a, ip) < bytes_at(b, ip) ? bytes_at(a, ip) : bytes_at(b, ip);
+    const uint8_t *x, *y;
 
-    if (!a->bytes || !b->bytes || x >= a->size || y >= b->size)
+    if (n == 0)
         return false;
-    n = a->size - x < b->size - y ? a->size - x : b->size - y;
-    return a->bytes + x == b->bytes + y || memcmp(a->bytes + x, b->bytes + y, (size_t)n) == 0;
+    x = a->bytes + (ip - a->start);
+    y = b->bytes + (ip - b->start);
+    return x == y || memcmp(x, y, (size_t)n) == 0;
 }
 
 /* Of two mappings that are both possible: the later one if it was surely there, for it took the place of the other. */
