@@ -26,7 +26,7 @@ void etch_tape_event(struct etch_tape *tape, const struct etch_tape_event *event
 
 void etch_tape_time(struct etch_tape *tape, uint64_t lo, uint64_t ticks)
 {
-    struct etch_tape_event *last = tape->events.n ? &tape->events.v[tape->events.n - 1] : NULL;
+    struct etch_tape_event *last = tape->events.v && tape->events.n ? &tape->events.v[tape->events.n - 1] : NULL;
 
     if (last && last->kind == ETCH_TAPE_TIME && last->at == tape->blocks.n) {
         last->ip = lo;
