@@ -18,6 +18,7 @@ struct etch_command {
 
 extern const struct etch_command etch_command_doctor;
 extern const struct etch_command etch_command_info;
+extern const struct etch_command etch_command_record;
 
 /* Prints the help on standard output; returns ETCH_EXIT_DONE. */
 int etch_command_help(const struct etch_command *self);

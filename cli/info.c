@@ -310,9 +310,10 @@ static void set_message(json_t *object, const char *key, const void *message)
 
 static void print_json(const struct info_options *options, const struct etch_contents *c)
 {
-    json_t *object = json_pack("{s:s,s:{s:i,s:i},s:I,s:I,s:I,s:b,s:b}", "file", options->path, "format", "major",
-                               (int)c->major, "minor", (int)c->minor, "bytes", (json_int_t)c->bytes, "records",
-                               (json_int_t)c->records, "damaged_records", (json_int_t)c->damaged, "complete",
+    json_t *object = json_pack("{s:o,s:{s:i,s:i},s:I,s:I,s:I,s:I,s:b,s:b}", "file", etch_text_json(options->path),
+                               "format", "major", (int)c->major, "minor", (int)c->minor, "bytes", (json_int_t)c->bytes,
+                               "records", (json_int_t)c->records, "damaged_records", (json_int_t)c->damaged,
+                               "unknown_records", (json_int_t)c->unknown.records, "complete",
                                c->ending == ETCH_BUNDLE_END, "cut", c->ending == ETCH_BUNDLE_CUT);
 
     set_message(object, "host", c->host);

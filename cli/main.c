@@ -11,6 +11,7 @@
 static const struct etch_command *const commands[] = {
     &etch_command_doctor,
     &etch_command_info,
+    &etch_command_record,
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -9,8 +9,7 @@
 
 #define SHORT_BYTES 64u
 
-/* Program text and names come from outside and need not be UTF-8. */
-static json_t *text(const char *s)
+json_t *etch_text_json(const char *s)
 {
     char safe[1024];
     json_t *value;
@@ -94,7 +93,7 @@ static json_t *scalar(const ProtobufCFieldDescriptor *field, const void *at)
     case PROTOBUF_C_TYPE_DOUBLE:
         return json_real(*(const double *)at);
     case PROTOBUF_C_TYPE_STRING:
-        return text(*(const char *const *)at);
+        return etch_text_json(*(const char *const *)at);
     case PROTOBUF_C_TYPE_BYTES:
         return bytes(at);
     case PROTOBUF_C_TYPE_MESSAGE:

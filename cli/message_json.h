@@ -8,6 +8,9 @@
 #include <jansson.h>
 #include <protobuf-c/protobuf-c.h>
 
+/* Text from outside, which need not be UTF-8: what is not is written as \\xNN. A new reference. */
+json_t *etch_text_json(const char *text);
+
 /* A new reference, or NULL when memory is short. */
 json_t *etch_message_json(const ProtobufCMessage *message);
 

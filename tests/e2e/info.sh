@@ -34,6 +34,11 @@ has "$work/out" "20 whole, 0 damaged"
 
 expect 0 bash -c '"$0" info - <sample.etch' "$ETCH"
 
+# A name that is not UTF-8 is still JSON.
+cp sample.etch "$(printf 'odd\377.etch')"
+expect 0 "$ETCH" info --json "$(printf 'odd\377.etch')"
+python3 -c 'import json,sys; assert json.load(open(sys.argv[1]))["file"] == "odd\\xff.etch"' "$work/out" || fail "an odd file name"
+
 # Cut: at every byte of the first kilobyte and at every 17th behind it; the unit test does every byte of the reader.
 step=1
 for ((n = 0; n < size; n += step)); do

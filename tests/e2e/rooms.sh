@@ -29,7 +29,8 @@ bad=$(grep -rlE '#include <(intel-pt|Zydis)' --include='*.[ch]' collector | grep
 [ -z "$bad" ] || fail "the collector itself uses a decoder's library: $bad"
 
 # Every source says its licence in its first two lines.
-bad=$(git ls-files '*.c' '*.h' '*.cc' '*.sh' '*.cmake' '*CMakeLists.txt' '*.proto' run | while read -r f; do
+bad=$(find . \( -name 'build*' -o -name .git \) -prune -o -type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.sh' -o -name '*.cmake' \
+  -o -name CMakeLists.txt -o -name '*.proto' -o -name run \) -print | while read -r f; do
   head -n 2 "$f" | grep -q 'SPDX-License-Identifier: ' || echo "$f"
 done)
 [ -z "$bad" ] || fail "no SPDX line in: $bad"

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* This machine; see host.h. */
+#include "collector/host.h"
+
+#include "calibrate/clock.h"
+
+#include <cpuid.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static void read_brand(char vendor[13], char brand[49])
+{
+    unsigned r[12] = {0}, a, b, c, d;
+
+    if (__get_cpuid(0, &a, &b, &c, &d)) {
+        memcpy(vendor, &b, 4);
+        memcpy(vendor + 4, &d, 4);
+        memcpy(vendor + 8, &c, 4);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        if (!__get_cpuid(0x80000002 + i, &r[4 * i], &r[4 * i + 1], &r[4 * i + 2], &r[4 * i + 3]))
+            return;
+    memcpy(brand, r, 48);
+}
+
+static void read_version(Etch__Host *host)
+{
+    unsigned a, b, c, d;
+
+    if (!__get_cpuid(1, &a, &b, &c, &d))
+        return;
+    host->cpu_family = (a >> 8 & 15) + ((a >> 8 & 15) == 15 ? a >> 20 & 255 : 0);
+    host->cpu_model_number = (a >> 4 & 15) | (a >> 12 & 0xf0);
+    host->cpu_stepping = a & 15;
+}
+
+static void read_hypervisor(char name[13])
+{
+    unsigned a, b, c, d;
+
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 31))
+        return;
+    __cpuid(0x40000000, a, b, c, d);
+    memcpy(name, &b, 4);
+    memcpy(name + 4, &c, 4);
+    memcpy(name + 8, &d, 4);
+}
+
+static void read_boot_id(char *id, size_t size)
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    if (!file)
+        return;
+    if (fgets(id, (int)size, file))
+        id[strcspn(id, "\n")] = '\0';
+    fclose(file);
+}
+
+int etch_host_write(struct etch_bundle_writer *bundle, struct etch_error *err)
+{
+    Etch__Host host = ETCH__HOST__INIT;
+    Etch__Record record = ETCH__RECORD__INIT;
+    char vendor[13] = "", brand[49] = "", hypervisor[13] = "", boot_id[64] = "";
+    struct etch_clock_health clock;
+    struct utsname name;
+
+    memset(&name, 0, sizeof(name));
+    uname(&name);
+    read_brand(vendor, brand);
+    read_version(&host);
+    read_hypervisor(hypervisor);
+    read_boot_id(boot_id, sizeof(boot_id));
+    etch_clock_health_read(&clock, "");
+    host.kernel = name.release;
+    host.arch = name.machine;
+    host.cpu_vendor = vendor;
+    host.cpu_model = brand;
+    host.cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    host.boot_id = boot_id;
+    host.hypervisor = hypervisor;
+    host.clocksource = clock.clocksource;
+    host.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
+    record.body_case = ETCH__RECORD__BODY_HOST;
+    record.host = &host;
+    return etch_bundle_write(bundle, &record, err);
+}

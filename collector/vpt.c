@@ -1,0 +1,877 @@
+/* SPDX-License-Identifier: MIT */
+/* The source `vpt`, etch's half: makes the shared memory, starts QEMU with the plugin, empties the rings while the program
+ * runs, and finds what is left in them when it is gone. The other half is in vpt/. */
+#include "collector/source.h"
+#include "collector/vpt/layout.h"
+#include "collector/vpt_find.h"
+#include "collector/vpt_tail.h"
+
+#include "base/array.h"
+#include "proto/frame.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FLOW_SIZE (2u << 20)
+#define EVENT_SIZE (256u << 10)
+#define PSB_PERIOD 8192u
+#define WRITE_AT_LEAST (128u << 10) /* smaller pieces wait, so that records are not tiny */
+#define ACCESSES_AT_ONCE 4096u
+#define MAX_THREADS 1000000u
+
+enum slot_state { SLOT_AWAITED, SLOT_OPEN, SLOT_DONE };
+
+/* One guest thread's shared memory. */
+struct slot {
+    enum slot_state state;
+    struct vpt_thread *shared;
+    const uint8_t *flow, *events;
+    uint64_t taken; /* bytes of flow in the bundle */
+};
+
+struct child {
+    uint32_t tid, parent;
+};
+
+struct vpt {
+    char folder[64];
+    char plugin[4096], qemu[4096];
+    struct vpt_control *control;
+    ETCH_ARRAY(struct slot) slots;
+    ETCH_ARRAY(struct child) children;
+    ETCH_ARRAY(uint32_t) processes;
+    struct etch_record_watch watches[ETCH_RECORD_MAX_WATCHES];
+    bool armed[ETCH_RECORD_MAX_WATCHES];
+    Etch__Access accesses[ACCESSES_AT_ONCE];
+    Etch__Access *access_list[ACCESSES_AT_ONCE];
+    size_t n_accesses;
+    uint8_t event[EVENT_SIZE / 2]; /* one, in a row */
+    uint32_t gaps;
+};
+
+static int out_of_memory(struct etch_error *err)
+{
+    return etch_error_set_errno(err, ENOMEM, "cannot record");
+}
+
+/* ---- The shared folder ---- */
+
+static void remove_folder(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)))
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir)
+        closedir(dir);
+    rmdir(folder);
+}
+
+/* Folders whose etch was killed: nobody else can need them. */
+static void sweep(const char *place)
+{
+    DIR *dir = opendir(place);
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        char path[512];
+        int pid;
+
+        if (sscanf(entry->d_name, "etch-%d-", &pid) != 1 || pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH)
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", place, entry->d_name);
+        remove_folder(path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static int make_folder(struct vpt *v, struct etch_error *err)
+{
+    static const char place[] = "/dev/shm";
+
+    sweep(place);
+    snprintf(v->folder, sizeof(v->folder), "%s/etch-%d-XXXXXX", place, (int)getpid());
+    if (!mkdtemp(v->folder)) {
+        int cause = errno;
+
+        v->folder[0] = '\0';
+        etch_error_set_errno(err, cause, "cannot make a folder in %s", place);
+        return etch_error_advise(err, "mount a tmpfs on %s that you may write to", place);
+    }
+    return 0;
+}
+
+static int make_control(struct vpt *v, struct etch_error *err)
+{
+    char path[96];
+    void *map = MAP_FAILED;
+    int fd, cause;
+
+    snprintf(path, sizeof(path), "%s/control", v->folder);
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    cause = fd < 0 ? errno : posix_fallocate(fd, 0, sizeof(*v->control));
+    if (!cause) {
+        map = mmap(NULL, sizeof(*v->control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        cause = map == MAP_FAILED ? errno : 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (cause) {
+        etch_error_set_errno(err, cause, "cannot make shared memory in %s", v->folder);
+        return etch_error_advise(err, "free some of /dev/shm");
+    }
+    v->control = map;
+    return 0;
+}
+
+/* ---- Getting ready ---- */
+
+static int find_parts(struct vpt *v, struct etch_error *err)
+{
+    if (!etch_vpt_find_qemu(v->qemu, sizeof(v->qemu))) {
+        etch_error_set(err, "cannot record with vpt: there is no qemu-x86_64 here");
+        return etch_error_advise(err, "apt-get install qemu-user");
+    }
+    if (!etch_vpt_find_plugin(v->plugin, sizeof(v->plugin))) {
+        etch_error_set(err, "cannot record with vpt: there is no plugin %s", v->plugin[0] ? v->plugin : "etch-vpt.so");
+        return etch_error_advise(err, "ETCH_VPT_PLUGIN=PATH, or install etch whole");
+    }
+    return 0;
+}
+
+static int find_watches(struct vpt *v, const struct etch_recorder *r, struct etch_error *err)
+{
+    const struct etch_record_options *o = r->options;
+
+    for (size_t i = 0; i < o->n_watches; i++) {
+        struct etch_record_watch *w = &v->watches[i];
+        struct vpt_watch *to = &v->control->watches[i];
+        uint64_t size = 0;
+
+        if (etch_record_watch_parse(w, o->watches[i], err) < 0)
+            return -1;
+        if (w->name[0]) {
+            if (etch_elf_variable(r->interpreter[0] ? r->interpreter : r->program, w->name, &w->address, &size, err) < 0)
+                return -1;
+            if (!w->size)
+                w->size = size;
+            to->flags = r->elf.dynamic ? VPT_WATCH_IN_PROGRAM : 0;
+        }
+        if (!w->size || w->size > UINT32_MAX) {
+            etch_error_set(err, "cannot watch %s: its size is not known", o->watches[i]);
+            return etch_error_advise(err, "%s:LENGTH", w->name);
+        }
+        to->address = w->address;
+        to->size = (uint32_t)w->size;
+        to->flags |= (w->reads ? VPT_WATCH_READS : 0) | (w->writes ? VPT_WATCH_WRITES : 0);
+    }
+    v->control->n_watches = (uint32_t)o->n_watches;
+    return 0;
+}
+
+static uint64_t power_of_two(uint64_t at_least)
+{
+    uint64_t size = 16384;
+
+    while (size < at_least)
+        size *= 2;
+    return size;
+}
+
+static int fill_control(struct vpt *v, const struct etch_recorder *r, struct etch_error *err)
+{
+    const struct etch_record_options *o = r->options;
+    struct vpt_control *c = v->control;
+    char truth[4096];
+
+    c->collector = getpid();
+    c->flow_size = o->snapshot ? power_of_two(o->snapshot) : FLOW_SIZE;
+    c->event_size = EVENT_SIZE;
+    c->psb_period = o->snapshot && o->snapshot < 16 * PSB_PERIOD ? 2048 : PSB_PERIOD;
+    c->flags = (o->snapshot ? VPT_SNAPSHOT : 0) | (o->truth ? VPT_TRUTH : 0);
+    c->program_vaddr = r->elf.file_vaddr;
+    snprintf(c->program, sizeof(c->program), "%s", r->interpreter[0] ? r->interpreter : r->program);
+    if (o->truth) {
+        if (!realpath(o->truth, truth))
+            return etch_error_set_errno(err, errno, "cannot write the truth log to %s", o->truth);
+        snprintf(c->truth, sizeof(c->truth), "%s", truth);
+    }
+    if (find_watches(v, r, err) < 0)
+        return -1;
+    c->magic = VPT_MAGIC;
+    return 0;
+}
+
+static int vpt_open(struct etch_recorder *r, struct etch_error *err)
+{
+    struct vpt *v = calloc(1, sizeof(*v));
+
+    if (!v)
+        return out_of_memory(err);
+    r->state = v;
+    for (size_t i = 0; i < ACCESSES_AT_ONCE; i++)
+        v->access_list[i] = &v->accesses[i];
+    if (find_parts(v, err) < 0 || make_folder(v, err) < 0 || make_control(v, err) < 0 || fill_control(v, r, err) < 0)
+        return -1;
+    return 0;
+}
+
+/* The target's LD_ variables are for its own dynamic linker, not for QEMU's: they go in by QEMU's option instead. */
+static size_t move_environment(const char **argv, size_t n, size_t limit)
+{
+    extern char **environ;
+    char **to = environ;
+
+    for (char **from = environ; *from; from++) {
+        if (strncmp(*from, "LD_", 3) == 0 && n + 2 < limit) {
+            argv[n++] = "-E";
+            argv[n++] = *from;
+        } else {
+            *to++ = *from;
+        }
+    }
+    *to = NULL;
+    return n;
+}
+
+/* QEMU's core files are not the kernel's and land in the program's folder; and with their size limited to 0 it always says
+ * that a signal kills the program, which the plugin listens for. */
+static void vpt_launch(struct etch_recorder *r)
+{
+    const struct vpt *v = r->state;
+    struct rlimit no_core = {0, 0};
+    static char option[8300];
+    bool script = r->interpreter[0];
+    size_t n = 0, given = 0, limit;
+    const char **argv;
+    char *to = option + sprintf(option, "file=");
+
+    while (r->options->argv[given])
+        given++;
+    limit = given + 256;
+    argv = calloc(limit, sizeof(*argv));
+    if (!argv)
+        return;
+    for (const char *p = v->plugin; *p && to < option + 8100; p++) { /* QEMU's options double a comma */
+        *to++ = *p;
+        if (*p == ',')
+            *to++ = ',';
+    }
+    sprintf(to, ",dir=%s", v->folder);
+    argv[n++] = v->qemu;
+    argv[n++] = "-plugin";
+    argv[n++] = option;
+    n = move_environment(argv, n, limit - given - 8);
+    argv[n++] = "-0";
+    argv[n++] = script ? r->interpreter : r->options->argv[0];
+    argv[n++] = script ? r->interpreter : r->program;
+    if (script && r->interpreter_argument[0])
+        argv[n++] = r->interpreter_argument;
+    if (script)
+        argv[n++] = r->program;
+    for (size_t i = 1; i < given; i++)
+        argv[n++] = r->options->argv[i];
+    if (getrlimit(RLIMIT_CORE, &no_core) == 0) {
+        no_core.rlim_cur = 0;
+        setrlimit(RLIMIT_CORE, &no_core);
+    }
+    execv(v->qemu, (char **)(uintptr_t)argv);
+}
+
+/* ---- Events ---- */
+
+static int flush_accesses(struct etch_recorder *r, struct etch_error *err)
+{
+    struct vpt *v = r->state;
+    Etch__Accesses accesses = ETCH__ACCESSES__INIT;
+
+    accesses.n_accesses = v->n_accesses;
+    accesses.accesses = v->access_list;
+    v->n_accesses = 0;
+    return etch_recorder_write_accesses(r, &accesses, err);
+}
+
+static int take_access(struct etch_recorder *r, const struct slot *s, const struct vpt_access *from,
+                       struct etch_error *err)
+{
+    struct vpt *v = r->state;
+    Etch__Access *a = &v->accesses[v->n_accesses++];
+
+    etch__access__init(a);
+    a->tsc = from->event.tsc;
+    a->cpu = from->cpu;
+    a->tid = s->shared->tid;
+    a->ip = from->ip;
+    a->address = from->address;
+    a->size = from->size;
+    a->write = from->flags & VPT_ACCESS_WRITE;
+    a->read = (from->flags & VPT_ACCESS_READ) != 0;
+    a->watch = from->watch;
+    if (from->flags & VPT_ACCESS_VALUE) {
+        a->known_case = ETCH__ACCESS__KNOWN_VALUE;
+        a->value = from->value;
+    }
+    return v->n_accesses == ACCESSES_AT_ONCE ? flush_accesses(r, err) : 0;
+}
+
+static int take_image(struct etch_recorder *r, const struct slot *s, const struct vpt_image *from, uint32_t size,
+                      struct etch_error *err)
+{
+    Etch__Image image = ETCH__IMAGE__INIT;
+    struct etch_error ignored;
+    struct etch_elf elf;
+    char path[VPT_MAX_PATH + 1] = "";
+
+    if (size < sizeof(*from) || from->path_size > VPT_MAX_PATH ||
+        (uint64_t)from->path_size + from->code_size > size - sizeof(*from))
+        return 0;
+    memcpy(path, from + 1, from->path_size);
+    image.pid = s->shared->pid;
+    image.start = from->start;
+    image.size = from->size;
+    image.file_offset = from->file_offset;
+    image.path = path;
+    image.prot = 1 | 4;
+    image.mapped_tsc = from->mapped_tsc;
+    image.unmapped_tsc = from->unmapped_tsc;
+    image.code.data = (uint8_t *)(uintptr_t)(from + 1) + from->path_size;
+    image.code.len = from->code_size;
+    if (path[0] && etch_elf_read(&elf, path, &ignored) == 0) {
+        image.build_id.data = elf.build_id;
+        image.build_id.len = elf.build_id_size;
+    }
+    return etch_recorder_write_image(r, &image, err);
+}
+
+static int take_armed(struct etch_recorder *r, const struct vpt_note *note, struct etch_error *err)
+{
+    struct vpt *v = r->state;
+    Etch__Watch watch = ETCH__WATCH__INIT;
+    const struct etch_record_watch *w;
+
+    if (note->number >= r->options->n_watches || v->armed[note->number])
+        return 0;
+    v->armed[note->number] = true;
+    w = &v->watches[note->number];
+    watch.id = (uint32_t)note->number;
+    watch.name = (char *)(uintptr_t)r->options->watches[note->number];
+    watch.address = note->address;
+    watch.size = (uint32_t)w->size;
+    watch.reads = w->reads;
+    watch.writes = w->writes;
+    watch.armed_tsc = note->event.tsc;
+    watch.emulated = true;
+    if (note->flags & 1) {
+        watch.initially_case = ETCH__WATCH__INITIALLY_INITIAL_VALUE;
+        watch.initial_value = note->value;
+    }
+    return etch_recorder_write_watch(r, &watch, err);
+}
+
+static int take_exec(struct etch_recorder *r, const struct slot *s, const struct vpt_note *note, uint32_t size,
+                     struct etch_error *err)
+{
+    Etch__Loss loss = ETCH__LOSS__INIT;
+    char detail[VPT_MAX_PATH + 64];
+    int length = note->text_size <= size - sizeof(*note) ? (int)note->text_size : 0;
+
+    if (note->number) /* its own process records it */
+        return 0;
+    snprintf(detail, sizeof(detail), "%.*s runs outside of QEMU, not recorded", length, (const char *)(note + 1));
+    loss.tid = s->shared->tid;
+    loss.tsc = note->event.tsc;
+    loss.events = 1;
+    loss.detail = detail;
+    return etch_recorder_write_loss(r, &loss, err);
+}
+
+static int take_gap(struct etch_recorder *r, const struct slot *s, const struct vpt_note *note, struct etch_error *err)
+{
+    struct vpt *v = r->state;
+    Etch__Loss loss = ETCH__LOSS__INIT;
+
+    loss.cause = ETCH__LOSS_CAUSE__LOSS_OVERFLOW;
+    loss.stream = (uint32_t)(s - v->slots.v);
+    loss.tid = s->shared->tid;
+    loss.tsc = note->event.tsc;
+    loss.events = 1;
+    loss.detail = (char *)(uintptr_t)"control flow that the plugin could not follow";
+    return etch_recorder_write_loss(r, &loss, err);
+}
+
+static int take_note(struct etch_recorder *r, const struct slot *s, const struct vpt_note *note, uint32_t size,
+                     struct etch_error *err)
+{
+    struct vpt *v = r->state;
+    struct child child = {(uint32_t)note->number, s->shared->tid};
+
+    if (size < sizeof(*note))
+        return 0;
+    switch (note->event.type) {
+    case VPT_EVENT_CHILD:
+        return etch_array_push(&v->children, child) ? 0 : out_of_memory(err);
+    case VPT_EVENT_FAULT:
+        r->failure = (struct etch_source_failure){.seen = true,
+                                                  .address_known = note->flags & 1,
+                                                  .pid = s->shared->pid,
+                                                  .tid = s->shared->tid,
+                                                  .ip = note->number,
+                                                  .address = note->address,
+                                                  .tsc = note->event.tsc};
+        return 0;
+    case VPT_EVENT_EXEC:
+        return take_exec(r, s, note, size, err);
+    case VPT_EVENT_ARMED:
+        return take_armed(r, note, err);
+    case VPT_EVENT_GAP:
+        return take_gap(r, s, note, err);
+    default:
+        return 0;
+    }
+}
+
+static void copy_ring(uint8_t *to, const uint8_t *ring, uint64_t ring_size, uint64_t at, uint64_t size)
+{
+    uint64_t place = at & (ring_size - 1);
+    uint64_t first = size < ring_size - place ? size : ring_size - place;
+
+    memcpy(to, ring + place, first);
+    memcpy(to + first, ring, size - first);
+}
+
+static int take_event(struct etch_recorder *r, const struct slot *s, uint32_t size, struct etch_error *err)
+{
+    const struct vpt *v = r->state;
+    const struct vpt_event *event = (const struct vpt_event *)v->event;
+
+    switch (event->type) {
+    case VPT_EVENT_IMAGE:
+        return take_image(r, s, (const struct vpt_image *)event, size, err);
+    case VPT_EVENT_ACCESS:
+        return size < sizeof(struct vpt_access) ? 0 : take_access(r, s, (const struct vpt_access *)event, err);
+    default:
+        return take_note(r, s, (const struct vpt_note *)event, size, err);
+    }
+}
+
+/* The target can write what it likes into its own memory: sizes are checked before they are believed. */
+static int take_events(struct etch_recorder *r, struct slot *s, struct etch_error *err)
+{
+    struct vpt *v = r->state;
+    uint64_t tail = atomic_load_explicit(&s->shared->event_tail, memory_order_relaxed);
+    /* Acquire: pairs with the plugin's release; whole events up to there. */
+    uint64_t head = atomic_load_explicit(&s->shared->event_head, memory_order_acquire);
+
+    while (tail < head) {
+        struct vpt_event event;
+
+        copy_ring((uint8_t *)&event, s->events, EVENT_SIZE, tail, sizeof(event));
+        if (event.size < sizeof(event) || event.size > sizeof(v->event) || event.size > head - tail)
+            return 0;
+        copy_ring(v->event, s->events, EVENT_SIZE, tail, event.size);
+        if (take_event(r, s, event.size, err) < 0)
+            return -1;
+        tail += event.size;
+    }
+    /* Release: pairs with the plugin's acquire; it may overwrite what we have read. */
+    atomic_store_explicit(&s->shared->event_tail, tail, memory_order_release);
+    return flush_accesses(r, err);
+}
+
+/* ---- Flow ---- */
+
+static uint64_t published(const struct slot *s)
+{
+    uint64_t a = atomic_load_explicit(&s->shared->states[0].head, memory_order_acquire);
+    uint64_t b = atomic_load_explicit(&s->shared->states[1].head, memory_order_acquire);
+
+    return a > b ? a : b; /* either was published after its packets */
+}
+
+static int write_ring(struct etch_recorder *r, const struct slot *s, uint32_t stream, uint64_t from, uint64_t to,
+                      struct etch_error *err)
+{
+    const struct vpt *v = r->state;
+    uint64_t size = v->control->flow_size;
+
+    while (from < to) {
+        uint64_t place = from & (size - 1);
+        uint64_t n = to - from < size - place ? to - from : size - place;
+
+        if (etch_recorder_write_flow(r, stream, from, s->flow + place, n, err) < 0)
+            return -1;
+        from += n;
+    }
+    return 0;
+}
+
+static void wake_thread(struct slot *s)
+{
+    atomic_fetch_add_explicit(&s->shared->tail_moved, 1, memory_order_release);
+    syscall(SYS_futex, &s->shared->tail_moved, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static int take_flow(struct etch_recorder *r, struct slot *s, uint64_t head, uint64_t at_least, struct etch_error *err)
+{
+    const struct vpt *v = r->state;
+
+    if (r->options->snapshot || head <= s->taken || head - s->taken < at_least)
+        return 0;
+    if (head - s->taken > v->control->flow_size)
+        return etch_error_set(err, "a ring of thread %u is damaged", s->shared->tid);
+    if (write_ring(r, s, (uint32_t)(s - v->slots.v), s->taken, head, err) < 0)
+        return -1;
+    s->taken = head;
+    atomic_store_explicit(&s->shared->tail, head, memory_order_release);
+    wake_thread(s);
+    return 0;
+}
+
+/* The newest bytes. The plugin may have been killed while it wrote over the oldest: those are left out. */
+static int take_snapshot(struct etch_recorder *r, struct slot *s, uint64_t head, struct etch_error *err)
+{
+    const struct vpt *v = r->state;
+    uint64_t keep = v->control->flow_size - 1024;
+    uint32_t stream = (uint32_t)(s - v->slots.v);
+
+    if (head > keep) {
+        Etch__Loss loss = ETCH__LOSS__INIT;
+
+        s->taken = head - keep;
+        loss.cause = ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED;
+        loss.stream = stream;
+        loss.bytes = s->taken;
+        loss.tid = s->shared->tid;
+        loss.detail = (char *)(uintptr_t)"older than the snapshot";
+        if (etch_recorder_write_loss(r, &loss, err) < 0)
+            return -1;
+    }
+    if (write_ring(r, s, stream, s->taken, head, err) < 0)
+        return -1;
+    s->taken = head;
+    return 0;
+}
+
+/* ---- Threads ---- */
+
+static bool map_slot(struct vpt *v, struct slot *s, size_t number)
+{
+    char path[128];
+    size_t size = VPT_PAGE + v->control->flow_size + EVENT_SIZE;
+    struct vpt_thread *shared;
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/%zu.thread", v->folder, number);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    shared = lseek(fd, 0, SEEK_END) < (off_t)size ? MAP_FAILED
+                                                   : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (shared == MAP_FAILED)
+        return false;
+    /* Acquire: pairs with the plugin's release; the header is whole. */
+    if (atomic_load_explicit(&shared->magic, memory_order_acquire) != VPT_MAGIC) {
+        munmap(shared, size);
+        return false;
+    }
+    s->shared = shared;
+    s->flow = (const uint8_t *)shared + VPT_PAGE;
+    s->events = s->flow + v->control->flow_size;
+    return true;
+}
+
+static int count_process(struct etch_recorder *r, uint32_t pid, struct etch_error *err)
+{
+    struct vpt *v = r->state;
+
+    r->summary->threads++;
+    for (size_t i = 0; i < v->processes.n; i++)
+        if (v->processes.v[i] == pid)
+            return 0;
+    r->summary->processes++;
+    return etch_array_push(&v->processes, pid) ? 0 : out_of_memory(err);
+}
+
+/* The packets are those of a Coffee Lake, say, without any of its quirks. */
+static int open_slot(struct etch_recorder *r, struct slot *s, size_t number, struct etch_error *err)
+{
+    struct vpt *v = r->state;
+    Etch__Stream stream = ETCH__STREAM__INIT;
+    Etch__PtConfig pt = ETCH__PT_CONFIG__INIT;
+
+    if (!map_slot(v, s, number))
+        return 0;
+    s->state = SLOT_OPEN;
+    pt.vendor = (char *)(uintptr_t)"GenuineIntel";
+    pt.family = 6;
+    pt.model = 158;
+    pt.stepping = 10;
+    stream.id = (uint32_t)number;
+    stream.source = ETCH__SOURCE__SOURCE_VPT;
+    stream.of_case = ETCH__STREAM__OF_TID;
+    stream.tid = s->shared->tid;
+    stream.pid = s->shared->pid;
+    stream.pt = &pt;
+    stream.snapshot = r->options->snapshot != 0;
+    if (count_process(r, s->shared->pid, err) < 0)
+        return -1;
+    return etch_recorder_write_stream(r, &stream, err);
+}
+
+static uint32_t parent_of(const struct vpt *v, const struct vpt_thread *t)
+{
+    for (size_t i = v->children.n; i; i--)
+        if (v->children.v[i - 1].tid == t->tid)
+            return v->children.v[i - 1].parent;
+    return t->parent_tid;
+}
+
+/* Without a name of its own a thread bears QEMU's; the program's says more. */
+static void name_thread(const struct etch_recorder *r, const struct vpt_thread *t, char name[32])
+{
+    const char *program = strrchr(r->program, '/');
+
+    snprintf(name, 32, "%.15s", t->name);
+    if (strcmp(name, "qemu-x86_64") == 0)
+        snprintf(name, 32, "%.15s", program ? program + 1 : r->program);
+}
+
+static int write_thread(struct etch_recorder *r, const struct slot *s, struct etch_error *err)
+{
+    Etch__Thread thread = ETCH__THREAD__INIT;
+    char name[32];
+
+    name_thread(r, s->shared, name);
+    thread.pid = s->shared->pid;
+    thread.tid = s->shared->tid;
+    thread.name = name;
+    thread.start_tsc = s->shared->start_tsc;
+    thread.end_tsc = atomic_load(&s->shared->end_tsc);
+    thread.parent_tid = parent_of(r->state, s->shared);
+    thread.parent_pid = s->shared->parent_pid;
+    return etch_recorder_write_thread(r, &thread, err);
+}
+
+/* What a thread had in hand when it was killed. Its memory is still now: the process is gone. */
+static int write_tail(struct etch_recorder *r, struct slot *s, struct etch_error *err)
+{
+    const struct vpt *v = r->state;
+    const struct vpt_state *state = &s->shared->states[atomic_load(&s->shared->current) & 1];
+    uint8_t bytes[ETCH_VPT_TAIL_MAX];
+    size_t size = etch_vpt_tail(bytes, state->tnt, state->at);
+
+    if (!size || s->taken != atomic_load(&state->head))
+        return 0;
+    return etch_recorder_write_flow(r, (uint32_t)(s - v->slots.v), s->taken, bytes, size, err);
+}
+
+/* The newest state of a dead process, rather than the furthest head: one more packet may be in the ring than counts. */
+static uint64_t final_head(const struct slot *s)
+{
+    return atomic_load(&s->shared->states[atomic_load(&s->shared->current) & 1].head);
+}
+
+static bool is_alive(uint32_t pid)
+{
+    return kill((pid_t)pid, 0) == 0 || errno == EPERM;
+}
+
+static int still_running(struct etch_recorder *r, const struct slot *s, struct etch_error *err)
+{
+    const struct vpt *v = r->state;
+    Etch__Loss loss = ETCH__LOSS__INIT;
+
+    loss.cause = ETCH__LOSS_CAUSE__LOSS_KILLED;
+    loss.stream = (uint32_t)(s - v->slots.v);
+    loss.tid = s->shared->tid;
+    loss.events = 1;
+    loss.detail = (char *)(uintptr_t)"a child process went on after the program's end";
+    return etch_recorder_write_loss(r, &loss, err);
+}
+
+static int close_slot(struct etch_recorder *r, struct slot *s, struct etch_error *err)
+{
+    const struct vpt *v = r->state;
+    char path[128];
+    bool dead = atomic_load(&s->shared->ended) || !is_alive(s->shared->pid);
+    uint64_t head = dead ? final_head(s) : published(s);
+    int status = take_events(r, s, err);
+
+    if (status == 0)
+        status = r->options->snapshot ? take_snapshot(r, s, head, err) : take_flow(r, s, head, 1, err);
+    if (status == 0)
+        status = dead ? write_tail(r, s, err) : still_running(r, s, err);
+    if (status == 0)
+        status = write_thread(r, s, err);
+    snprintf(path, sizeof(path), "%s/%zu.thread", v->folder, (size_t)(s - v->slots.v));
+    unlink(path);
+    munmap(s->shared, VPT_PAGE + v->control->flow_size + EVENT_SIZE);
+    s->shared = NULL;
+    s->state = SLOT_DONE;
+    return status;
+}
+
+/* ---- Turns ---- */
+
+static int find_slots(struct etch_recorder *r, struct etch_error *err)
+{
+    struct vpt *v = r->state;
+    uint32_t threads = atomic_load(&v->control->threads);
+    struct slot fresh = {0};
+
+    while (v->slots.n < threads && v->slots.n < MAX_THREADS)
+        if (!etch_array_push(&v->slots, fresh))
+            return out_of_memory(err);
+    for (size_t i = 0; i < v->slots.n; i++)
+        if (v->slots.v[i].state == SLOT_AWAITED && open_slot(r, &v->slots.v[i], i, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int take_all(struct etch_recorder *r, uint64_t at_least, struct etch_error *err)
+{
+    struct vpt *v = r->state;
+
+    if (find_slots(r, err) < 0)
+        return -1;
+    for (size_t i = 0; i < v->slots.n; i++) {
+        struct slot *s = &v->slots.v[i];
+        uint64_t head;
+
+        if (s->state != SLOT_OPEN)
+            continue;
+        /* Ended first, then the rest: what is written before the end is seen. */
+        if (atomic_load_explicit(&s->shared->ended, memory_order_acquire)) {
+            if (close_slot(r, s, err) < 0)
+                return -1;
+            continue;
+        }
+        head = published(s); /* before the events: code is known before it is needed */
+        if (take_events(r, s, err) < 0 || take_flow(r, s, head, at_least, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int vpt_drain(struct etch_recorder *r, unsigned milliseconds, struct etch_error *err)
+{
+    struct vpt *v = r->state;
+    uint32_t wake = atomic_load(&v->control->wake);
+    struct timespec turn = {.tv_nsec = (long)milliseconds * 1000000};
+
+    if (take_all(r, WRITE_AT_LEAST, err) < 0) {
+        atomic_store(&v->control->closed, 1);
+        for (size_t i = 0; i < v->slots.n; i++)
+            if (v->slots.v[i].state == SLOT_OPEN)
+                wake_thread(&v->slots.v[i]);
+        return -1;
+    }
+    syscall(SYS_futex, &v->control->wake, FUTEX_WAIT, wake, &turn, NULL, 0);
+    return 0;
+}
+
+static int report_refused(struct etch_recorder *r, struct etch_error *err)
+{
+    const struct vpt *v = r->state;
+    Etch__Loss loss = ETCH__LOSS__INIT;
+
+    loss.events = atomic_load(&v->control->refused);
+    if (!loss.events)
+        return 0;
+    loss.cause = ETCH__LOSS_CAUSE__LOSS_NO_SPACE;
+    loss.detail = (char *)(uintptr_t)"threads without a ring: /dev/shm is full";
+    return etch_recorder_write_loss(r, &loss, err);
+}
+
+static int report_unarmed(struct etch_recorder *r, struct etch_error *err)
+{
+    const struct vpt *v = r->state;
+
+    for (size_t i = 0; i < r->options->n_watches; i++) {
+        Etch__Watch watch = ETCH__WATCH__INIT;
+
+        if (v->armed[i])
+            continue;
+        watch.id = (uint32_t)i;
+        watch.name = (char *)(uintptr_t)r->options->watches[i];
+        watch.skipped = true;
+        watch.skip_reason = (char *)(uintptr_t)"the program never began";
+        if (etch_recorder_write_watch(r, &watch, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int vpt_finish(struct etch_recorder *r, struct etch_error *err)
+{
+    struct vpt *v = r->state;
+
+    if (take_all(r, 1, err) < 0)
+        return -1;
+    atomic_store(&v->control->closed, 1);
+    for (size_t i = 0; i < v->slots.n; i++)
+        if (v->slots.v[i].state == SLOT_OPEN && close_slot(r, &v->slots.v[i], err) < 0)
+            return -1;
+    return report_refused(r, err) < 0 || report_unarmed(r, err) < 0 ? -1 : 0;
+}
+
+/* QEMU's own complaint, one line of it. */
+static bool vpt_never_ran(struct etch_recorder *r, struct etch_error *err)
+{
+    const struct vpt *v = r->state;
+    char log[sizeof(v->control->log) + 1] = "";
+
+    if (atomic_load(&v->control->threads) || atomic_load(&v->control->refused))
+        return false;
+    memcpy(log, v->control->log, sizeof(v->control->log));
+    log[strcspn(log, "\n")] = '\0';
+    etch_error_set(err, "cannot run %s under QEMU: %.200s", r->program, log[0] ? log : "it ended before it began");
+    etch_error_advise(err, "%s %s, to see what QEMU says", v->qemu, r->program);
+    return true;
+}
+
+static void vpt_close(struct etch_recorder *r)
+{
+    struct vpt *v = r->state;
+
+    if (!v)
+        return;
+    for (size_t i = 0; i < v->slots.n; i++)
+        if (v->slots.v[i].shared)
+            munmap(v->slots.v[i].shared, VPT_PAGE + v->control->flow_size + EVENT_SIZE);
+    if (v->control)
+        munmap(v->control, sizeof(*v->control));
+    if (v->folder[0])
+        remove_folder(v->folder);
+    etch_array_free(&v->slots);
+    etch_array_free(&v->children);
+    etch_array_free(&v->processes);
+    free(v);
+    r->state = NULL;
+}
+
+const struct etch_source etch_source_vpt = {
+    .name = "vpt",
+    .id = ETCH__SOURCE__SOURCE_VPT,
+    .open = vpt_open,
+    .launch = vpt_launch,
+    .drain = vpt_drain,
+    .finish = vpt_finish,
+    .never_ran = vpt_never_ran,
+    .close = vpt_close,
+};

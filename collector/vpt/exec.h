@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
+/* QEMU's user mode runs the program of an execve natively. To go on recording, the plugin runs it under QEMU itself. */
+#ifndef ETCH_VPT_EXEC_H
+#define ETCH_VPT_EXEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VPT_EXEC_TEXT 4096
+
+struct vpt_exec {
+    char program[VPT_EXEC_TEXT];     /* the ELF file to run */
+    char interpreter[VPT_EXEC_TEXT]; /* of a script: its #! line's program */
+    char argument[256];              /* ...and argument, or empty */
+};
+
+/* Whether `path` is something that QEMU can run as the kernel would: an x86-64 program, or a script of one, without
+ * set-user-id. */
+bool vpt_exec_can_follow(const char *path, struct vpt_exec *exec);
+
+/* Replaces this process by QEMU with the plugin `plugin` on `folder`, running `path`. argv and envp are the guest's, at
+ * `base`. Returns only where that failed. */
+void vpt_exec_follow(const struct vpt_exec *exec, uint64_t base, uint64_t argv, uint64_t envp, const char *folder,
+                     uint64_t tsc);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
+/* Mapped code; see images.h. */
+#include "collector/vpt/images.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct image {
+    uint64_t start, end, file_offset, mapped_tsc;
+    char *path; /* NULL: no file; the bytes were reported block by block */
+    struct image *next;
+};
+
+/* Where something else was before, up to when. */
+struct gone {
+    uint64_t start, end, tsc;
+    struct gone *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct image *images;
+static struct gone *gone;
+static uint64_t base, began_after;
+
+void vpt_images_begin(uint64_t guest_base, uint64_t after)
+{
+    base = guest_base;
+    began_after = after;
+}
+
+static void report(struct vpt_self *t, const struct image *i, uint64_t unmapped_tsc, const uint8_t *code)
+{
+    size_t path_size = i->path ? strlen(i->path) : 0;
+    size_t code_size = code ? i->end - i->start : 0;
+    struct vpt_image *event =
+        vpt_event_reserve(t, (uint32_t)(sizeof(*event) + path_size + code_size), VPT_EVENT_IMAGE, i->mapped_tsc);
+
+    if (!event)
+        return;
+    event->start = i->start;
+    event->size = i->end - i->start;
+    event->file_offset = i->file_offset;
+    event->mapped_tsc = i->mapped_tsc;
+    event->unmapped_tsc = unmapped_tsc;
+    event->path_size = (uint32_t)path_size;
+    event->code_size = (uint32_t)code_size;
+    if (path_size)
+        memcpy(event + 1, i->path, path_size);
+    if (code_size)
+        memcpy((uint8_t *)(event + 1) + path_size, code, code_size);
+    vpt_event_publish(t);
+}
+
+/* One line of /proc/self/maps. */
+static bool parse(const char *line, struct image *i, char path[VPT_MAX_PATH])
+{
+    int at = 0;
+
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &i->start, &i->end, &i->file_offset, &at) < 3 ||
+        !at)
+        return false;
+    i->start -= base;
+    i->end -= base;
+    snprintf(path, VPT_MAX_PATH, "%s", line + at);
+    path[strcspn(path, "\n")] = '\0';
+    return true;
+}
+
+/* The host mapping that holds guest address `at` (or, with a path, the one of that file's byte 0). */
+static bool look_up(uint64_t at, const char *of, struct image *i, char path[VPT_MAX_PATH])
+{
+    char line[VPT_MAX_PATH + 128];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    bool found = false;
+
+    while (maps && !found && fgets(line, sizeof(line), maps)) {
+        if (!parse(line, i, path))
+            continue;
+        found = of ? i->file_offset == 0 && strcmp(path, of) == 0 : i->start <= at && at < i->end;
+    }
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+static uint64_t last_gone(uint64_t start, uint64_t end)
+{
+    uint64_t tsc = began_after;
+
+    for (const struct gone *g = gone; g; g = g->next)
+        if (g->start < end && start < g->end && g->tsc > tsc)
+            tsc = g->tsc;
+    return tsc;
+}
+
+static void add(struct vpt_self *t, struct image image, const char *path, const uint8_t *code)
+{
+    struct image *i = malloc(sizeof(*i));
+
+    if (!i)
+        return;
+    *i = image;
+    i->path = path ? strdup(path) : NULL;
+    i->next = images;
+    images = i;
+    report(t, i, 0, code);
+}
+
+static struct image *holder(uint64_t start, uint64_t end)
+{
+    for (struct image *i = images; i; i = i->next)
+        if (i->start <= start && end <= i->end)
+            return i;
+    return NULL;
+}
+
+void vpt_images_translated(struct vpt_self *t, uint64_t start, const uint8_t *bytes, uint64_t size)
+{
+    struct image image = {0};
+    char path[VPT_MAX_PATH];
+
+    pthread_mutex_lock(&lock);
+    if (!holder(start, start + size)) {
+        if (look_up(start, NULL, &image, path) && path[0] == '/') {
+            image.mapped_tsc = last_gone(image.start, image.end);
+            add(t, image, path, NULL);
+        } else { /* no file: these very bytes */
+            image = (struct image){.start = start, .end = start + size, .mapped_tsc = last_gone(start, start + size)};
+            add(t, image, NULL, bytes);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void drop(struct vpt_self *t, uint64_t start, uint64_t end, uint64_t tsc)
+{
+    for (struct image **link = &images; *link;) {
+        struct image *i = *link;
+        struct image rest = *i;
+
+        if (i->end <= start || end <= i->start) {
+            link = &i->next;
+            continue;
+        }
+        report(t, i, tsc, NULL);
+        *link = i->next;
+        if (i->path && i->start < start) {
+            rest.end = start;
+            rest.mapped_tsc = tsc;
+            add(t, rest, i->path, NULL);
+        }
+        if (i->path && end < i->end) {
+            rest = *i;
+            rest.start = end;
+            rest.file_offset += end - i->start;
+            rest.mapped_tsc = tsc;
+            add(t, rest, i->path, NULL);
+        }
+        free(i->path);
+        free(i);
+        link = &images; /* pieces were put in front */
+    }
+}
+
+void vpt_images_unmapped(struct vpt_self *t, uint64_t start, uint64_t size, uint64_t tsc)
+{
+    struct gone *g;
+    bool any = false;
+
+    pthread_mutex_lock(&lock);
+    for (const struct image *i = images; i; i = i->next)
+        any |= i->start < start + size && start < i->end;
+    if (any && (g = malloc(sizeof(*g)))) {
+        *g = (struct gone){start, start + size, tsc, gone};
+        gone = g;
+        drop(t, start, start + size, tsc);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void vpt_images_mapped(struct vpt_self *t, uint64_t start, uint64_t size, uint64_t tsc)
+{
+    struct image image;
+    char path[VPT_MAX_PATH];
+
+    pthread_mutex_lock(&lock);
+    if (look_up(start, NULL, &image, path) && path[0] == '/') {
+        image.file_offset += start - image.start;
+        image.start = start;
+        image.end = start + size;
+        image.mapped_tsc = tsc;
+        add(t, image, path, NULL);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void vpt_images_forked(struct vpt_self *t)
+{
+    pthread_mutex_lock(&lock);
+    for (struct image *i = images; i; i = i->next) {
+        i->mapped_tsc = 0;
+        report(t, i, 0, i->path ? NULL : (const uint8_t *)(uintptr_t)(base + i->start));
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void vpt_images_fork_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void vpt_images_fork_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+uint64_t vpt_images_base_of(const char *of)
+{
+    char path[VPT_MAX_PATH];
+    struct image image;
+
+    return look_up(0, of, &image, path) ? image.start : 0;
+}

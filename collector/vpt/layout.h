@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
+/* The memory that the plugin, inside each traced process, shares with etch outside of them: files in one folder in
+ * /dev/shm, which outlive whoever is killed.
+ *
+ *   control    made by etch: what to record; one for all processes of a recording
+ *   N.thread   made by the plugin, one for each guest thread: a page of header, the ring of PT bytes, the ring of events
+ *
+ * A ring's head and tail count bytes since its beginning; a byte's place is its count modulo the size, a power of two.
+ * The plugin alone moves heads, etch alone moves tails. */
+#ifndef ETCH_VPT_LAYOUT_H
+#define ETCH_VPT_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define VPT_MAGIC 0x31747076u /* "vpt1": both sides come from one build, so a change of layout changes this */
+#define VPT_PAGE 4096u
+#define VPT_MAX_WATCHES 64u
+#define VPT_MAX_PATH 4096u
+
+enum { VPT_SNAPSHOT = 1u, VPT_TRUTH = 2u };
+enum { VPT_WATCH_READS = 1u, VPT_WATCH_WRITES = 2u, VPT_WATCH_IN_PROGRAM = 4u };
+
+struct vpt_watch {
+    uint64_t address; /* VPT_WATCH_IN_PROGRAM: as the file has it, to be moved to where the program was loaded */
+    uint32_t size;
+    uint32_t flags;
+};
+
+struct vpt_control {
+    uint32_t magic;
+    uint32_t flags;
+    int32_t collector; /* etch's pid: whoever waits for it looks whether it lives */
+    uint32_t n_watches;
+    uint64_t flow_size, event_size;
+    uint64_t psb_period;
+    uint64_t program_vaddr; /* of the program's file offset 0, for VPT_WATCH_IN_PROGRAM */
+    struct vpt_watch watches[VPT_MAX_WATCHES];
+    char program[VPT_MAX_PATH];
+    char truth[VPT_MAX_PATH]; /* folder */
+
+    _Atomic uint32_t threads; /* numbers of .thread files handed out */
+    _Atomic uint32_t wake;    /* futex: the plugin counts it up when a ring wants to be emptied */
+    _Atomic uint32_t closed;  /* etch takes nothing more: record no further */
+    _Atomic uint32_t refused; /* threads that could not be recorded, for lack of memory */
+    _Atomic uint32_t no_registers; /* this QEMU does not let a plugin see registers */
+    _Atomic uint32_t log_size;
+    char log[4096]; /* what QEMU itself had to say, kept off the target's standard error */
+};
+
+/* What is certain at one instant. All of it must be from the same instant however the thread is killed, and a thread is
+ * killed between two instructions: so there are two of these, and one store makes the other one current. */
+struct vpt_state {
+    _Atomic uint64_t head; /* whole packets end here */
+    uint64_t tnt;          /* branches not yet in a packet: a 1, then a bit for each, oldest first */
+    uint64_t at;           /* first instruction of the block that runs; 0: in the kernel */
+};
+
+struct vpt_thread {
+    _Atomic uint32_t magic; /* set last: the rest of the header is there */
+    uint32_t pid, tid, parent_pid;
+    uint32_t parent_tid; /* of the thread that forked; other threads' parents come as events */
+    uint32_t unused;
+    uint64_t start_tsc;
+    _Atomic uint64_t end_tsc; /* 0: runs, or was killed */
+    _Atomic uint32_t ended;   /* nothing more comes */
+    _Atomic uint32_t tail_moved; /* futex: etch counts it up after taking bytes out */
+    char name[16];
+
+    _Alignas(64) _Atomic uint64_t tail;
+    _Atomic uint64_t event_tail;
+
+    _Alignas(64) _Atomic uint64_t event_head;
+    _Alignas(64) _Atomic uint32_t current; /* its lowest bit says which state counts */
+    struct vpt_state states[2];
+};
+
+_Static_assert(sizeof(struct vpt_thread) <= VPT_PAGE, "the header is one page");
+
+/* ---- Events: each begins with this, sizes are multiples of 8 ---- */
+
+enum vpt_event_type {
+    VPT_EVENT_IMAGE = 1,
+    VPT_EVENT_ACCESS,
+    VPT_EVENT_CHILD,   /* a thread was created: number = its tid */
+    VPT_EVENT_FAULT,   /* the process is about to die of a signal */
+    VPT_EVENT_EXEC,    /* text: the program; number = 1 where it is recorded as well */
+    VPT_EVENT_ARMED,   /* a watch: number, address, value */
+    VPT_EVENT_GAP,     /* control flow that could not be followed: an OVF packet was written; address = where it went on */
+};
+
+struct vpt_event {
+    uint32_t size;
+    uint32_t type;
+    uint64_t tsc;
+};
+
+struct vpt_image {
+    struct vpt_event event;
+    uint64_t start, size, file_offset, mapped_tsc, unmapped_tsc;
+    uint32_t path_size, code_size; /* the bytes follow: path, code */
+};
+
+enum { VPT_ACCESS_READ = 1u, VPT_ACCESS_WRITE = 2u, VPT_ACCESS_VALUE = 4u };
+
+struct vpt_access {
+    struct vpt_event event;
+    uint64_t ip, address, value;
+    uint32_t size, flags, watch, cpu;
+};
+
+struct vpt_note {
+    struct vpt_event event;
+    uint64_t number, address, value;
+    uint32_t flags, text_size; /* VPT_EVENT_FAULT: flags 1: address is that of the access which failed */
+};
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
+/* Control flow into PT packets; see packets.h. */
+#include "collector/vpt/packets.h"
+
+#include <string.h>
+
+int vpt_writer_init(struct vpt_writer *w, struct vpt_thread *thread, uint8_t *flow, uint64_t size)
+{
+    struct pt_config config;
+
+    memset(w, 0, sizeof(*w));
+    pt_config_init(&config);
+    config.begin = flow;
+    config.end = flow + 2 * size;
+    w->encoder = pt_alloc_encoder(&config);
+    w->thread = thread;
+    w->mask = size - 1;
+    w->tnt = 1;
+    return w->encoder ? 0 : -1;
+}
+
+void vpt_writer_release(struct vpt_writer *w)
+{
+    pt_free_encoder(w->encoder);
+    w->encoder = NULL;
+}
+
+static void put(struct vpt_writer *w, const struct pt_packet *packet)
+{
+    int size;
+
+    if (w->failed)
+        return;
+    size = pt_enc_sync_set(w->encoder, w->head & w->mask);
+    if (size >= 0)
+        size = pt_enc_next(w->encoder, packet);
+    if (size < 0)
+        w->failed = true;
+    else
+        w->head += (uint64_t)size;
+}
+
+static void put_plain(struct vpt_writer *w, enum pt_packet_type type)
+{
+    struct pt_packet packet = {.type = type};
+
+    put(w, &packet);
+}
+
+void vpt_put_flush(struct vpt_writer *w)
+{
+    struct pt_packet packet = {.type = ppt_tnt_8};
+    unsigned bits = 63u - (unsigned)__builtin_clzll(w->tnt);
+
+    if (!bits)
+        return;
+    if (bits > 6)
+        packet.type = ppt_tnt_64;
+    packet.payload.tnt.bit_size = (uint8_t)bits;
+    packet.payload.tnt.payload = w->tnt & ~(UINT64_MAX << bits);
+    put(w, &packet);
+    w->tnt = 1;
+}
+
+/* An address in as few bytes as the last one allows. */
+static void put_ip(struct vpt_writer *w, enum pt_packet_type type, uint64_t ip)
+{
+    struct pt_packet packet = {.type = type};
+    uint64_t changed = ip ^ w->last_ip;
+
+    if (!(changed >> 16)) {
+        packet.payload.ip.ipc = pt_ipc_update_16;
+        packet.payload.ip.ip = ip & 0xffff;
+    } else if (!(changed >> 32)) {
+        packet.payload.ip.ipc = pt_ipc_update_32;
+        packet.payload.ip.ip = ip & 0xffffffff;
+    } else if ((uint64_t)((int64_t)(ip << 16) >> 16) == ip) {
+        packet.payload.ip.ipc = pt_ipc_sext_48;
+        packet.payload.ip.ip = ip & 0xffffffffffff;
+    } else { /* not canonical: a wild jump */
+        packet.payload.ip.ipc = pt_ipc_full;
+        packet.payload.ip.ip = ip;
+    }
+    w->last_ip = ip;
+    put(w, &packet);
+}
+
+void vpt_put_tip(struct vpt_writer *w, uint64_t ip)
+{
+    vpt_put_flush(w);
+    put_ip(w, ppt_tip, ip);
+}
+
+void vpt_put_fup(struct vpt_writer *w, uint64_t ip)
+{
+    vpt_put_flush(w);
+    put_ip(w, ppt_fup, ip);
+}
+
+void vpt_put_enable(struct vpt_writer *w, uint64_t ip)
+{
+    vpt_put_flush(w);
+    put_ip(w, ppt_tip_pge, ip);
+    w->n_returns = 0;
+}
+
+void vpt_put_disable(struct vpt_writer *w)
+{
+    struct pt_packet packet = {.type = ppt_tip_pgd};
+
+    vpt_put_flush(w);
+    packet.payload.ip.ipc = pt_ipc_suppressed;
+    put(w, &packet);
+}
+
+void vpt_put_tsc(struct vpt_writer *w, uint64_t tsc)
+{
+    struct pt_packet packet = {.type = ppt_tsc};
+
+    vpt_put_flush(w); /* what ran before must stand before the time */
+    packet.payload.tsc.tsc = tsc & 0xffffffffffffff;
+    put(w, &packet);
+}
+
+void vpt_put_mode(struct vpt_writer *w)
+{
+    struct pt_packet packet = {.type = ppt_mode};
+
+    packet.payload.mode.leaf = pt_mol_exec;
+    packet.payload.mode.bits.exec = pt_set_exec_mode(ptem_64bit);
+    put(w, &packet);
+}
+
+void vpt_put_overflow(struct vpt_writer *w, uint64_t ip)
+{
+    vpt_put_flush(w);
+    put_plain(w, ppt_ovf);
+    put_ip(w, ppt_fup, ip);
+    w->n_returns = 0;
+}
+
+void vpt_put_psb(struct vpt_writer *w, uint64_t tsc, uint64_t ip)
+{
+    vpt_put_flush(w);
+    put_plain(w, ppt_psb);
+    w->last_ip = 0;
+    w->n_returns = 0;
+    vpt_put_tsc(w, tsc);
+    if (ip) {
+        vpt_put_mode(w);
+        put_ip(w, ppt_fup, ip);
+    }
+    put_plain(w, ppt_psbend);
+}

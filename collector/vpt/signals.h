@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
+/* Signals that come in between two instructions of the guest. QEMU tells plugins nothing of them; what can be seen is a
+ * handler's first block with a signal frame on the stack, and the frame says which instruction was next. */
+#ifndef ETCH_VPT_SIGNALS_H
+#define ETCH_VPT_SIGNALS_H
+
+#include "collector/vpt/thread.h"
+
+void vpt_signals_begin(uint64_t guest_base);
+
+/* rt_sigaction(number, act): `act` is the guest's pointer. Returns the handler's address, 0 where it is none. */
+uint64_t vpt_signals_handler(uint64_t number, uint64_t act);
+
+/* Whether a handler begins at `address`. */
+bool vpt_signals_is_handler(uint64_t address);
+
+/* The thread begins a block at the handler `start`. Was it called by the kernel? Then `ip` is the guest's instruction that
+ * would have been next, the outermost one where several signals came at once. */
+bool vpt_signals_entered(const struct vpt_self *self, uint64_t start, uint64_t *ip);
+
+/* Whether execution stopped inside the block that runs, before `ip` was done, rather than behind its end. */
+bool vpt_signals_inside(const struct vpt_self *self, uint64_t ip);
+
+/* Watch the host's own memory faults: they tell a fault in a block from a signal behind it. Once per process. `find` gives
+ * the calling thread's state. */
+void vpt_signals_hook(struct vpt_self *(*find)(void));
+
+#endif

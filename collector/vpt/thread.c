@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
+/* Rings and their filling; see thread.h. */
+#include "collector/vpt/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TSC_PERIOD 128u /* bytes of trace between two times */
+
+struct vpt_control *vpt_control;
+
+static char folder[256];
+
+int vpt_control_open(const char *name)
+{
+    char path[sizeof(folder) + 16];
+    void *map;
+    int fd;
+
+    if (strlen(name) >= sizeof(folder))
+        return -ENAMETOOLONG;
+    strcpy(folder, name);
+    snprintf(path, sizeof(path), "%s/control", folder);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    map = mmap(NULL, sizeof(*vpt_control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (map == MAP_FAILED)
+        return -errno;
+    vpt_control = map;
+    return vpt_control->magic == VPT_MAGIC ? 0 : -EPROTO;
+}
+
+static int futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
+{
+    return (int)syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+}
+
+static void wake_collector(void)
+{
+    atomic_fetch_add_explicit(&vpt_control->wake, 1, memory_order_relaxed);
+    futex(&vpt_control->wake, FUTEX_WAKE, 1, NULL);
+}
+
+static bool collector_listens(void)
+{
+    return !atomic_load_explicit(&vpt_control->closed, memory_order_relaxed) &&
+           (kill(vpt_control->collector, 0) == 0 || errno == EPERM);
+}
+
+/* Waits until [*tail, head + want) fits into the ring. False where etch will never make room. */
+static bool wait_for_room(struct vpt_self *t, _Atomic uint64_t *tail, uint64_t head, uint64_t want, uint64_t size)
+{
+    const struct timespec turn = {.tv_nsec = 20000000};
+
+    for (;;) {
+        uint32_t moved = atomic_load_explicit(&t->shared->tail_moved, memory_order_acquire);
+
+        /* Acquire: pairs with etch's release of the tail; it has read what we are about to overwrite. */
+        if (head + want - atomic_load_explicit(tail, memory_order_acquire) <= size)
+            return true;
+        if (!collector_listens())
+            return false;
+        wake_collector();
+        futex(&t->shared->tail_moved, FUTEX_WAIT, moved, &turn);
+    }
+}
+
+/* The ring once more behind itself. */
+static bool map_ring(uint8_t *at, int fd, uint64_t offset, uint64_t size)
+{
+    for (int i = 0; i < 2; i++)
+        if (mmap(at + (uint64_t)i * size, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) ==
+            MAP_FAILED)
+            return false;
+    return true;
+}
+
+/* Header, flow twice, events twice, in one stretch of addresses. */
+static uint8_t *map_all(int fd, size_t mapped)
+{
+    const struct vpt_control *c = vpt_control;
+    uint8_t *base = mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (base == MAP_FAILED)
+        return NULL;
+    if (mmap(base, VPT_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
+        !map_ring(base + VPT_PAGE, fd, VPT_PAGE, c->flow_size) ||
+        !map_ring(base + VPT_PAGE + 2 * c->flow_size, fd, VPT_PAGE + c->flow_size, c->event_size)) {
+        munmap(base, mapped);
+        return NULL;
+    }
+    return base;
+}
+
+/* The memory is taken now: a full /dev/shm must be an answer, not a SIGBUS in the target. */
+static uint8_t *make_file(size_t mapped)
+{
+    uint32_t number = atomic_fetch_add(&vpt_control->threads, 1);
+    char path[sizeof(folder) + 32];
+    uint8_t *base = NULL;
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/%u.thread", folder, number);
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return NULL;
+    if (posix_fallocate(fd, 0, (off_t)(VPT_PAGE + vpt_control->flow_size + vpt_control->event_size)) == 0)
+        base = map_all(fd, mapped);
+    if (!base)
+        unlink(path);
+    close(fd);
+    return base;
+}
+
+static void set_periods(struct vpt_self *t)
+{
+    bool snapshot = vpt_control->flags & VPT_SNAPSHOT;
+
+    t->next_psb = t->writer.head + vpt_control->psb_period;
+    t->next_tsc = t->writer.head + TSC_PERIOD;
+    t->next_wake = snapshot ? UINT64_MAX : vpt_control->flow_size / 4;
+    t->limit = snapshot ? UINT64_MAX : vpt_control->flow_size - 2 * VPT_RESERVE;
+    t->attention = t->next_tsc;
+}
+
+struct vpt_self *vpt_self_begin(uint32_t parent_pid, uint32_t parent_tid)
+{
+    size_t mapped = VPT_PAGE + 2 * vpt_control->flow_size + 2 * vpt_control->event_size;
+    struct vpt_self *t = calloc(1, sizeof(*t));
+    uint8_t *base = t ? make_file(mapped) : NULL;
+
+    if (!base || vpt_writer_init(&t->writer, (struct vpt_thread *)base, base + VPT_PAGE, vpt_control->flow_size) < 0) {
+        atomic_fetch_add(&vpt_control->refused, 1);
+        free(t);
+        return NULL;
+    }
+    t->shared = (struct vpt_thread *)base;
+    t->flow = base + VPT_PAGE;
+    t->events = t->flow + 2 * vpt_control->flow_size;
+    t->mapped = mapped;
+    t->first = true;
+    t->shared->pid = (uint32_t)getpid();
+    t->shared->tid = (uint32_t)syscall(SYS_gettid);
+    t->shared->parent_pid = parent_pid;
+    t->shared->parent_tid = parent_tid;
+    t->shared->start_tsc = __rdtsc();
+    t->shared->states[0].tnt = t->shared->states[1].tnt = 1;
+    prctl(PR_GET_NAME, t->shared->name);
+    set_periods(t);
+    if (vpt_control->flags & VPT_TRUTH)
+        vpt_truth_open(&t->truth, vpt_control->truth, t->shared->pid, t->shared->tid);
+    /* Release: pairs with etch's acquire; the header is whole. */
+    atomic_store_explicit(&t->shared->magic, VPT_MAGIC, memory_order_release);
+    return t;
+}
+
+void vpt_self_abandon(struct vpt_self *t)
+{
+    munmap(t->shared, t->mapped);
+    vpt_writer_release(&t->writer);
+    vpt_truth_abandon(&t->truth);
+    free(t);
+}
+
+void vpt_self_end(struct vpt_self *t)
+{
+    prctl(PR_GET_NAME, t->shared->name);
+    vpt_truth_close(&t->truth);
+    atomic_store_explicit(&t->shared->end_tsc, __rdtsc(), memory_order_relaxed);
+    /* Release: pairs with etch's acquire; all that was written is there. */
+    atomic_store_explicit(&t->shared->ended, 1, memory_order_release);
+    wake_collector();
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+void vpt_self_attend(struct vpt_self *t, uint64_t at)
+{
+    struct vpt_writer *w = &t->writer;
+
+    if (w->head >= t->next_psb) {
+        vpt_put_psb(w, __rdtsc(), at);
+        t->next_psb = w->head + vpt_control->psb_period;
+        t->next_tsc = w->head + TSC_PERIOD;
+        vpt_commit(w, at);
+    } else if (w->head >= t->next_tsc) {
+        vpt_put_tsc(w, __rdtsc());
+        t->next_tsc = w->head + TSC_PERIOD;
+        vpt_commit(w, at);
+    }
+    if (w->head >= t->next_wake) {
+        wake_collector();
+        t->next_wake = w->head + vpt_control->flow_size / 4;
+    }
+    if (w->head >= t->limit) {
+        uint64_t size = vpt_control->flow_size;
+
+        if (!wait_for_room(t, &t->shared->tail, w->head, 2 * VPT_RESERVE, size))
+            w->failed = true;
+        else
+            t->limit = atomic_load_explicit(&t->shared->tail, memory_order_relaxed) + size - 2 * VPT_RESERVE;
+    }
+    t->attention = w->failed ? UINT64_MAX : least(least(t->next_psb, t->next_tsc), least(t->next_wake, t->limit));
+}
+
+void *vpt_event_reserve(struct vpt_self *t, uint32_t size, enum vpt_event_type type, uint64_t tsc)
+{
+    uint64_t capacity = vpt_control->event_size;
+    uint32_t rounded = (size + 7u) & ~7u;
+    struct vpt_event *event = (struct vpt_event *)(t->events + (t->event_head & (capacity - 1)));
+
+    if (rounded > capacity / 2 || !wait_for_room(t, &t->shared->event_tail, t->event_head, rounded, capacity))
+        return NULL;
+    memset(event, 0, size);
+    event->size = rounded;
+    event->type = type;
+    event->tsc = tsc;
+    return event;
+}
+
+void vpt_event_publish(struct vpt_self *t)
+{
+    const struct vpt_event *event =
+        (const struct vpt_event *)(t->events + (t->event_head & (vpt_control->event_size - 1)));
+
+    t->event_head += event->size;
+    /* Release: pairs with etch's acquire; the event is whole. */
+    atomic_store_explicit(&t->shared->event_head, t->event_head, memory_order_release);
+    if (t->event_head - atomic_load_explicit(&t->shared->event_tail, memory_order_relaxed) >
+        vpt_control->event_size / 2)
+        wake_collector();
+}
+
+void vpt_event_note(struct vpt_self *t, enum vpt_event_type type, uint64_t tsc, uint64_t number, uint64_t address,
+                    uint64_t value, uint32_t flags, const char *text)
+{
+    size_t length = text ? strnlen(text, VPT_MAX_PATH) : 0;
+    struct vpt_note *note = vpt_event_reserve(t, (uint32_t)(sizeof(*note) + length), type, tsc);
+
+    if (!note)
+        return;
+    note->number = number;
+    note->address = address;
+    note->value = value;
+    note->flags = flags;
+    note->text_size = (uint32_t)length;
+    if (length)
+        memcpy(note + 1, text, length);
+    vpt_event_publish(t);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
+/* A guest thread as the plugin sees it: its rings and its packet writer. A guest thread is a host thread, so each one
+ * touches only its own; the memory is shared with etch alone. */
+#ifndef ETCH_VPT_THREAD_H
+#define ETCH_VPT_THREAD_H
+
+#include "collector/vpt/block.h"
+#include "collector/vpt/layout.h"
+#include "collector/vpt/packets.h"
+#include "collector/vpt/truth.h"
+
+#include <x86intrin.h>
+
+struct vpt_self {
+    struct vpt_writer writer;
+    const struct vpt_block *block; /* the one that runs; NULL: in the kernel */
+    uint64_t attention;            /* when the head gets here, something is due */
+    uint64_t next_psb, next_tsc, next_wake, limit;
+    uint32_t fault_commit; /* the host took a memory fault when this commit was the newest... */
+    bool fault_seen;       /* ...if one ever did */
+    bool first;            /* nothing was written yet */
+    uint64_t fault_address;
+    uint64_t syscall_tsc;
+    uint64_t syscall_arguments[6];
+    unsigned cpu; /* QEMU's index */
+    struct vpt_thread *shared;
+    uint8_t *flow, *events; /* each mapped twice in a row */
+    uint64_t event_head;
+    size_t mapped;
+    struct vpt_truth truth;
+};
+
+extern struct vpt_control *vpt_control;
+
+/* Maps the control block in `folder`. Returns 0 or -errno. */
+int vpt_control_open(const char *folder);
+
+/* Makes the calling thread's rings. NULL where there is no memory for them; that is counted in the control block. */
+struct vpt_self *vpt_self_begin(uint32_t parent_pid, uint32_t parent_tid);
+
+/* After fork: gives back what belongs to the parent, untouched. */
+void vpt_self_abandon(struct vpt_self *self);
+
+/* No more comes from this thread. */
+void vpt_self_end(struct vpt_self *self);
+
+/* At the edge of block `at`, after a commit that reached `attention`: a PSB or a TSC if one is due, and room. */
+void vpt_self_attend(struct vpt_self *self, uint64_t at);
+
+/* Room for one event of `size` bytes, waiting for etch if need be; NULL where etch is gone. Publish with the other. */
+void *vpt_event_reserve(struct vpt_self *self, uint32_t size, enum vpt_event_type type, uint64_t tsc);
+void vpt_event_publish(struct vpt_self *self);
+
+/* A struct vpt_note in one go. `text` may be NULL. */
+void vpt_event_note(struct vpt_self *self, enum vpt_event_type type, uint64_t tsc, uint64_t number, uint64_t address,
+                    uint64_t value, uint32_t flags, const char *text);
+
+#endif

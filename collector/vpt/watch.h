@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
+/* Emulated watchpoints: every load and store of the guest is looked at, where there is something to watch. What the kernel
+ * reads and writes for a system call is not seen, as with debug registers. */
+#ifndef ETCH_VPT_WATCH_H
+#define ETCH_VPT_WATCH_H
+
+#include "collector/vpt/thread.h"
+
+struct vpt_instruction {
+    uint64_t ip;
+    bool atomic, repeats;
+};
+
+/* Finds the watched addresses of this process. Once, when the program is mapped. */
+void vpt_watch_arm(struct vpt_self *self, uint64_t guest_base);
+
+static inline bool vpt_watch_any(void)
+{
+    return vpt_control->n_watches != 0;
+}
+
+/* An access that is done. */
+void vpt_watch_access(struct vpt_self *self, const struct vpt_instruction *by, uint64_t address, uint32_t size,
+                      bool store);
+
+#endif
