@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/ptrace.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -321,7 +320,7 @@ static void on_signal(struct etch_target *t, pid_t tid, int signal)
 
     if (ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) < 0)
         info.si_signo = signal;
-    if (signal == SIGTRAP && info.si_code == TRAP_PERF)
+    if (signal == SIGTRAP && info.si_code == ETCH_TRAP_PERF)
         waitpid(tid, NULL, __WALL | WNOHANG);
     if (t->watcher.signal)
         swallow = t->watcher.signal(t->watcher.context, t, tid, &info);

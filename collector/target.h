@@ -14,6 +14,8 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#define ETCH_TRAP_PERF 6 /* si_code of perf's own SIGTRAP; libc's headers lack it yet */
+
 struct etch_target_thread {
     pid_t tid;
     pid_t parent;       /* 0: not seen */

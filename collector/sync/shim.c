@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
@@ -170,8 +171,14 @@ static struct etch_sync_ring *claim(void)
 
         /* Acquire: pairs with etch's release when it has read the last owner's events. */
         if (__atomic_compare_exchange_n(&memory->rings[i].state, &expected, ETCH_SYNC_USED, false, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED))
+                                        __ATOMIC_RELAXED)) {
+            uint32_t claimed = __atomic_load_n(&memory->claimed, __ATOMIC_RELAXED);
+
+            while (claimed < i + 1 && !__atomic_compare_exchange_n(&memory->claimed, &claimed, i + 1, false,
+                                                                   __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+                ;
             return &memory->rings[i];
+        }
     }
     return NULL;
 }
@@ -226,36 +233,49 @@ static inline uint64_t stamp(uint16_t *cpu)
     return (uint64_t)hi << 32 | lo;
 }
 
-static inline void put(uint8_t op, uint64_t object, uint64_t other, int result, uint64_t caller)
+/* Takes a place and stamps it; the event is not to be seen before finish(). NULL: not recording. */
+static inline struct etch_sync_event *begin_event(uint64_t *index)
 {
     struct etch_sync_ring *own = ring;
     struct etch_sync_event *event;
-    uint64_t index;
-    uint16_t cpu;
 
     if (__builtin_expect(!memory, 0))
-        return;
+        return NULL;
     if (__builtin_expect(!own, 0)) {
         own = first_event();
         if (!own) {
             __atomic_fetch_add(&memory->unplaced, 1, __ATOMIC_RELAXED);
-            return;
+            return NULL;
         }
     }
-    index = take_place(own);
-    event = &own->events[index % ETCH_SYNC_EVENTS];
+    *index = take_place(own);
+    event = &own->events[*index % ETCH_SYNC_EVENTS];
     /* A reader that finds 0, or another lap's number, before or after its copy throws the copy away. */
     __atomic_store_n(&event->sequence, 0, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* x86 keeps stores in order; the compiler must as well */
-    event->tsc = stamp(&cpu);
+    event->tsc = stamp(&event->cpu);
+    return event;
+}
+
+static inline void finish_event(struct etch_sync_event *event, uint64_t index, uint8_t op, uint64_t object,
+                                uint64_t other, int result, uint64_t caller)
+{
     event->object = object;
     event->other = other;
     event->caller = caller;
     event->result = result;
-    event->cpu = cpu;
     event->op = op;
     /* Release: pairs with the reader's acquire of the sequence. */
     __atomic_store_n(&event->sequence, index + 1, __ATOMIC_RELEASE);
+}
+
+static inline void put(uint8_t op, uint64_t object, uint64_t other, int result, uint64_t caller)
+{
+    uint64_t index;
+    struct etch_sync_event *event = begin_event(&index);
+
+    if (event)
+        finish_event(event, index, op, object, other, result, caller);
 }
 
 /* ---- Beginning and end ---- */
@@ -360,7 +380,8 @@ static void *live_and_leave(void *at)
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument)
 {
     struct birth *birth;
-    uint64_t caller = CALLER;
+    struct etch_sync_event *event;
+    uint64_t caller = CALLER, index;
     int result;
 
     READY();
@@ -370,12 +391,12 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
     if (!birth)
         return real.create(thread, attr, routine, argument);
     *birth = (struct birth){routine, argument};
-    /* Before, as all that releases: the new thread may run before the call returns. */
-    put(THREAD_CREATE, 0, ADDRESS(routine), 0, caller);
+    /* Stamped before, as all that releases: the new thread may run before the call returns. Its name is known after. */
+    event = begin_event(&index);
     result = real.create(thread, attr, live_and_leave, birth);
-    if (result == 0)
-        put(THREAD_CREATE, ADDRESS(*thread), ADDRESS(routine), 0, caller);
-    else
+    if (event)
+        finish_event(event, index, THREAD_CREATE, ADDRESS(routine), result ? 0 : ADDRESS(*thread), result, caller);
+    if (result)
         free(birth);
     return result;
 }
@@ -386,7 +407,7 @@ EXPORT int pthread_join(pthread_t thread, void **value)
 
     READY();
     result = real.join(thread, value);
-    put(THREAD_JOIN, ADDRESS(thread), 0, result, CALLER);
+    put(THREAD_JOIN, ADDRESS(thread), ADDRESS(thread), result, CALLER);
     return result;
 }
 
@@ -396,7 +417,7 @@ EXPORT int pthread_tryjoin_np(pthread_t thread, void **value)
 
     READY();
     result = real.tryjoin(thread, value);
-    put(THREAD_JOIN, ADDRESS(thread), 0, result, CALLER);
+    put(THREAD_JOIN, ADDRESS(thread), ADDRESS(thread), result, CALLER);
     return result;
 }
 
@@ -406,7 +427,7 @@ EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct tim
 
     READY();
     result = real.timedjoin(thread, value, until);
-    put(THREAD_JOIN, ADDRESS(thread), 0, result, CALLER);
+    put(THREAD_JOIN, ADDRESS(thread), ADDRESS(thread), result, CALLER);
     return result;
 }
 

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* The graph behind order.h: what order.c, order_sync.c, order_values.c and order_conflict.c share. */
+#ifndef ETCH_DECODER_ORDER_GRAPH_H
+#define ETCH_DECODER_ORDER_GRAPH_H
+
+#include "base/array.h"
+#include "decoder/order.h"
+
+#define ETCH_NO_EVENT UINT32_MAX
+
+struct edge {
+    uint32_t from, to;
+    uint8_t kind;
+};
+
+/* A time during which one thread held a lock. Where a record of one end is missing, first == last: less is claimed. */
+struct section {
+    uint64_t object;
+    uint32_t first, last; /* acquire and release */
+    bool shared;
+};
+
+struct etch_order {
+    const struct etch_order_input *in;
+    size_t n;
+    uint32_t threads;
+
+    uint32_t *by_thread;    /* events, thread by thread, in program order */
+    uint32_t *thread_begin; /* threads + 1 places in by_thread */
+    uint32_t *position;     /* of an event within its thread */
+
+    bool *cpu_blamed;
+    int64_t *lo, *hi; /* in reference time; INT64_MIN and INT64_MAX where unknown */
+    int64_t *l, *u;   /* with all that is logically before and behind */
+    uint32_t *l_from, *u_from;
+
+    ETCH_ARRAY(struct edge) edges;
+    uint32_t *in_begin; /* n + 1 places in in_edge: the edges into an event */
+    uint32_t *in_edge;
+    uint32_t *topological;
+
+    uint32_t *row; /* of an event: its vector clock in rows */
+    ETCH_ARRAY(uint32_t) rows;
+
+    ETCH_ARRAY(struct section) sections;
+    ETCH_ARRAY(uint64_t) excluded; /* objects whose records contradict themselves */
+    ETCH_ARRAY(struct etch_conflict) conflicts;
+    bool blaming;   /* a contradiction is to be noted, rather than just found */
+    bool clockless; /* no clock is used, for the time being */
+    bool distrust;  /* nothing but program order and clocks is */
+    bool lossy;     /* records are missing somewhere */
+    uint32_t *sequence;
+    unsigned turns;
+};
+
+static inline uint32_t etch_event_at(const struct etch_order *o, uint32_t thread, uint32_t position)
+{
+    return o->by_thread[o->thread_begin[thread] + position];
+}
+
+static inline uint32_t etch_thread_size(const struct etch_order *o, uint32_t thread)
+{
+    return o->thread_begin[thread + 1] - o->thread_begin[thread];
+}
+
+/* By program order, synchronisation and values alone. */
+static inline bool etch_order_logical(const struct etch_order *o, uint32_t a, uint32_t b)
+{
+    uint32_t ta = o->in->events[a].thread;
+
+    if (ta == o->in->events[b].thread)
+        return o->position[a] < o->position[b];
+    return o->rows.v[(size_t)o->row[b] * o->threads + ta] > o->position[a];
+}
+
+static inline bool etch_order_before(const struct etch_order *o, uint32_t a, uint32_t b)
+{
+    return o->u[a] < o->l[b] || etch_order_logical(o, a, b);
+}
+
+bool etch_order_excluded(const struct etch_order *o, uint64_t object);
+
+/* Adds an edge between threads. False when memory is short. */
+bool etch_order_edge(struct etch_order *o, uint32_t from, uint32_t to, enum etch_evidence_kind kind);
+
+/* Edges that need no order to be found: create, join, barrier, one CPU's stamps; and the sections of locks. */
+int etch_order_sync_collect(struct etch_order *o);
+
+#define ETCH_DERIVE_MEMORY (-1)
+#define ETCH_DERIVE_CONFLICT (-2) /* a read of what nobody wrote: noted, and the location left out */
+
+/* Edges that follow from the order so far. Each returns how many were new, or one of the above. */
+int64_t etch_order_sync_derive(struct etch_order *o);
+int64_t etch_order_values_derive(struct etch_order *o);
+
+/* After a failed topological sort, or where a lower bound has passed an upper one: records the conflict and leaves out
+ * what is to blame. Return 0, or -1 when memory is short. */
+int etch_order_blame_records(struct etch_order *o, const bool *placed);
+int etch_order_blame_clock(struct etch_order *o);
+
+#endif
