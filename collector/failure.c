@@ -187,6 +187,7 @@ int etch_failure_capture(struct etch_failure *failure, struct etch_target *targe
 
     memset(failure, 0, sizeof(*failure));
     etch__failure__init(record);
+    record->message = NULL; /* protobuf-c starts with a text that must not be freed */
     record->kind = kind;
     record->pid = (uint32_t)target->pid;
     record->tid = (uint32_t)tid;

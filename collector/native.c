@@ -20,9 +20,10 @@
 #include <x86intrin.h>
 
 #define TICK_MS 100          /* between two looks at the rings */
+#define BUSY_TICK_MS 2       /* while the synchronisation rings fill fast */
 #define FORWARD_NS 30000000u /* how long a signal waits to be seen at the program itself before it is passed on */
 #define POLL_MAX 4096
-#define RING_BYTES (16u << 20)
+#define RING_BYTES (4u << 20) /* 16,000 hits on each CPU */
 
 static uint64_t now_ns(void)
 {
@@ -540,7 +541,7 @@ static int next_wait_ms(const struct native *n)
     if (signal_waits())
         return 10;
     if (n->watches || n->sync || n->options->hang_s > 0 || n->options->wall_s > 0)
-        return TICK_MS;
+        return n->busy ? BUSY_TICK_MS : TICK_MS;
     return -1;
 }
 

@@ -53,6 +53,7 @@ struct native {
     uint32_t set, sets;
     bool late; /* watches were armed in several threads at once */
     struct etch_sync_reader *sync;
+    bool busy; /* at this rate a synchronisation ring would be full before the next look */
 
     struct etch_clock_pair first_pair;
     uint64_t start_unix_ns, start_tsc, start_cpu_ns;

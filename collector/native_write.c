@@ -393,7 +393,7 @@ void native_drain(struct native *n, bool last)
     if (n->watches)
         etch_watches_drain(n->watches, &hits);
     if (n->sync)
-        etch_sync_reader_drain(n->sync, &syncs, last);
+        n->busy = etch_sync_reader_drain(n->sync, &syncs, last) > ETCH_SYNC_EVENTS / 256;
     flush_accesses(n);
     flush_syncs(n);
     if (n->unknown_code && !n->target.gone)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define MAX_WATCHES 64
-#define WINDOW_NS 100000000u /* the budget is counted by tenths of a second */
+#define WINDOW_NS 1000000000u /* the budget is counted by the second, so that a burst is seen whole */
 #define COST_HITS 200
 
 struct event {
@@ -156,7 +156,7 @@ int etch_watches_new(struct etch_watches **watches, size_t ring_bytes, const str
 
         per_s = !per_s || by_share < per_s ? by_share : per_s;
     }
-    w->window_hits = per_s ? per_s / (1000000000u / WINDOW_NS) + 1 : 0;
+    w->window_hits = per_s ? per_s : 0;
     w->window_ns = now_ns();
     *watches = w;
     return 0;

@@ -71,12 +71,13 @@ static int copy_event(const struct etch_sync_event *from, uint64_t index, struct
     return __atomic_load_n(&from->sequence, __ATOMIC_RELAXED) == index + 1 ? 1 : -1;
 }
 
-static void drain_ring(struct etch_sync_ring *ring, uint64_t *read, const struct etch_sync_sink *sink, int last)
+static uint64_t drain_ring(struct etch_sync_ring *ring, uint64_t *read, const struct etch_sync_sink *sink, int last)
 {
-    uint64_t next = __atomic_load_n(&ring->next, __ATOMIC_ACQUIRE), lost = 0;
+    uint64_t next = __atomic_load_n(&ring->next, __ATOMIC_ACQUIRE), lost = 0, found;
 
     if (next < *read)
         *read = next; /* nonsense from the program */
+    found = next - *read;
     if (next - *read > ETCH_SYNC_EVENTS) {
         lost = next - *read - ETCH_SYNC_EVENTS;
         *read = next - ETCH_SYNC_EVENTS;
@@ -94,29 +95,34 @@ static void drain_ring(struct etch_sync_ring *ring, uint64_t *read, const struct
     }
     if (lost)
         sink->lost(sink->context, ring->tid, lost);
+    return found;
 }
 
-void etch_sync_reader_drain(struct etch_sync_reader *reader, const struct etch_sync_sink *sink, int last)
+uint64_t etch_sync_reader_drain(struct etch_sync_reader *reader, const struct etch_sync_sink *sink, int last)
 {
     struct etch_sync_memory *m = reader->memory;
     uint64_t unplaced = __atomic_load_n(&m->unplaced, __ATOMIC_RELAXED);
 
     uint32_t claimed = __atomic_load_n(&m->claimed, __ATOMIC_ACQUIRE); /* the rest has never been touched */
+    uint64_t fullest = 0;
 
     for (unsigned i = 0; i < claimed && i < ETCH_SYNC_THREADS; i++) {
         struct etch_sync_ring *ring = &m->rings[i];
         /* Acquire: pairs with the end of a thread; all its events are there. */
         uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
+        uint64_t found;
 
         if (state == ETCH_SYNC_FREE)
             continue;
-        drain_ring(ring, &reader->read[i], sink, last || state == ETCH_SYNC_ENDED);
+        found = drain_ring(ring, &reader->read[i], sink, last || state == ETCH_SYNC_ENDED);
+        fullest = found > fullest ? found : fullest;
         if (state == ETCH_SYNC_ENDED) /* release: pairs with the next owner's acquire */
             __atomic_store_n(&ring->state, ETCH_SYNC_FREE, __ATOMIC_RELEASE);
     }
     if (unplaced > reader->unplaced)
         sink->lost(sink->context, 0, unplaced - reader->unplaced);
     reader->unplaced = unplaced;
+    return fullest;
 }
 
 int etch_sync_reader_joined(const struct etch_sync_reader *reader)

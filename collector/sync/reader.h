@@ -25,8 +25,8 @@ struct etch_sync_sink {
 };
 
 /* Takes what is new in every ring. After the program's end call it with `last`: events that were begun and never
- * finished then count as lost. */
-void etch_sync_reader_drain(struct etch_sync_reader *reader, const struct etch_sync_sink *sink, int last);
+ * finished then count as lost. Returns how many events the fullest ring held. */
+uint64_t etch_sync_reader_drain(struct etch_sync_reader *reader, const struct etch_sync_sink *sink, int last);
 
 /* Whether the library ever came up in the program. */
 int etch_sync_reader_joined(const struct etch_sync_reader *reader);

@@ -10,7 +10,7 @@
 #define ETCH_SYNC_MAGIC 0x31636e797365746full
 #define ETCH_SYNC_VERSION 1u
 #define ETCH_SYNC_THREADS 1024u /* at a time; pages not touched cost nothing */
-#define ETCH_SYNC_EVENTS 4096u  /* per ring: a power of two */
+#define ETCH_SYNC_EVENTS 32768u /* per ring: a power of two */
 
 /* Where the library finds the file: "/proc/PID/fd/N". */
 #define ETCH_SYNC_VARIABLE "ETCH_SYNC"
