@@ -208,7 +208,7 @@ static int measure_cpus(struct etch_calibration *c, const struct etch_calibratio
     for (size_t i = 0; i < c->n_cpus; i++) {
         struct etch_calibration_cpu *cpu = &c->cpus[i];
         uint64_t start = etch_race_now();
-        uint64_t share = end > start ? (end - start) / (c->n_cpus - i + o->checks) : 1000000;
+        uint64_t share = end > start ? (end - start) / (c->n_cpus - i + (c->n_cpus > 1 ? o->checks : 1)) : 1000000;
 
         if (measure_bounds(c, o, cpu, start + share * 7 / 10, err) < 0 ||
             measure_statistics(c, o, cpu, start + share, err) < 0)

@@ -19,6 +19,7 @@ struct etch_command {
     bool keeps_signals; /* runs programs, which must inherit signals as etch got them */
 };
 
+extern const struct etch_command etch_command_decode;
 extern const struct etch_command etch_command_calibrate;
 extern const struct etch_command etch_command_doctor;
 extern const struct etch_command etch_command_info;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 static const struct etch_command *const commands[] = {
+    &etch_command_decode,
     &etch_command_calibrate,
     &etch_command_doctor,
     &etch_command_info,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "decoder/recording.h"
+#include "decoder/text.h"
 #include "proto/etch.pb-c.h"
 
 #include <stdbool.h>
@@ -50,8 +51,11 @@ struct etch_step {
     uint32_t count;
     enum etch_branch_kind branch; /* of the instruction at `last` */
     const Etch__Image *image;     /* the mapping that holds it */
+    const uint8_t *sizes;         /* of its instructions, `count` of them */
 
-    uint64_t ip, to;       /* events */
+    /* Events: see enum etch_step_kind. Of a block, `to` is the address at which execution went on (the branch's target,
+     * or `end`), 0 where not known: tracing ended with it, or what follows is lost. */
+    uint64_t ip, to;
     Etch__LossCause cause; /* ETCH_STEP_LOSS */
     uint32_t stream;       /* where in the bytes */
     uint64_t offset;
@@ -69,6 +73,7 @@ struct etch_steps_options {
     /* Folder to look for binaries in, by their path below it, before the path itself; NULL: none. Build-ids are
      * checked. */
     const char *sysroot;
+    uint64_t last; /* only the last so many instructions of each thread, and what lies between them; 0: all */
 };
 
 struct etch_steps_count {
@@ -80,7 +85,18 @@ struct etch_steps_count {
 int etch_steps(struct etch_recording *recording, const struct etch_steps_options *options, etch_step_visitor *visit,
                void *context, struct etch_steps_count *count, struct etch_error *err);
 
-/* The instructions of a block, one by one: the address of the one after `ip`, 0 where the code is not at hand. */
+/* Writes a step as text. Called from several threads at once, so it may keep no state but in what it is given. */
+typedef void etch_step_renderer(const void *context, struct etch_text *out, const struct etch_step *step);
+
+/* Takes text in its order. A return other than 0 ends the decode, which returns it. */
+typedef int etch_text_writer(void *context, const char *text, size_t size);
+
+/* The same as etch_steps(), with the writing done where the decoding is: the fast way to text. */
+int etch_steps_render(struct etch_recording *recording, const struct etch_steps_options *options,
+                      etch_step_renderer *render, const void *context, etch_text_writer *write, void *write_context,
+                      struct etch_steps_count *count, struct etch_error *err);
+
+/* The instructions of a block, one by one: the address of the one after `ip`, 0 after the last. */
 uint64_t etch_step_next_ip(const struct etch_step *step, uint64_t ip);
 
 #endif

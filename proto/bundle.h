@@ -89,6 +89,10 @@ struct etch_bundle_item {
 enum etch_bundle_event etch_bundle_next(struct etch_bundle_reader *reader, struct etch_bundle_item *item,
                                         struct etch_error *err);
 
+/* The bytes of the Flow record whose frame stands at `offset` of `fd`, for whoever wants them out of turn; free() them.
+ * Checks what etch_bundle_next() would. Returns 0 or -errno: -EBADMSG where no whole Flow stands there. Any thread. */
+int etch_bundle_read_flow(int fd, uint64_t offset, uint8_t **data, size_t *size);
+
 /* The format's version as the file has it. */
 void etch_bundle_version(const struct etch_bundle_reader *reader, uint16_t *major, uint16_t *minor);
 

@@ -12,6 +12,15 @@ static bool decode(const uint8_t *bytes, size_t size, ZydisDecodedInstruction *i
            ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, size, insn));
 }
 
+bool vpt_instruction_is_whole(const uint8_t *bytes, size_t size)
+{
+    ZydisDecodedInstruction insn;
+    ZydisDecoder decoder;
+
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    return ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, size, &insn) != ZYDIS_STATUS_NO_MORE_DATA;
+}
+
 static bool is_far(const ZydisDecodedInstruction *insn)
 {
     return insn->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR || insn->meta.category == ZYDIS_CATEGORY_SYSCALL ||

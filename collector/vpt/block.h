@@ -37,6 +37,9 @@ struct vpt_block {
 /* Looks at the last instruction's bytes. `b` has its addresses set. Returns -1 where they are no instruction. */
 int vpt_block_classify(struct vpt_block *b, const uint8_t *bytes, size_t size);
 
+/* Whether the bytes are all of an instruction, rather than the beginning of one. */
+bool vpt_instruction_is_whole(const uint8_t *bytes, size_t size);
+
 /* Whether one instruction: divides; reads and writes memory in one step (lock, xchg). */
 struct vpt_traits {
     bool divides, atomic, repeats;

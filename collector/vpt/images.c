@@ -10,7 +10,8 @@
 
 struct image {
     uint64_t start, end, file_offset, mapped_tsc;
-    char *path; /* NULL: no file; the bytes were reported block by block */
+    char *path;     /* NULL: no file; reported block by block, with its bytes */
+    uint8_t *bytes; /* of a block without a file */
     struct image *next;
 };
 
@@ -104,35 +105,12 @@ static void add(struct vpt_self *t, struct image image, const char *path, const 
         return;
     *i = image;
     i->path = path ? strdup(path) : NULL;
+    i->bytes = code ? malloc(i->end - i->start) : NULL;
+    if (i->bytes)
+        memcpy(i->bytes, code, i->end - i->start);
     i->next = images;
     images = i;
     report(t, i, 0, code);
-}
-
-static struct image *holder(uint64_t start, uint64_t end)
-{
-    for (struct image *i = images; i; i = i->next)
-        if (i->start <= start && end <= i->end)
-            return i;
-    return NULL;
-}
-
-void vpt_images_translated(struct vpt_self *t, uint64_t start, const uint8_t *bytes, uint64_t size)
-{
-    struct image image = {0};
-    char path[VPT_MAX_PATH];
-
-    pthread_mutex_lock(&lock);
-    if (!holder(start, start + size)) {
-        if (look_up(start, NULL, &image, path) && path[0] == '/') {
-            image.mapped_tsc = last_gone(image.start, image.end);
-            add(t, image, path, NULL);
-        } else { /* no file: these very bytes */
-            image = (struct image){.start = start, .end = start + size, .mapped_tsc = last_gone(start, start + size)};
-            add(t, image, NULL, bytes);
-        }
-    }
-    pthread_mutex_unlock(&lock);
 }
 
 static void drop(struct vpt_self *t, uint64_t start, uint64_t end, uint64_t tsc)
@@ -145,7 +123,7 @@ static void drop(struct vpt_self *t, uint64_t start, uint64_t end, uint64_t tsc)
             link = &i->next;
             continue;
         }
-        report(t, i, tsc, NULL);
+        report(t, i, tsc, i->bytes);
         *link = i->next;
         if (i->path && i->start < start) {
             rest.end = start;
@@ -160,9 +138,63 @@ static void drop(struct vpt_self *t, uint64_t start, uint64_t end, uint64_t tsc)
             add(t, rest, i->path, NULL);
         }
         free(i->path);
+        free(i->bytes);
         free(i);
         link = &images; /* pieces were put in front */
     }
+}
+
+static const struct image *holder(uint64_t start, uint64_t end)
+{
+    for (const struct image *i = images; i; i = i->next)
+        if (i->path && i->start <= start && end <= i->end)
+            return i;
+    return NULL;
+}
+
+/* Whether where both are, an image without a file has these bytes. */
+static bool agrees(const struct image *i, uint64_t start, uint64_t end, const uint8_t *bytes)
+{
+    uint64_t from = i->start > start ? i->start : start, to = i->end < end ? i->end : end;
+
+    return from >= to || !i->bytes || memcmp(i->bytes + (from - i->start), bytes + (from - start), to - from) == 0;
+}
+
+/* Code that no file holds may be written over: then what was there is gone, as of now. */
+static void translated_without_file(struct vpt_self *t, uint64_t start, uint64_t end, const uint8_t *bytes)
+{
+    struct image image = {.start = start, .end = end};
+    bool same = true;
+
+    for (const struct image *i = images; i; i = i->next) {
+        same &= agrees(i, start, end, bytes);
+        if (i->bytes && i->start <= start && end <= i->end && agrees(i, start, end, bytes))
+            return;
+    }
+    image.mapped_tsc = last_gone(start, end);
+    if (!same) {
+        image.mapped_tsc = __rdtsc();
+        t->code_changed = true;
+        drop(t, start, end, image.mapped_tsc);
+    }
+    add(t, image, NULL, bytes);
+}
+
+void vpt_images_translated(struct vpt_self *t, uint64_t start, const uint8_t *bytes, uint64_t size)
+{
+    struct image image = {0};
+    char path[VPT_MAX_PATH];
+
+    pthread_mutex_lock(&lock);
+    if (!holder(start, start + size)) {
+        if (look_up(start, NULL, &image, path) && path[0] == '/') {
+            image.mapped_tsc = last_gone(image.start, image.end);
+            add(t, image, path, NULL);
+        } else {
+            translated_without_file(t, start, start + size, bytes);
+        }
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 void vpt_images_unmapped(struct vpt_self *t, uint64_t start, uint64_t size, uint64_t tsc)
@@ -202,7 +234,7 @@ void vpt_images_forked(struct vpt_self *t)
     pthread_mutex_lock(&lock);
     for (struct image *i = images; i; i = i->next) {
         i->mapped_tsc = 0;
-        report(t, i, 0, i->path ? NULL : (const uint8_t *)(uintptr_t)(base + i->start));
+        report(t, i, 0, i->bytes);
     }
     pthread_mutex_unlock(&lock);
 }

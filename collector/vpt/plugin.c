@@ -102,10 +102,11 @@ static void interrupt(struct vpt_self *t, uint64_t ip)
     t->block = NULL;
 }
 
-/* QEMU gave up on the running block in its middle and goes on from there: an instruction that it must run alone. */
+/* QEMU gave up on the running block in its middle and goes on from there: an instruction that it must run alone, such as an
+ * atomic one across two words, or one that writes to the page it is on. */
 static bool is_continued(const struct vpt_block *from, uint64_t at)
 {
-    return at >= from->start && at < from->end;
+    return at >= from->start && at < from->end && !(from->ending == VPT_REPEATS && at == from->last);
 }
 
 /* All that is not the end of one block and the beginning of the next. */
@@ -158,6 +159,10 @@ static void on_block(unsigned cpu, void *data)
             return;
     }
     w = &t->writer;
+    if (unlikely(t->code_changed)) {
+        t->code_changed = false;
+        vpt_put_tsc(w, __rdtsc());
+    }
     if (unlikely(!t->block))
         begin_block(cpu, t);
     if (unlikely(!t->block || b->handler || b->single || !vpt_block_ends(w, t->block, b->start)))
@@ -250,13 +255,25 @@ static void report_code(struct qemu_plugin_tb *tb, const struct vpt_block *b)
         vpt_images_begin(guest_base, after);
         vpt_signals_begin(guest_base);
     }
-    if (begin())
+    if (begin() && !closing)
         vpt_images_translated(self, b->start, (const uint8_t *)(uintptr_t)(guest_base + b->start), b->end - b->start);
+}
+
+/* How many instructions the block really has. One that crosses into the next page is translated on its own, but QEMU 7.2
+ * leaves it in the list of the block before, with the bytes that it had read: the beginning of an instruction is none. */
+static size_t count(const struct qemu_plugin_tb *tb)
+{
+    size_t n = qemu_plugin_tb_n_insns(tb);
+    const struct qemu_plugin_insn *last = n > 1 ? qemu_plugin_tb_get_insn(tb, n - 1) : NULL;
+
+    if (last && !vpt_instruction_is_whole(qemu_plugin_insn_data(last), qemu_plugin_insn_size(last)))
+        n--;
+    return n;
 }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-    size_t n = qemu_plugin_tb_n_insns(tb);
+    size_t n = count(tb);
     struct vpt_block *b = n ? make_block(tb, n) : NULL;
 
     (void)id;

@@ -19,6 +19,7 @@ struct vpt_self {
     uint32_t fault_commit; /* the host took a memory fault when this commit was the newest... */
     bool fault_seen;       /* ...if one ever did */
     bool first;            /* nothing was written yet */
+    bool code_changed;     /* the next block is new code where other code was: its time must be told apart */
     uint64_t fault_address;
     uint64_t syscall_tsc;
     uint64_t syscall_arguments[6];

@@ -9,7 +9,7 @@ static void *run(void *argument)
     char *p = argument;
     long n = 0;
 
-    __asm__ volatile("1: movb (%0), %%al\n   inc %0\n   inc %1\n   jmp 1b\n" : "+r"(p), "+r"(n)::"eax", "memory");
+    __asm__ volatile("1: movb (%0), %%al\n   inc %0\n   inc %1\n   jnz 1b\n" : "+r"(p), "+r"(n)::"eax", "memory");
     return (void *)n;
 }
 

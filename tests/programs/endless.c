@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
-volatile unsigned long counter;
+volatile unsigned long counter = 4;
 
 static void *run(void *argument)
 {
-    for (;;)
-        counter += counter * 3 + 1 + (argument != NULL);
+    /* A loop without a conditional branch leaves no trace of how often it ran, in PT as here. */
+    while (counter != 1)
+        counter = counter * 3 + 2 + (argument != NULL);
     return NULL;
 }
 

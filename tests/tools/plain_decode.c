@@ -18,7 +18,7 @@
 
 struct image {
     uint32_t pid;
-    uint64_t start, size;
+    uint64_t start, size, mapped_tsc;
     uint8_t *bytes;
 };
 
@@ -26,6 +26,7 @@ struct stream {
     uint32_t id, tid, pid;
     uint8_t *bytes;
     size_t size;
+    struct pt_insn_decoder *decoder;
 };
 
 static struct image images[MAX];
@@ -39,7 +40,7 @@ static void add_image(const Etch__Image *from)
 
     if (n_images == MAX)
         return;
-    *i = (struct image){from->pid, from->start, from->size, calloc(1, from->size)};
+    *i = (struct image){from->pid, from->start, from->size, from->mapped_tsc, calloc(1, from->size)};
     if (from->code.len) {
         memcpy(i->bytes, from->code.data, from->code.len);
         n_images++;
@@ -71,22 +72,34 @@ static void add_flow(const Etch__Flow *flow)
     s->size += flow->data.len;
 }
 
+/* The newest image that was there at the decoder's time. */
+static const struct image *find_image(const struct stream *s, uint64_t ip)
+{
+    const struct image *found = NULL;
+    uint64_t tsc = UINT64_MAX;
+
+    pt_insn_time(s->decoder, &tsc, NULL, NULL);
+    for (size_t i = 0; i < n_images; i++) {
+        const struct image *image = &images[i];
+
+        if (image->pid == s->pid && ip >= image->start && ip < image->start + image->size && image->mapped_tsc <= tsc &&
+            (!found || image->mapped_tsc >= found->mapped_tsc))
+            found = image;
+    }
+    return found;
+}
+
 static int read_code(uint8_t *buffer, size_t size, const struct pt_asid *asid, uint64_t ip, void *context)
 {
-    const struct stream *s = context;
+    const struct image *image = find_image(context, ip);
+    uint64_t left;
 
     (void)asid;
-    for (size_t i = n_images; i; i--) {
-        const struct image *image = &images[i - 1];
-
-        if (image->pid == s->pid && ip >= image->start && ip < image->start + image->size) {
-            uint64_t left = image->start + image->size - ip;
-
-            memcpy(buffer, image->bytes + (ip - image->start), size < left ? size : left);
-            return (int)(size < left ? size : left);
-        }
-    }
-    return -pte_nomap;
+    if (!image)
+        return -pte_nomap;
+    left = image->start + image->size - ip;
+    memcpy(buffer, image->bytes + (ip - image->start), size < left ? size : left);
+    return (int)(size < left ? size : left);
 }
 
 static unsigned complain(struct pt_insn_decoder *d, const struct stream *s, int status, uint64_t ip)
@@ -122,6 +135,7 @@ static unsigned decode(struct stream *s)
     config.begin = s->bytes;
     config.end = s->bytes + s->size;
     d = pt_insn_alloc_decoder(&config);
+    s->decoder = d;
     pt_image_set_callback(pt_insn_get_image(d), read_code, s);
     status = pt_insn_sync_forward(d);
     while (status >= 0) {
@@ -152,7 +166,7 @@ static void add_record(const Etch__Record *record)
     else if (record->body_case == ETCH__RECORD__BODY_FLOW)
         add_flow(record->flow);
     else if (record->body_case == ETCH__RECORD__BODY_STREAM && n_streams < MAX)
-        streams[n_streams++] = (struct stream){record->stream->id, record->stream->tid, record->stream->pid, NULL, 0};
+        streams[n_streams++] = (struct stream){record->stream->id, record->stream->tid, record->stream->pid, NULL, 0, NULL};
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* The forms in which `etch decode` can put out a recording. A form is a file that defines a struct etch_decode_form;
+ * the table is in decode.c. It either renders steps to text, in parallel and without state, or visits them one by one.
+ */
+#ifndef ETCH_CLI_DECODE_H
+#define ETCH_CLI_DECODE_H
+
+#include "decoder/steps.h"
+
+#include <stdio.h>
+
+enum etch_decode_field {
+    ETCH_FIELD_PID,
+    ETCH_FIELD_TID,
+    ETCH_FIELD_CPU,
+    ETCH_FIELD_TIME,
+    ETCH_FIELD_IP,
+    ETCH_FIELD_ADDR,
+    ETCH_FIELD_SRCLINE,
+    ETCH_FIELD_SYM,
+    ETCH_FIELD_DSO,
+    ETCH_FIELDS,
+};
+
+/* What the user asked for. */
+struct etch_decode {
+    struct etch_recording *recording;
+    struct etch_steps_options options;
+    const struct etch_decode_form *form;
+    enum etch_decode_field fields[ETCH_FIELDS]; /* in the order in which they were named */
+    size_t n_fields;                            /* 0: the form's own way, for people */
+    const char *output;                         /* --output; NULL: standard output */
+};
+
+struct etch_decode_form {
+    const char *name;
+    const char *summary; /* for --help */
+    unsigned fields;     /* bit per enum etch_decode_field that it can print; 0: it takes no --fields */
+
+    etch_step_renderer *render; /* context: the struct etch_decode; or NULL, and these three: */
+    /* Before the first step; what it sets is the visitor's context. Returns 0, or -1 with `err` set. */
+    int (*begin)(const struct etch_decode *decode, void **context, struct etch_error *err);
+    etch_step_visitor *visit; /* NULL: the form needs no decode, its end() does it all */
+    /* After the last step, also where the decode failed (`status` is not 0 then); frees the context. */
+    int (*end)(const struct etch_decode *decode, void *context, int status, struct etch_error *err);
+};
+
+extern const struct etch_decode_form etch_decode_insn;
+extern const struct etch_decode_form etch_decode_branch;
+extern const struct etch_decode_form etch_decode_line;
+extern const struct etch_decode_form etch_decode_call;
+extern const struct etch_decode_form etch_decode_chrome;
+extern const struct etch_decode_form etch_decode_perf;
+
+/* As --fields takes them. */
+extern const char *const etch_decode_field_names[ETCH_FIELDS];
+
+/* "unmapped code" for LOSS_UNMAPPED_CODE. */
+const char *etch_decode_loss_name(Etch__LossCause cause);
+
+#endif

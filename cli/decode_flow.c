@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* etch decode --as insn and --as branch: every instruction, every taken branch. */
+#include "cli/decode.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+const char *etch_decode_loss_name(Etch__LossCause cause)
+{
+    static const char *const names[] = {
+        "lost",         "AUX truncated", "AUX partial",   "AUX collision", "overflow",        "sideband lost",
+        "ring wrapped", "rate limited",  "unmapped code", "undecodable",   "recorder killed", "no space",
+    };
+
+    return (unsigned)cause < sizeof(names) / sizeof(names[0]) ? names[cause] : names[0];
+}
+
+static void put_time(struct etch_text *out, const struct etch_interval *time)
+{
+    if (time->lo == 0 && time->hi == UINT64_MAX) {
+        etch_text_char(out, '?');
+        return;
+    }
+    if (time->lo == 0)
+        etch_text_char(out, '?');
+    else
+        etch_text_decimal(out, time->lo);
+    etch_text_string(out, "..");
+    if (time->hi == UINT64_MAX)
+        etch_text_char(out, '?');
+    else
+        etch_text_decimal(out, time->hi);
+}
+
+/* The fields, parted by spaces, and the end of the line. */
+static void put_fields(const struct etch_decode *d, struct etch_text *out, const struct etch_step *step, uint64_t ip,
+                       uint64_t addr)
+{
+    for (size_t i = 0; i < d->n_fields; i++) {
+        if (i)
+            etch_text_char(out, ' ');
+        switch (d->fields[i]) {
+        case ETCH_FIELD_PID:
+            etch_text_decimal(out, step->pid);
+            break;
+        case ETCH_FIELD_TID:
+            etch_text_decimal(out, step->tid);
+            break;
+        case ETCH_FIELD_CPU:
+            if (step->cpu == UINT32_MAX)
+                etch_text_char(out, '?');
+            else
+                etch_text_decimal(out, step->cpu);
+            break;
+        case ETCH_FIELD_TIME:
+            put_time(out, &step->time);
+            break;
+        case ETCH_FIELD_IP:
+            etch_text_hex(out, ip);
+            break;
+        default:
+            etch_text_hex(out, addr);
+            break;
+        }
+    }
+    etch_text_char(out, '\n');
+}
+
+/* For people: who and when, then what. */
+static void put_head(struct etch_text *out, const struct etch_step *step)
+{
+    etch_text_decimal(out, step->tid);
+    etch_text_char(out, ' ');
+    put_time(out, &step->time);
+    etch_text_char(out, ' ');
+}
+
+static void put_loss(struct etch_text *out, const struct etch_step *step)
+{
+    put_head(out, step);
+    etch_text_string(out, "-- ");
+    etch_text_string(out, etch_decode_loss_name(step->cause));
+    if (step->ip) {
+        etch_text_string(out, " at ");
+        etch_text_hex(out, step->ip);
+    }
+    if (step->detail) {
+        etch_text_string(out, ": ");
+        etch_text_string(out, step->detail);
+    }
+    etch_text_string(out, " (stream ");
+    etch_text_decimal(out, step->stream);
+    etch_text_string(out, ", byte ");
+    etch_text_decimal(out, step->offset);
+    etch_text_string(out, ")\n");
+}
+
+static void render_insn(const void *context, struct etch_text *out, const struct etch_step *step)
+{
+    const struct etch_decode *d = context;
+    uint64_t ip = step->first;
+    struct etch_text head = {0};
+    size_t at;
+
+    if (step->kind == ETCH_STEP_LOSS && d->n_fields == 0)
+        put_loss(out, step);
+    if (step->kind != ETCH_STEP_BLOCK)
+        return;
+    if (d->n_fields) {
+        for (uint32_t i = 0; i < step->count; ip += step->sizes[i++])
+            put_fields(d, out, step, ip, 0);
+        return;
+    }
+    at = out->n;
+    put_head(out, step);
+    head.n = out->n - at; /* the same for all of the block: copied, once it was written */
+    for (uint32_t i = 0; i < step->count && !out->failed; ip += step->sizes[i++]) {
+        if (i && etch_text_reserve(out, head.n)) {
+            memcpy(out->v + out->n, out->v + at, head.n);
+            out->n += head.n;
+        }
+        etch_text_hex(out, ip);
+        etch_text_char(out, '\n');
+    }
+}
+
+static void put_branch(const struct etch_decode *d, struct etch_text *out, const struct etch_step *step, uint64_t from,
+                       uint64_t to)
+{
+    if (d->n_fields) {
+        put_fields(d, out, step, from, to);
+        return;
+    }
+    put_head(out, step);
+    etch_text_hex(out, from);
+    etch_text_string(out, " -> ");
+    etch_text_hex(out, to);
+    etch_text_char(out, '\n');
+}
+
+static void render_branch(const void *context, struct etch_text *out, const struct etch_step *step)
+{
+    const struct etch_decode *d = context;
+
+    switch (step->kind) {
+    case ETCH_STEP_BLOCK:
+        /* A branch that was not taken is not listed; one whose target is not known is, as going to 0. */
+        if (step->branch == ETCH_BRANCH_NONE || (step->branch == ETCH_BRANCH_CONDITIONAL && step->to == step->end))
+            return;
+        put_branch(d, out, step, step->last, step->to);
+        break;
+    case ETCH_STEP_BEGIN:
+        put_branch(d, out, step, 0, step->ip);
+        break;
+    case ETCH_STEP_INTERRUPT:
+        put_branch(d, out, step, step->ip, step->to);
+        break;
+    case ETCH_STEP_LOSS:
+        if (d->n_fields == 0)
+            put_loss(out, step);
+        break;
+    case ETCH_STEP_END:
+        break;
+    }
+}
+
+#define COMMON                                                                                                         \
+    (1u << ETCH_FIELD_PID | 1u << ETCH_FIELD_TID | 1u << ETCH_FIELD_CPU | 1u << ETCH_FIELD_TIME | 1u << ETCH_FIELD_IP)
+
+const struct etch_decode_form etch_decode_insn = {
+    .name = "insn",
+    .summary = "every instruction: thread, time, address",
+    .fields = COMMON,
+    .render = render_insn,
+};
+
+const struct etch_decode_form etch_decode_branch = {
+    .name = "branch",
+    .summary = "every taken branch: from, to; 0 is where tracing began or ended",
+    .fields = COMMON | 1u << ETCH_FIELD_ADDR,
+    .render = render_branch,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Cuts the recording's streams into stretches that can be decoded one by one, in any order and at the same time, and
+ * hands them out thread by thread, in the order in which each thread ran. Where they are cut depends on the bytes only.
+ */
+#ifndef ETCH_DECODER_PLAN_H
+#define ETCH_DECODER_PLAN_H
+
+#include "decoder/pt_flow.h"
+
+/* Something to decode: bytes from a PSB up to another, and what is known before decoding them. */
+struct etch_stretch {
+    const struct etch_stream *stream;
+    uint32_t pid, tid, cpu;
+    struct etch_pt_input input;
+    ETCH_ARRAY(uint8_t) bytes; /* behind input */
+    ETCH_ARRAY(struct etch_pt_region) regions;
+    struct etch_tape_event lead; /* kind ETCH_STEP_LOSS: bytes before this stretch are missing or of no use */
+};
+
+void etch_stretch_release(struct etch_stretch *stretch);
+
+struct etch_plan;
+
+int etch_plan_new(struct etch_plan **plan, struct etch_recording *recording, const struct etch_steps_options *options,
+                  struct etch_error *err);
+void etch_plan_free(struct etch_plan *plan);
+
+/* The plan's rows: a row is one thread's way through the recording, in the order in which etch_plan_next() goes. */
+size_t etch_plan_rows(const struct etch_plan *plan);
+
+/* Restricts the plan to the end of one row: about `window` KiB of it. Returns whether that is all of the row. */
+bool etch_plan_tail(struct etch_plan *plan, size_t row, uint64_t window);
+
+/* Fills the next stretch, reusing its room. Returns 1, 0 when there are no more, -1 with `err` set. */
+int etch_plan_next(struct etch_plan *plan, struct etch_stretch *stretch, struct etch_error *err);
+
+#endif

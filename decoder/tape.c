@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* See tape.h. */
+#include "decoder/tape.h"
+
+void etch_tape_clear(struct etch_tape *tape)
+{
+    tape->blocks.n = tape->events.n = 0;
+    tape->next_ip = tape->bytes = 0;
+    tape->failed = false;
+}
+
+void etch_tape_release(struct etch_tape *tape)
+{
+    etch_array_free(&tape->blocks);
+    etch_array_free(&tape->events);
+}
+
+void etch_tape_event(struct etch_tape *tape, const struct etch_tape_event *event)
+{
+    struct etch_tape_event e = *event;
+
+    e.at = tape->blocks.n;
+    if (!etch_array_push(&tape->events, e))
+        tape->failed = true;
+}
+
+void etch_tape_time(struct etch_tape *tape, uint64_t lo, uint64_t ticks)
+{
+    struct etch_tape_event *last = tape->events.n ? &tape->events.v[tape->events.n - 1] : NULL;
+
+    if (last && last->kind == ETCH_TAPE_TIME && last->at == tape->blocks.n) {
+        last->ip = lo;
+        last->ticks = ticks;
+        last->to = UINT64_MAX;
+        return;
+    }
+    etch_tape_event(tape,
+                    &(struct etch_tape_event){.kind = ETCH_TAPE_TIME, .ip = lo, .to = UINT64_MAX, .ticks = ticks});
+}
+
+void etch_tape_until(struct etch_tape *tape, uint64_t hi, uint64_t ticks)
+{
+    uint64_t after = ticks; /* where the stretch under consideration ends */
+
+    for (size_t i = tape->events.n; i > 0; i--) {
+        struct etch_tape_event *e = &tape->events.v[i - 1];
+
+        if (e->kind != ETCH_TAPE_TIME)
+            continue;
+        if (e->to != UINT64_MAX)
+            break;
+        /* Ticks count from one anchor on; an anchor in between starts them afresh. */
+        e->to = after <= ticks && ticks - after < hi ? hi - (ticks - after) : hi;
+        e->to = e->to < e->ip ? e->ip : e->to;
+        after = e->ticks;
+        if (e->ticks == 0)
+            ticks = after = 0;
+    }
+}
+
+uint64_t etch_tape_instructions(const struct etch_tape *tape)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < tape->blocks.n; i++)
+        n += tape->blocks.v[i]->count;
+    return n;
+}
+
+/* Where the block before went, as far as what stands from event `e` on tells. */
+static uint64_t next_ip(const struct etch_tape *tape, size_t block, size_t e)
+{
+    for (; e < tape->events.n && tape->events.v[e].at == block; e++)
+        if (tape->events.v[e].kind != ETCH_TAPE_TIME)
+            return tape->events.v[e].ip;
+    return block < tape->blocks.n ? tape->blocks.v[block]->first : tape->next_ip;
+}
+
+static bool is_outside(const struct etch_tape_reading *r)
+{
+    return (r->from || r->to) && (r->step.time.hi < r->from || r->step.time.lo > r->to);
+}
+
+static int give(struct etch_tape_reading *r)
+{
+    return is_outside(r) ? 0 : r->visit(r->context, &r->step);
+}
+
+static int give_event(struct etch_tape_reading *r, const struct etch_tape_event *e)
+{
+    struct etch_step *s = &r->step;
+
+    if (e->kind == ETCH_TAPE_TIME) {
+        s->time = (struct etch_interval){e->ip, e->to};
+        return 0;
+    }
+    if (r->skip)
+        return 0;
+    s->kind = (enum etch_step_kind)e->kind;
+    s->first = s->last = s->end = 0;
+    s->count = 0;
+    s->branch = ETCH_BRANCH_NONE;
+    s->image = NULL;
+    s->sizes = NULL;
+    s->ip = e->ip;
+    s->to = e->to;
+    s->cause = e->cause;
+    s->offset = e->offset;
+    s->detail = e->detail;
+    if (e->kind == ETCH_STEP_LOSS)
+        r->count.losses++;
+    return give(r);
+}
+
+/* Drops the instructions that are still to be passed over. */
+static bool skip_instructions(struct etch_tape_reading *r)
+{
+    struct etch_step *s = &r->step;
+
+    if (r->skip >= s->count) {
+        r->skip -= s->count;
+        return false;
+    }
+    for (; r->skip; r->skip--) {
+        s->first += s->sizes[0];
+        s->sizes++;
+        s->count--;
+    }
+    return true;
+}
+
+static int give_block(struct etch_tape_reading *r, const struct etch_block *b, uint64_t to)
+{
+    struct etch_step *s = &r->step;
+
+    s->kind = ETCH_STEP_BLOCK;
+    s->first = b->first;
+    s->last = b->last;
+    s->end = b->end;
+    s->count = b->count;
+    s->branch = b->branch;
+    s->image = b->image;
+    s->sizes = b->sizes;
+    s->ip = 0;
+    s->to = to;
+    s->detail = NULL;
+    if (r->skip && !skip_instructions(r))
+        return 0;
+    r->count.blocks++;
+    r->count.instructions += s->count;
+    r->count.branches += b->branch != ETCH_BRANCH_NONE;
+    return give(r);
+}
+
+int etch_tape_read(const struct etch_tape *tape, struct etch_tape_reading *r)
+{
+    size_t e = 0;
+    int status = 0;
+
+    r->step.time = (struct etch_interval){0, UINT64_MAX};
+    r->count.bytes += tape->bytes;
+    for (size_t i = 0; i <= tape->blocks.n && status == 0; i++) {
+        for (; e < tape->events.n && tape->events.v[e].at == i && status == 0; e++)
+            status = give_event(r, &tape->events.v[e]);
+        if (i < tape->blocks.n && status == 0) {
+            uint64_t to = e < tape->events.n && tape->events.v[e].at == i + 1 ? next_ip(tape, i + 1, e)
+                          : i + 1 < tape->blocks.n                            ? tape->blocks.v[i + 1]->first
+                                                                              : tape->next_ip;
+
+            status = give_block(r, tape->blocks.v[i], to);
+        }
+    }
+    return status;
+}

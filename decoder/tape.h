@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* What a decoder wrote of one stretch of one thread: blocks by pointer, and between them events and the bounds of time.
+ * Compact, so that a stretch can be decoded on one thread and be read out on another, in its turn. */
+#ifndef ETCH_DECODER_TAPE_H
+#define ETCH_DECODER_TAPE_H
+
+#include "decoder/block.h"
+
+enum { ETCH_TAPE_TIME = 100 }; /* beside enum etch_step_kind: from here on ip <= time <= to */
+
+struct etch_tape_event {
+    size_t at;     /* before which block */
+    unsigned kind; /* enum etch_step_kind, or ETCH_TAPE_TIME */
+    Etch__LossCause cause;
+    uint64_t ip, to;
+    uint64_t offset;
+    uint64_t ticks; /* ETCH_TAPE_TIME: clock ticks since the anchor where it begins */
+    const char *detail;
+};
+
+struct etch_tape {
+    ETCH_ARRAY(const struct etch_block *) blocks;
+    ETCH_ARRAY(struct etch_tape_event) events;
+    uint64_t next_ip; /* where execution went behind the tape's end; 0: not known */
+    uint64_t bytes;   /* decoded */
+    bool failed;      /* memory ran out: the tape is not whole */
+};
+
+/* Forgets what is on it and keeps the room. */
+void etch_tape_clear(struct etch_tape *tape);
+void etch_tape_release(struct etch_tape *tape);
+
+static inline void etch_tape_block(struct etch_tape *tape, const struct etch_block *block)
+{
+    if (!etch_array_push(&tape->blocks, block))
+        tape->failed = true;
+}
+
+void etch_tape_event(struct etch_tape *tape, const struct etch_tape_event *event);
+
+/* From here on nothing is earlier than `lo`. */
+void etch_tape_time(struct etch_tape *tape, uint64_t lo, uint64_t ticks);
+
+/* Nothing before here is later than `hi`, at which the clock had counted `ticks` since the anchor before. */
+void etch_tape_until(struct etch_tape *tape, uint64_t hi, uint64_t ticks);
+
+uint64_t etch_tape_instructions(const struct etch_tape *tape);
+
+struct etch_tape_reading {
+    struct etch_step step;         /* pid, tid, cpu, stream: what all steps have in common */
+    uint64_t from, to;             /* as in etch_steps_options */
+    uint64_t skip;                 /* instructions to pass over first, and events among them */
+    struct etch_steps_count count; /* added to */
+    etch_step_visitor *visit;
+    void *context;
+};
+
+/* Calls `visit` for each step; returns what it returned if that is not 0. */
+int etch_tape_read(const struct etch_tape *tape, struct etch_tape_reading *reading);
+
+#endif

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# Symbols, and the formats that show them.
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+add_executable(symbolize tools/symbolize.c)
+target_link_libraries(symbolize PRIVATE etch_options etch_symbols)
+etch_unit(calls LINKS etch_symbols)
+etch_unit(symbols LINKS etch_symbols)
+etch_unit(decode_views LINKS etch_views PkgConfig::JANSSON)
+etch_e2e(symbols)
+etch_e2e(decode_source)
+etch_fuzz(symbols 30 LINKS etch_symbols
+  SEEDS bash ${CMAKE_CURRENT_SOURCE_DIR}/fuzz/symbols_seeds.sh ${CMAKE_SOURCE_DIR} ${CMAKE_C_COMPILER})
