@@ -226,6 +226,8 @@ static int open_on_cpu(struct etch_watches *w, struct perf_event_attr *attr, str
         attr->exclude_kernel = 1;
         event.fd = open_event(attr, event.tid, (int)event.cpu);
     }
+    if (event.fd < 0 && errno == ESRCH)
+        return 1;
     if (event.fd < 0)
         return errno == ENODEV || errno == ENXIO ? 0 : explain(err, errno, what); /* that CPU is off */
     if (ioctl(event.fd, PERF_EVENT_IOC_ID, &event.id) < 0 || (!event.site && give_ring(w, &event) < 0)) {
@@ -247,8 +249,11 @@ static int open_everywhere(struct etch_watches *w, struct perf_event_attr *attr,
     size_t before = w->events.n;
 
     for (size_t cpu = 0; cpu < w->cpus; cpu++) {
+        int status;
+
         event.cpu = (uint32_t)cpu;
-        if (open_on_cpu(w, attr, event, err) == 0)
+        status = open_on_cpu(w, attr, event, err);
+        if (status == 0)
             continue;
         while (w->events.n > before) {
             struct event *last = &w->events.v[--w->events.n];
@@ -257,7 +262,7 @@ static int open_everywhere(struct etch_watches *w, struct perf_event_attr *attr,
                 unmap(w, &w->rings[last->cpu]);
             close(last->fd);
         }
-        return -1;
+        return status;
     }
     for (size_t i = before; i < w->events.n; i++)
         ioctl(w->events.v[i].fd, PERF_EVENT_IOC_ENABLE, 0);
@@ -434,6 +439,17 @@ static void keep_budget(struct etch_watches *w, const struct etch_watch_sink *si
         w->window_ns = now;
 }
 
+/* A thread made while its maker was being armed may have the watch twice: inherited, and its own. The own one counts. */
+static bool is_double(const struct etch_watches *w, const struct event *event, uint32_t tid)
+{
+    if (event->tid == (pid_t)tid)
+        return false;
+    for (size_t i = 0; i < w->events.n; i++)
+        if (w->events.v[i].tid == (pid_t)tid && w->events.v[i].watch == event->watch && !w->events.v[i].site)
+            return true;
+    return false;
+}
+
 void etch_watches_drain(struct etch_watches *watches, const struct etch_watch_sink *sink)
 {
     watches->hits.n = 0;
@@ -445,7 +461,7 @@ void etch_watches_drain(struct etch_watches *watches, const struct etch_watch_si
     for (size_t i = 0; i < watches->hits.n; i++) {
         const struct event *event = event_by_id(watches, watches->hits.v[i].event);
 
-        if (!event)
+        if (!event || is_double(watches, event, watches->hits.v[i].tid))
             continue;
         watches->counting[event->watch].hits++;
         sink->hit(sink->context, event->watch, &watches->hits.v[i]);
