@@ -351,17 +351,17 @@ static int prepare_environment(struct environment *e, const char *library, const
     e->words = calloc(n + 4, sizeof(char *));
     if (!e->words)
         return -1;
-    for (size_t i = 0; i < n; i++)
-        if (!library || strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
-            e->words[k++] = environ[i];
+    for (size_t i = 0; i < n; i++) /* each in its place: the program may look */
+        e->words[k++] = library && strncmp(environ[i], "LD_PRELOAD=", 11) == 0 ? e->preload : environ[i];
     if (!library)
         return 0;
     etch_sync_reader_path(sync, path, sizeof(path));
     snprintf(e->preload, sizeof(e->preload), "LD_PRELOAD=%s%s%s", library, given ? ":" : "", given ? given : "");
     snprintf(e->sync, sizeof(e->sync), ETCH_SYNC_VARIABLE "=%s", path);
-    e->words[k++] = e->preload;
     e->words[k++] = e->sync;
-    if (given) {
+    if (!given) {
+        e->words[k++] = e->preload;
+    } else {
         snprintf(e->before, sizeof(e->before), ETCH_SYNC_PRELOAD_VARIABLE "=%s", given);
         e->words[k++] = e->before;
     }
