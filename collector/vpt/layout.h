@@ -49,11 +49,13 @@ struct vpt_control {
 };
 
 /* What is certain at one instant. All of it must be from the same instant however the thread is killed, and a thread is
- * killed between two instructions: so there are two of these, and one store makes the other one current. */
+ * killed between two instructions: so there are two of these, and one store makes the other one current. While no packet
+ * is finished only the last two words change, and one store of 16 bytes changes both. */
 struct vpt_state {
     _Atomic uint64_t head; /* whole packets end here */
-    uint64_t tnt;          /* branches not yet in a packet: a 1, then a bit for each, oldest first */
-    uint64_t at;           /* first instruction of the block that runs; 0: in the kernel */
+    uint64_t unused;
+    _Alignas(16) uint64_t tnt; /* branches not yet in a packet: a 1, then a bit for each, oldest first */
+    uint64_t at;               /* first instruction of the block that runs; 0: in the kernel */
 };
 
 struct vpt_thread {

@@ -22,7 +22,8 @@ struct vpt_writer {
     uint64_t head;  /* bytes written, published or not */
     uint64_t tnt;   /* see struct vpt_state */
     uint64_t last_ip;
-    uint32_t current; /* counts commits */
+    struct vpt_state *state; /* the current one */
+    uint32_t current;        /* counts changes of the current one */
     bool failed;      /* the encoder refused something: nothing more is written */
     unsigned n_returns, next_return;
     uint64_t returns[VPT_RETURNS];
@@ -72,7 +73,15 @@ static inline void vpt_put_return(struct vpt_writer *writer, uint64_t target)
     vpt_put_tip(writer, target);
 }
 
-/* Publishes the packets so far, and that the block at `at` runs now (0: the kernel). */
+typedef uint64_t vpt_pair __attribute__((vector_size(16)));
+
+/* Publishes that the block at `at` runs now (0: the kernel), where no packet was put since the last vpt_commit(). */
+static inline void vpt_commit_bits(struct vpt_writer *writer, uint64_t at)
+{
+    *(volatile vpt_pair *)&writer->state->tnt = (vpt_pair){writer->tnt, at};
+}
+
+/* Publishes the packets so far and the same. */
 static inline void vpt_commit(struct vpt_writer *writer, uint64_t at)
 {
     uint32_t next = writer->current + 1;
@@ -85,6 +94,7 @@ static inline void vpt_commit(struct vpt_writer *writer, uint64_t at)
     /* Release: the state before the word that makes it count; after a kill etch reads both, in any order. */
     atomic_store_explicit(&writer->thread->current, next, memory_order_release);
     writer->current = next;
+    writer->state = state;
 }
 
 #endif

@@ -99,6 +99,7 @@ static void interrupt(struct vpt_self *t, uint64_t ip)
         vpt_put_fup(w, ip);
     }
     vpt_put_disable(w);
+    vpt_put_tsc(w, __rdtsc());
     t->block = NULL;
 }
 
@@ -145,32 +146,61 @@ static void begin_block(unsigned cpu, struct vpt_self *t)
     }
 }
 
-static void on_block(unsigned cpu, void *data)
+/* Any block, at any time. */
+static __attribute__((noinline)) void turn_block(unsigned cpu, const struct vpt_block *b)
 {
-    const struct vpt_block *b = data;
     struct vpt_self *t = self;
     struct vpt_writer *w;
 
-    if (unlikely(closing))
+    if (closing)
         return;
-    if (unlikely(!t)) {
+    if (!t) {
         t = begin();
         if (!t)
             return;
     }
     w = &t->writer;
-    if (unlikely(t->code_changed)) {
-        t->code_changed = false;
-        vpt_put_tsc(w, __rdtsc());
+    if (t->code_changed) {
+        vpt_put_tsc(w, t->code_changed - 1);
+        vpt_put_tsc(w, t->code_changed);
+        t->code_changed = 0;
     }
-    if (unlikely(!t->block))
+    if (!t->block)
         begin_block(cpu, t);
-    if (unlikely(!t->block || b->handler || b->single || !vpt_block_ends(w, t->block, b->start)))
+    if (!t->block || b->handler || b->single || !vpt_block_ends(w, t->block, b->start))
         take_turn(t, b);
     t->block = b;
     vpt_commit(w, b->start);
-    if (unlikely(w->head >= t->attention))
+    if (w->head >= t->attention)
         vpt_self_attend(t, b->start);
+}
+
+/* The hot path: nearly all blocks end in a conditional branch or go on to one place, and finish no packet. */
+static void on_block(unsigned cpu, void *data)
+{
+    const struct vpt_block *b = data, *from;
+    struct vpt_self *t = self;
+    uint64_t tnt;
+
+    if (unlikely(!t || closing || b->handler || b->single))
+        goto turn;
+    from = t->block;
+    if (unlikely(!from || t->code_changed))
+        goto turn;
+    if (likely(from->ending == VPT_CONDITIONAL)) {
+        tnt = t->writer.tnt << 1 | (b->start != from->end);
+        /* One test, not two: which way it went is as hard to predict here as it was for the guest. */
+        if (unlikely(((b->start != from->target) & (b->start != from->end)) | (tnt >> VPT_TNT_BITS != 0)))
+            goto turn;
+        t->writer.tnt = tnt;
+    } else if (from->ending != VPT_GOES_ON || b->start != from->target) {
+        goto turn;
+    }
+    t->block = b;
+    vpt_commit_bits(&t->writer, b->start);
+    return;
+turn:
+    turn_block(cpu, b);
 }
 
 static void on_instruction(unsigned cpu, void *data)
@@ -293,15 +323,20 @@ static void follow_exec(struct vpt_self *t, uint64_t path, uint64_t argv, uint64
     const char *program = (const char *)(uintptr_t)(guest_base + path);
     struct vpt_exec exec;
     bool follow = path && vpt_exec_can_follow(program, &exec);
+    uint64_t tsc;
 
     if (!path || access(program, X_OK) < 0)
         return;
     vpt_event_note(t, VPT_EVENT_EXEC, t->syscall_tsc, follow, 0, 0, 0, program);
     if (!follow)
         return;
+    tsc = __rdtsc();
+    vpt_images_replaced(t, tsc);
     end();
-    vpt_exec_follow(&exec, guest_base, argv, envp, folder, __rdtsc());
+    vpt_exec_follow(&exec, guest_base, argv, envp, folder, tsc);
     silent = false; /* it failed after all: go on in a new ring */
+    if (begin())
+        vpt_images_kept(self, __rdtsc());
 }
 
 static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3,
@@ -313,10 +348,11 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
     (void)id, (void)cpu, (void)a7, (void)a8;
     if (!t || closing)
         return;
-    t->syscall_tsc = __rdtsc();
+    t->syscall_tsc = __rdtsc(); /* mappings change one tick later: no time belongs to both sides */
     memcpy(t->syscall_arguments, (uint64_t[]){a1, a2, a3, a4, a5, a6}, sizeof(t->syscall_arguments));
     if (t->block) {
         vpt_put_disable(&t->writer);
+        vpt_put_tsc(&t->writer, t->syscall_tsc); /* it may wait: what ran before must not seem to have run after */
         t->block = NULL;
         vpt_commit(&t->writer, 0);
     }
@@ -338,11 +374,11 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
         break;
     case SYS_munmap:
     case SYS_mremap:
-        vpt_images_unmapped(t, a1, a2, t->syscall_tsc);
+        vpt_images_unmapped(t, a1, a2, t->syscall_tsc + 1);
         break;
     case SYS_mmap:
         if (a4 & MAP_FIXED_FLAG)
-            vpt_images_unmapped(t, a1, a2, t->syscall_tsc);
+            vpt_images_unmapped(t, a1, a2, t->syscall_tsc + 1);
         break;
     default:
         break;
@@ -361,7 +397,8 @@ static void on_syscall_return(qemu_plugin_id_t id, unsigned cpu, int64_t number,
     switch (number) {
     case SYS_mmap:
         if (result > 0 && a[2] & PROT_EXEC_FLAG && (int32_t)a[4] >= 0)
-            vpt_images_mapped(t, (uint64_t)result, (a[1] + VPT_PAGE - 1) & ~(uint64_t)(VPT_PAGE - 1), t->syscall_tsc);
+            vpt_images_mapped(t, (uint64_t)result, (a[1] + VPT_PAGE - 1) & ~(uint64_t)(VPT_PAGE - 1),
+                              t->syscall_tsc + 1);
         break;
     case SYS_clone:
     case SYS_clone3:
@@ -414,11 +451,11 @@ static void die(void)
         return;
     closing = true;
     ip = vpt_register_read(t->cpu, VPT_RIP);
-    known = t->fault_seen && t->fault_commit == t->writer.current && t->block;
+    known = vpt_signals_faulted(t);
     if (t->block)
         interrupt(t, ip);
     vpt_commit(&t->writer, 0);
-    vpt_event_note(t, VPT_EVENT_FAULT, __rdtsc(), ip, known ? t->fault_address : 0, 0, known, NULL);
+    vpt_event_note(t, VPT_EVENT_FAULT, __rdtsc(), ip, known ? t->fault.address : 0, 0, known, NULL);
     end();
 }
 

@@ -74,13 +74,19 @@ bool vpt_signals_entered(const struct vpt_self *t, uint64_t start, uint64_t *ip)
     return true;
 }
 
+bool vpt_signals_faulted(const struct vpt_self *t)
+{
+    return t->block && t->fault.seen && t->fault.block == t->block && t->fault.current == t->writer.current &&
+           t->fault.tnt == t->writer.tnt;
+}
+
 bool vpt_signals_inside(const struct vpt_self *t, uint64_t ip)
 {
     const struct vpt_block *b = t->block;
 
     if (ip < b->start || ip >= b->end)
         return false;
-    if (t->fault_seen && t->fault_commit == t->writer.current)
+    if (vpt_signals_faulted(t))
         return true;
     switch ((enum vpt_ending)b->ending) {
     case VPT_JUMPS_INDIRECT:
@@ -98,9 +104,11 @@ static void on_fault(int number, siginfo_t *info, void *context)
     struct vpt_self *t = find_self();
 
     if (t && info->si_code > 0) {
-        t->fault_seen = true;
-        t->fault_commit = t->writer.current;
-        t->fault_address = (uint64_t)(uintptr_t)info->si_addr - base;
+        t->fault.seen = true;
+        t->fault.current = t->writer.current;
+        t->fault.tnt = t->writer.tnt;
+        t->fault.block = t->block;
+        t->fault.address = (uint64_t)(uintptr_t)info->si_addr - base;
     }
     qemus[number].sa_sigaction(number, info, context);
 }

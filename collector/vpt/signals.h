@@ -21,6 +21,9 @@ bool vpt_signals_entered(const struct vpt_self *self, uint64_t start, uint64_t *
 /* Whether execution stopped inside the block that runs, before `ip` was done, rather than behind its end. */
 bool vpt_signals_inside(const struct vpt_self *self, uint64_t ip);
 
+/* Whether the block that runs ended in a memory fault of the host's; then the address is in self->fault. */
+bool vpt_signals_faulted(const struct vpt_self *self);
+
 /* Watch the host's own memory faults: they tell a fault in a block from a signal behind it. Once per process. `find` gives
  * the calling thread's state. */
 void vpt_signals_hook(struct vpt_self *(*find)(void));
