@@ -9,7 +9,7 @@ trap 'rm -rf "$dir"' EXIT
 for p in pbzip2 sqlite3; do
   command -v $p >/dev/null || { echo "no $p here (try: apt-get install $p)"; exit 0; }
 done
-clang-19 -O1 -no-pie "$(dirname "$0")/hits.c" -o "$dir/hits"
+clang-19 -O1 -g -no-pie "$(dirname "$0")/hits.c" -o "$dir/hits"
 clang-19 -O1 -pthread "$(dirname "$0")/sync.c" -o "$dir/sync"
 python3 - "$build/etch" "$dir" "${ETCH_BENCH_ROUNDS:-7}" <<'PY'
 import os, re, resource, shutil, statistics, subprocess, sys, time
@@ -65,7 +65,7 @@ for r in range(5):
     if shutil.which("perf"):
         rows.setdefault("perf record -e mem:", []).append(ns(["perf", "record", "-q", "-c", "1", "-o", dir + "/perf.data", "-e", f"mem:0x{address}:w:u", "--"], 20000))
     if shutil.which("gdb") and r < 2:
-        open(dir + "/gdb", "w").write("set pagination off\nwatch watched\ncommands\nsilent\ncontinue\nend\nrun\n")
+        open(dir + "/gdb", "w").write("set pagination off\nwatch watched\nignore 1 1000000\nrun\n")
         rows.setdefault("gdb watch", []).append(ns(["gdb", "-q", "-batch", "-x", dir + "/gdb", "--args"], 500))
 print("%-22s %12s   a write of a watched variable, median" % ("", "ns"))
 for name, v in rows.items():

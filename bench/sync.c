@@ -11,7 +11,7 @@ static double now(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* others on this machine do not count */
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 

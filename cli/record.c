@@ -62,7 +62,7 @@ static void print_native_summary(const struct etch_record_options *options, cons
     print_size(file, sizeof(file), s->bundle_bytes);
     fprintf(stderr, "etch record: %s, %.3f s, %" PRIu64 " thread%s", s->source, (double)s->duration_ns / 1e9, s->threads,
             s->threads == 1 ? "" : "s");
-    if (options->n_watches)
+    if (options->n_watches || options->plan)
         fprintf(stderr, ", %" PRIu64 " hits", s->accesses);
     if (s->skipped_watches)
         fprintf(stderr, " (%" PRIu64 " watches left to other runs)", s->skipped_watches);
@@ -164,6 +164,7 @@ enum {
     OPTION_BUDGET,
     OPTION_SHARE,
     OPTION_SET,
+    OPTION_PLAN,
 };
 
 static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
@@ -182,6 +183,7 @@ static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
                                              {"watch-budget", required_argument, NULL, OPTION_BUDGET},
                                              {"watch-share", required_argument, NULL, OPTION_SHARE},
                                              {"set", required_argument, NULL, OPTION_SET},
+                                             {"plan", required_argument, NULL, OPTION_PLAN},
                                              {0}};
 
 static int parse_number(const char *text, double least, double most, double *value)
@@ -236,6 +238,9 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
         if (options->n_watches == ETCH_RECORD_MAX_WATCHES)
             return usage(self, "too many watches, at most 64", "");
         options->watches[options->n_watches++] = optarg;
+        return 0;
+    case OPTION_PLAN:
+        options->plan = optarg;
         return 0;
     case OPTION_TRUTH:
         options->truth = optarg;
@@ -313,6 +318,7 @@ const struct etch_command etch_command_record = {
         "  --fail-on-exit     an exit status other than 0 is a failure\n"
         "  --watch-budget N   a watch hit more than N times a second is cut for a moment (100000; none: no limit)\n"
         "  --watch-share P    and one that costs more than P percent of a CPU (25; 0: no limit)\n"
+        "  --plan FILE        watch what a plan of etch slice says, one of its sets a run\n"
         "  --set N            of more watches than the CPU has debug registers, take the N-th set; without it the one\n"
         "                     after that of the run in FILE\n"
         "  --allow-ptrace     record a program although it calls ptrace\n\n"

@@ -49,8 +49,69 @@ static int parse_watches(struct native *n, struct etch_error *err)
         watch->set = (uint32_t)(i / slots);
         watch->size = watch->place.size;
     }
+    n->n_list = o->n_watches;
     n->sets = o->n_watches ? (uint32_t)((o->n_watches + slots - 1) / slots) : 1;
     return 0;
+}
+
+/* A plan's watch: a global by its address in the file, or what an instruction of the file will use. */
+static int take_planned(struct native *n, const Etch__PlanWatch *planned, uint32_t set, struct etch_error *err)
+{
+    struct native_watch *watch = &n->list[n->n_list];
+    struct etch_place *place = &watch->place;
+
+    if (n->n_list == ETCH_RECORD_MAX_WATCHES)
+        return etch_error_set(err, "the plan has more than %u watches", ETCH_RECORD_MAX_WATCHES);
+    snprintf(place->text, sizeof(place->text), "%s", planned->name);
+    place->size = planned->size > 8 ? 8 : planned->size; /* what one debug register covers */
+    place->reads = planned->reads;
+    place->writes = true;
+    place->in_file = true;
+    place->site = !planned->global;
+    place->address = planned->global ? planned->global : planned->site;
+    if (place->site && etch_place_operand_parse(&place->operand, planned->site_operand, err) < 0)
+        return etch_error_prefix(err, "the plan's watch '%s'", planned->name);
+    watch->id = (uint32_t)n->n_list + 1;
+    watch->set = set;
+    watch->size = place->size;
+    n->n_list++;
+    return 0;
+}
+
+static int take_plan(struct native *n, const Etch__Plan *plan, struct etch_error *err)
+{
+    n->sets = plan->n_sets ? (uint32_t)plan->n_sets : 1;
+    n->plan_build_id_size = plan->build_id.len <= sizeof(n->plan_build_id) ? plan->build_id.len : 0;
+    memcpy(n->plan_build_id, plan->build_id.data, n->plan_build_id_size);
+    for (size_t i = 0; i < plan->n_sets; i++)
+        for (size_t k = 0; k < plan->sets[i]->n_watches; k++)
+            if (take_planned(n, plan->sets[i]->watches[k], (uint32_t)i, err) < 0)
+                return -1;
+    return 0;
+}
+
+static int read_plan(struct native *n, struct etch_error *err)
+{
+    struct etch_bundle_reader *reader;
+    struct etch_bundle_item item;
+    int status = -1;
+    bool found = false;
+
+    if (!n->options->plan)
+        return 0;
+    if (n->options->n_watches)
+        return etch_error_set(err, "--plan and --watch do not go together: the plan says what to watch");
+    if (etch_bundle_open(&reader, n->options->plan, err) < 0)
+        return -1;
+    while (!found && etch_bundle_next(reader, &item, err) < ETCH_BUNDLE_END)
+        if (item.record && item.record->body_case == ETCH__RECORD__BODY_PLAN) {
+            found = true;
+            status = take_plan(n, item.record->plan, err);
+        }
+    if (!found)
+        etch_error_set(err, "there is no plan in %s", n->options->plan);
+    etch_bundle_reader_free(reader);
+    return status;
 }
 
 /* Which watches this run takes: as told, or the next after the run that the output file holds. */
@@ -127,8 +188,13 @@ static int arm_watch(struct native *n, uint32_t index, const struct etch_object 
     uint64_t at;
     uint32_t size;
 
-    if (etch_place_find(&w->place, object, bias, read_target, &n->target.pid, &at, &size, err) < 0)
-        return -1;
+    if (etch_place_find(&w->place, object, bias, read_target, &n->target.pid, &at, &size, err) < 0) {
+        if (!w->place.in_file)
+            return -1;
+        native_write_watch(n, w, err->what); /* one of a plan's watches: the others go on */
+        n->summary->skipped_watches++;
+        return 0;
+    }
     if (w->place.site) {
         w->site = at;
         return arm_everywhere(n, index, true, err);
@@ -160,6 +226,17 @@ static int find_bias(struct native *n, const struct etch_object *object, uint64_
     return etch_error_set(err, "cannot find %s in its own process", exe);
 }
 
+static int check_build(const struct native *n, const struct etch_object *object, struct etch_error *err)
+{
+    uint8_t id[64];
+    size_t size = etch_object_build_id(object, id);
+
+    if (!n->plan_build_id_size || (size == n->plan_build_id_size && memcmp(id, n->plan_build_id, size) == 0))
+        return 0;
+    etch_error_set(err, "the plan %s was made for another build of the program", n->options->plan);
+    return etch_error_advise(err, "etch slice, on this build");
+}
+
 static int arm_watches(struct native *n, struct etch_error *err)
 {
     const struct etch_watch_budget budget = {n->options->watch_hits_per_s, n->options->watch_share};
@@ -168,13 +245,13 @@ static int arm_watches(struct native *n, struct etch_error *err)
     char name[64], reason[64];
     int status = 0;
 
-    if (!n->options->n_watches)
+    if (!n->n_list)
         return 0;
     snprintf(name, sizeof(name), "/proc/%d/exe", (int)n->target.pid);
-    if (etch_object_open(&object, name, err) < 0 || find_bias(n, object, &bias, err) < 0 ||
+    if (etch_object_open(&object, name, err) < 0 || check_build(n, object, err) < 0 || find_bias(n, object, &bias, err) < 0 ||
         etch_watches_new(&n->watches, RING_BYTES, &budget, err) < 0)
         status = -1;
-    for (uint32_t i = 0; status == 0 && i < n->options->n_watches; i++) {
+    for (uint32_t i = 0; status == 0 && i < n->n_list; i++) {
         if (n->list[i].set == n->set) {
             status = arm_watch(n, i, object, bias, err);
             continue;
@@ -195,7 +272,7 @@ static bool on_site(struct native *n, pid_t tid)
 
     if (!n->watches || ptrace(PTRACE_GETREGS, tid, NULL, &r) < 0)
         return true;
-    for (uint32_t i = 0; i < n->options->n_watches; i++) {
+    for (uint32_t i = 0; i < n->n_list; i++) {
         struct native_watch *w = &n->list[i];
         const uint64_t registers[24] = {r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.rsp, r.rip, 0, 0,     0,
                                         0,     0,     0,     0,     r.r8,  r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15};
@@ -230,9 +307,9 @@ static int on_exec(void *context, struct etch_target *target, bool first)
     }
     (void)target;
     native_drain(n, false);
-    for (size_t i = 0; i < n->options->n_watches && n->watches; i++)
+    for (size_t i = 0; i < n->n_list && n->watches; i++)
         n->list[i].counted += etch_watches_count(n->watches, (uint32_t)i);
-    if (n->watches && n->options->n_watches) {
+    if (n->watches && n->n_list) {
         etch_watches_disarm_all(n->watches);
         native_note(n, "the program became another by exec; its watches ended there");
     }
@@ -600,7 +677,7 @@ static int launch(struct native *n, struct loop *l, struct etch_error *err)
 
 static int join(struct native *n, struct etch_error *err)
 {
-    if (etch_process_perf_events(n->options->pid) && n->options->n_watches) {
+    if (etch_process_perf_events(n->options->pid) && n->n_list) {
         etch_error_set(err, "cannot watch in process %d: it uses perf events, perhaps hardware breakpoints, itself",
                        (int)n->options->pid);
         return etch_error_advise(err, "record it without --watch");
@@ -620,7 +697,7 @@ static int join(struct native *n, struct etch_error *err)
 /* The debug registers' own counts against what came through. */
 static void account(struct native *n)
 {
-    for (uint32_t i = 0; n->watches && i < n->options->n_watches; i++) {
+    for (uint32_t i = 0; n->watches && i < n->n_list; i++) {
         struct native_watch *w = &n->list[i];
         uint64_t counted = w->counted + etch_watches_count(n->watches, i);
         char detail[200];
@@ -693,7 +770,7 @@ int etch_native_record(const struct etch_record_options *options, struct etch_re
     n->err = err;
     n->target.watcher = (struct etch_target_watcher){n, on_exec, on_thread_start, on_thread_exit, on_signal, on_stopped};
     summary->source = "none";
-    if (parse_watches(n, err) == 0) {
+    if (parse_watches(n, err) == 0 && read_plan(n, err) == 0) {
         choose_set(n);
         if (etch_bundle_create(&n->bundle, options->output, err) == 0) {
             if (take_signals(&loop, err) == 0)

@@ -50,7 +50,10 @@ struct native {
     struct etch_target target;
     struct etch_watches *watches;
     struct native_watch list[ETCH_RECORD_MAX_WATCHES];
+    size_t n_list;
     uint32_t set, sets;
+    uint8_t plan_build_id[64]; /* of the program that the plan is for */
+    size_t plan_build_id_size;
     bool late; /* watches were armed in several threads at once */
     struct etch_sync_reader *sync;
     bool busy; /* at this rate a synchronisation ring would be full before the next look */

@@ -103,7 +103,7 @@ void native_write_program(struct native *n)
     program.pid = (uint32_t)n->target.pid;
     program.start_unix_ns = n->start_unix_ns;
     program.start_tsc = n->start_tsc;
-    program.plan = no_text;
+    program.plan = n->options->plan ? (char *)(uintptr_t)n->options->plan : no_text;
     program.plan_set = n->set;
     program.source = ETCH__SOURCE__SOURCE_NONE;
     native_write(n, ETCH__RECORD__BODY_PROGRAM, &program);

@@ -226,7 +226,7 @@ int etch_place_find(const struct etch_place *place, const struct etch_object *ob
         *size = 0;
         return 0;
     }
-    at = place->name[0] ? symbol.address + bias : 0;
+    at = place->name[0] ? symbol.address + bias : place->in_file ? bias : 0;
     if (place->name[0] && measure(place, &symbol, size, err) < 0)
         return -1;
     if (place->dereference) {

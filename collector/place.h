@@ -33,7 +33,8 @@ struct etch_place {
     bool indexed, dereference;
     uint32_t size; /* 0: the symbol's */
     bool reads, writes;
-    bool site; /* name and address are an instruction's, in the file's numbering */
+    bool in_file; /* the address is in the file's numbering */
+    bool site;    /* name and address are an instruction's, in the file's numbering */
     struct etch_place_operand operand;
 };
 
