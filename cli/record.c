@@ -2,6 +2,8 @@
 /* etch record: runs a program and records it. */
 #include "cli/command.h"
 #include "collector/record.h"
+#include "collector/target.h"
+#include "decoder/variable.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -127,11 +129,45 @@ static int status_of(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static int record(const struct etch_command *self, const struct etch_record_options *options)
+/* name.field and its like, for a collector that knows no types: NAME+OFFSET:LENGTH, and :w behind it if it was there.
+ * What cannot be found that way is left as it is, for the collector to speak of. */
+static int explain_parts(struct etch_record_options *options, char texts[][400], struct etch_error *err)
 {
+    char path[4096];
+
+    if (options->pid)
+        snprintf(path, sizeof(path), "/proc/%d/exe", options->pid);
+    for (size_t i = 0; i < options->n_watches; i++) {
+        struct etch_variable part;
+        const char *mode = strrchr(options->watches[i], ':');
+
+        if (!etch_variable_has_parts(options->watches[i]) || (mode && mode[1] >= '0' && mode[1] <= '9'))
+            continue;
+        if (!options->pid && etch_target_find(options->argv[0], path, sizeof(path), err) < 0)
+            return -1;
+        if (etch_variable_find(&part, path, options->watches[i], err) < 0)
+            return -1;
+        if (part.size != 1 && part.size != 2 && part.size != 4 && part.size != 8)
+            return etch_error_set(err, "cannot watch '%s': it has %" PRIu64 " bytes, a watchpoint covers 1, 2, 4 or 8",
+                                  options->watches[i], part.size);
+        snprintf(texts[i], sizeof(texts[i]), "%s%s+%" PRIu64 ":%" PRIu64 "%s", part.dereference ? "*" : "", part.name,
+                 part.offset, part.size, mode ? mode : "");
+        options->watch_names[i] = options->watches[i];
+        options->watches[i] = texts[i];
+    }
+    return 0;
+}
+
+static int record(const struct etch_command *self, struct etch_record_options *options)
+{
+    static char texts[ETCH_RECORD_MAX_WATCHES][400];
     struct etch_record_summary summary;
     struct etch_error err;
 
+    if ((options->pid || strcmp(options->source, "none") == 0) && explain_parts(options, texts, &err) < 0) {
+        etch_command_failed(self, &err);
+        return ETCH_EXIT_RECORD;
+    }
     if (etch_record(options, &summary, &err) < 0) {
         etch_command_failed(self, &err);
         return ETCH_EXIT_RECORD;
@@ -303,7 +339,7 @@ const struct etch_command etch_command_record = {
         "                     has\n"
         "  --watch WHAT       also record each read and write of a variable, with its value: NAME of a global, or\n"
         "                     ADDRESS:LENGTH; :w behind it for writes only. May be repeated. With source none also\n"
-        "                     NAME[3]:4, NAME+16:8, *NAME+8:4 (what the pointer points to at that moment), and\n"
+        "                     NAME.field, NAME[3].x, POINTER->field (by the debug information), NAME+16:8, *NAME+8:4 (what the pointer points to at that moment), and\n"
         "                     @PLACE=BASE,INDEX,SCALE,OFFSET:LENGTH: the location that the instruction at PLACE (an\n"
         "                     address, NAME+OFFSET) uses when it is first reached\n\n"
         "with source vpt:\n"

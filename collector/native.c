@@ -45,6 +45,8 @@ static int parse_watches(struct native *n, struct etch_error *err)
 
         if (etch_place_parse(&watch->place, o->watches[i], err) < 0)
             return -1;
+        if (o->watch_names[i])
+            snprintf(watch->place.text, sizeof(watch->place.text), "%s", o->watch_names[i]);
         watch->id = (uint32_t)i + 1;
         watch->set = (uint32_t)(i / slots);
         watch->size = watch->place.size;

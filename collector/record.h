@@ -18,6 +18,7 @@ struct etch_record_options {
     const char *source; /* "vpt" or "auto" */
     char *const *argv;  /* NULL at the end */
     const char *watches[ETCH_RECORD_MAX_WATCHES]; /* NAME or ADDRESS:LENGTH, perhaps with :r, :w or :rw behind it */
+    const char *watch_names[ETCH_RECORD_MAX_WATCHES]; /* what the bundle calls them; NULL: as above */
     size_t n_watches;
     const char *truth; /* folder for the truth log; NULL: none */
     uint64_t snapshot; /* keep the newest bytes of each thread only; 0: all */

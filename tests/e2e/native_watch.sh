@@ -70,6 +70,13 @@ if [ -n "$base" ]; then
   checks=$((checks + 1))
 fi
 
+# Fields and elements by the debug information.
+record --watch 'things[2].value' --watch 'things[1].inner.small:w' "$work/counter" 1
+report
+[ "$(awk '{print $1, $4, $5}' "$work/accesses" | sort | tr '\n' ';')" = "1 w 22;2 w 7;" ] || { cat "$work/accesses" >&2; fail "fields"; }
+"$ETCH" info "$work/run.etch" >"$work/info"
+has "$work/info" "things[2].value at"
+
 # A budget: the cut is said, and the program is not disturbed.
 expect 0 "$ETCH" record --source none --watch-budget 50 -o "$work/run.etch" --watch counter "$work/counter" 400
 has "$work/out" "801 40"
@@ -78,7 +85,7 @@ has "$work/err" "went beyond its budget"
 has "$work/info" "rate limited"
 
 # What cannot be watched is said in words, and the program does not run.
-for bad in "nosuch:no symbol" "box.field:debug information" "counter[3]:element" "counter+4:8:only 8 bytes" "*counter:points nowhere" \
+for bad in "nosuch:no symbol" "nobox.field:no global" "things[2].x:no field" "things[9].value:elements" "things:bytes" "counter[3]:no element" "counter[3]:8:only 8 bytes" "counter+4:8:only 8 bytes" "*counter:points nowhere" \
   "counter+1:4:multiple" "0x10:3:length" "counter:r:reads alone"; do
   expect 125 "$ETCH" record --source none -o "$work/bad.etch" --watch "${bad%:*}" "$work/counter"
   has "$work/err" "cannot watch '${bad%:*}'"

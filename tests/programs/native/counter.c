@@ -9,7 +9,16 @@ struct box {
     long field;
 };
 
+struct thing {
+    int value;
+    struct {
+        char first;
+        short small;
+    } inner;
+};
+
 long counter;
+struct thing things[4];
 int a, b, c, d, e;
 static int rounds = 500;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -55,6 +64,8 @@ int main(int argc, char **argv)
     pthread_create(&one, NULL, later, NULL);
     pthread_join(one, NULL);
     a = 1, b = 2, c = 3, d = 4, e = 5;
+    things[2].value = 22;
+    things[1].inner.small = 7;
     for (long i = 10; i < 30; i += 10)
         fill(box, i);
     pthread_create(&one, NULL, fill_later, box);
