@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* etch record: runs a program and records it. */
-#include "cli/command.h"
 #include "collector/record.h"
+#include "cli/command.h"
 #include "collector/target.h"
 #include "decoder/variable.h"
 
@@ -15,9 +15,9 @@
 
 static void print_size(char *text, size_t size, uint64_t bytes)
 {
-    if (bytes < 10 * 1024)
+    if (bytes < 10240)
         snprintf(text, size, "%" PRIu64 " B", bytes);
-    else if (bytes < 10 * 1024 * 1024)
+    else if (bytes < (uint64_t)10 << 20)
         snprintf(text, size, "%.1f KiB", (double)bytes / 1024);
     else
         snprintf(text, size, "%.1f MiB", (double)bytes / (1024 * 1024));
@@ -46,8 +46,8 @@ static void print_share(const struct etch_record_summary *s)
 
 static void print_native_failure(const struct etch_record_summary *s)
 {
-    static const char *const kinds[] = {"", "", "exit with a failing status", "hang: no thread ran", "time limit",
-                                        "check failed"};
+    static const char *const kinds[] = {
+        "", "", "exit with a failing status", "hang: no thread ran", "time limit", "check failed"};
 
     if (s->failure_kind > 1 && s->failure_kind < 6)
         fprintf(stderr, "; %s", kinds[s->failure_kind]);
@@ -62,8 +62,8 @@ static void print_native_summary(const struct etch_record_options *options, cons
     char file[32];
 
     print_size(file, sizeof(file), s->bundle_bytes);
-    fprintf(stderr, "etch record: %s, %.3f s, %" PRIu64 " thread%s", s->source, (double)s->duration_ns / 1e9, s->threads,
-            s->threads == 1 ? "" : "s");
+    fprintf(stderr, "etch record: %s, %.3f s, %" PRIu64 " thread%s", s->source, (double)s->duration_ns / 1e9,
+            s->threads, s->threads == 1 ? "" : "s");
     if (options->n_watches || options->plan)
         fprintf(stderr, ", %" PRIu64 " hits", s->accesses);
     if (s->skipped_watches)
@@ -330,16 +330,21 @@ const struct etch_command etch_command_record = {
     .help =
         "usage: etch record [-o FILE] [--source S] [--watch WHAT]... [OPTION...] [--] PROG [ARG...]\n"
         "       etch record [-o FILE] [--watch WHAT]... [OPTION...] --pid PID\n\n"
-        "Runs PROG with its own input, output and arguments, and records it in FILE. The exit status is PROG's own, 128+N\n"
-        "after signal N, and 125 where etch itself failed. What was recorded is said in one line at the end, on standard\n"
+        "Runs PROG with its own input, output and arguments, and records it in FILE. The exit status is PROG's own, "
+        "128+N\n"
+        "after signal N, and 125 where etch itself failed. What was recorded is said in one line at the end, on "
+        "standard\n"
         "error.\n\n"
         "  -o, --output FILE  where to (run.etch)\n"
-        "  --source S         vpt: control flow under QEMU, on any machine, real Intel PT packets; none: no control flow,\n"
-        "                     but hardware watches, synchronisation and failures at full speed; auto: what this machine\n"
+        "  --source S         vpt: control flow under QEMU, on any machine, real Intel PT packets; none: no control "
+        "flow,\n"
+        "                     but hardware watches, synchronisation and failures at full speed; auto: what this "
+        "machine\n"
         "                     has\n"
         "  --watch WHAT       also record each read and write of a variable, with its value: NAME of a global, or\n"
         "                     ADDRESS:LENGTH; :w behind it for writes only. May be repeated. With source none also\n"
-        "                     NAME.field, NAME[3].x, POINTER->field (by the debug information), NAME+16:8, *NAME+8:4 (what the pointer points to at that moment), and\n"
+        "                     NAME.field, NAME[3].x, POINTER->field (by the debug information), NAME+16:8, *NAME+8:4 "
+        "(what the pointer points to at that moment), and\n"
         "                     @PLACE=BASE,INDEX,SCALE,OFFSET:LENGTH: the location that the instruction at PLACE (an\n"
         "                     address, NAME+OFFSET) uses when it is first reached\n\n"
         "with source vpt:\n"

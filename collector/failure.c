@@ -34,9 +34,9 @@ bool etch_signal_is_failure(int signal)
 /* In the order of Linux's perf x86 register numbers. */
 static void order_registers(const struct user_regs_struct *r, uint64_t out[REGISTERS])
 {
-    const uint64_t ordered[REGISTERS] = {r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi,     r->rbp,     r->rsp,
-                                         r->rip, r->eflags, r->cs, r->ss, r->ds, r->es, r->fs_base, r->gs_base,
-                                         r->r8,  r->r9,  r->r10, r->r11, r->r12, r->r13,     r->r14,     r->r15};
+    const uint64_t ordered[REGISTERS] = {r->rax, r->rbx,    r->rcx, r->rdx, r->rsi, r->rdi, r->rbp,     r->rsp,
+                                         r->rip, r->eflags, r->cs,  r->ss,  r->ds,  r->es,  r->fs_base, r->gs_base,
+                                         r->r8,  r->r9,     r->r10, r->r11, r->r12, r->r13, r->r14,     r->r15};
 
     memcpy(out, ordered, sizeof(ordered));
 }
@@ -119,7 +119,7 @@ static void take_threads(struct etch_failure *f, struct etch_target *target, pid
     Etch__ThreadState *states = calloc(n ? n : 1, sizeof(*states));
 
     f->record.threads = calloc(n ? n : 1, sizeof(Etch__ThreadState *));
-    if (!states || !f->record.threads) {
+    if (!states || !f->record.threads || !n) {
         free(states);
         return;
     }
@@ -132,8 +132,6 @@ static void take_threads(struct etch_failure *f, struct etch_target *target, pid
             take_thread(state, target->pid, target->threads.v[i].tid, &f->mappings);
             f->record.threads[f->record.n_threads++] = state;
         }
-    if (!f->record.n_threads)
-        free(states);
 }
 
 /* What assert() or libc itself said before it called abort(): glibc keeps it in __abort_msg, a pointer to a size and
@@ -157,7 +155,8 @@ static char *abort_message(pid_t pid, const struct etch_mappings *mappings)
     if (etch_object_open(&object, path, &ignored) < 0)
         return NULL;
     if (etch_object_symbol(object, "__abort_msg", &symbol) &&
-        etch_process_read(pid, symbol.address + etch_object_bias(object, libc->start, libc->offset), &pointer, 8) == 8 &&
+        etch_process_read(pid, symbol.address + etch_object_bias(object, libc->start, libc->offset), &pointer, 8) ==
+            8 &&
         pointer)
         n = etch_process_read(pid, pointer + 4, text, sizeof(text) - 1);
     etch_object_free(object);
@@ -200,7 +199,7 @@ int etch_failure_capture(struct etch_failure *failure, struct etch_target *targe
     take_threads(failure, target, tid);
     if (hold)
         etch_target_release_held(target);
-    if (tid && record->n_threads && record->threads[0]->n_frames)
+    if (tid && record->n_threads && record->threads && record->threads[0]->n_frames)
         record->ip = record->threads[0]->frames[0];
     if (signal && signal->si_signo == SIGABRT)
         record->message = abort_message(target->pid, &failure->mappings);

@@ -9,7 +9,7 @@
 
 #define ETCH_FAILURE_STACK_MAX (64u << 10) /* bytes of each thread */
 #define ETCH_FAILURE_FRAMES_MAX 64u
-#define ETCH_FAILURE_THREADS_MAX 128u      /* a record has a limit; further threads are counted in the message */
+#define ETCH_FAILURE_THREADS_MAX 128u /* a record has a limit; further threads are counted in the message */
 
 /* A failure under construction; release it with etch_failure_release(). */
 struct etch_failure {

@@ -23,7 +23,8 @@ extern const uint64_t etch_hits_sample_type, etch_hits_registers;
 
 enum etch_hits_item { ETCH_HITS_HIT, ETCH_HITS_LOST, ETCH_HITS_OTHER, ETCH_HITS_END, ETCH_HITS_BAD };
 
-/* Reads the record at the start of `bytes` into `hit` (or `event` and `lost` of it) and says in `used` how long it is. */
+/* Reads the record at the start of `bytes` into `hit` (or `event` and `lost` of it) and says in `used` how long it is.
+ */
 enum etch_hits_item etch_hits_next(const uint8_t *bytes, size_t size, size_t *used, struct etch_hit *hit,
                                    uint64_t *lost);
 

@@ -250,8 +250,8 @@ static int arm_watches(struct native *n, struct etch_error *err)
     if (!n->n_list)
         return 0;
     snprintf(name, sizeof(name), "/proc/%d/exe", (int)n->target.pid);
-    if (etch_object_open(&object, name, err) < 0 || check_build(n, object, err) < 0 || find_bias(n, object, &bias, err) < 0 ||
-        etch_watches_new(&n->watches, RING_BYTES, &budget, err) < 0)
+    if (etch_object_open(&object, name, err) < 0 || check_build(n, object, err) < 0 ||
+        find_bias(n, object, &bias, err) < 0 || etch_watches_new(&n->watches, RING_BYTES, &budget, err) < 0)
         status = -1;
     for (uint32_t i = 0; status == 0 && i < n->n_list; i++) {
         if (n->list[i].set == n->set) {
@@ -276,8 +276,8 @@ static bool on_site(struct native *n, pid_t tid)
         return true;
     for (uint32_t i = 0; i < n->n_list; i++) {
         struct native_watch *w = &n->list[i];
-        const uint64_t registers[24] = {r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.rsp, r.rip, 0, 0,     0,
-                                        0,     0,     0,     0,     r.r8,  r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15};
+        const uint64_t registers[24] = {r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.rsp, r.rip, 0,    0, 0, 0, 0,
+                                        0,     0,     r.r8,  r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15};
 
         if (!w->place.site || w->armed || w->site != r.rip)
             continue;
@@ -355,9 +355,8 @@ static void on_thread_exit(void *context, struct etch_target *target, const stru
 /* Signals that etch got for itself while the program may get them too. */
 static struct {
     uint64_t seen_ns;
-    pid_t seen_from;
     uint64_t due_ns; /* 0: none waits */
-    pid_t due_from;
+    pid_t seen_from, due_from;
 } passing[65];
 
 static bool on_signal(void *context, struct etch_target *target, pid_t tid, const siginfo_t *info)
@@ -454,7 +453,8 @@ static int refuse_privileged(const char *path, struct etch_error *err)
 
     if (geteuid() == 0 || stat(path, &st) < 0 || !(st.st_mode & (S_ISUID | S_ISGID)))
         return 0;
-    etch_error_set(err, "cannot record %s: it is set-user-id or set-group-id, and would lose that under a tracer", path);
+    etch_error_set(err, "cannot record %s: it is set-user-id or set-group-id, and would lose that under a tracer",
+                   path);
     return etch_error_advise(err, "run etch as root");
 }
 
@@ -463,7 +463,8 @@ static int refuse_tracer(struct native *n, const struct etch_object *object, str
     if (n->options->allow_ptrace || !etch_object_imports(object, "ptrace"))
         return 0;
     etch_error_set(err, "cannot record %s: it uses ptrace itself, and a process has one tracer only", n->path);
-    return etch_error_advise(err, "record the program that it traces; or --allow-ptrace if it traces none but children");
+    return etch_error_advise(err,
+                             "record the program that it traces; or --allow-ptrace if it traces none but children");
 }
 
 /* Looks at the file, and decides whether the library goes in. */
@@ -473,8 +474,7 @@ static int examine(struct native *n, char *library, size_t size, struct etch_err
     struct etch_error ignored;
 
     library[0] = '\0';
-    if (etch_target_find(n->options->argv[0], n->path, sizeof(n->path), err) < 0 ||
-        refuse_privileged(n->path, err) < 0)
+    if (etch_target_find(n->options->argv[0], n->path, sizeof(n->path), err) < 0 || refuse_privileged(n->path, err) < 0)
         return -1;
     if (etch_object_open(&object, n->path, &ignored) == 0 && refuse_tracer(n, object, err) < 0) {
         etch_object_free(object);
@@ -558,7 +558,7 @@ static void on_own_signal(struct native *n, struct loop *l, const struct signalf
     }
     if (info->ssi_code != SI_USER && info->ssi_code != SI_QUEUE)
         return;
-    if (passing[number].seen_from == (pid_t)info->ssi_pid && now_ns() - passing[number].seen_ns < 4 * FORWARD_NS)
+    if (passing[number].seen_from == (pid_t)info->ssi_pid && now_ns() - passing[number].seen_ns < (uint64_t)4 * FORWARD_NS)
         return;
     passing[number].due_ns = now_ns() + FORWARD_NS;
     passing[number].due_from = (pid_t)info->ssi_pid;
@@ -658,8 +658,7 @@ static int launch(struct native *n, struct loop *l, struct etch_error *err)
 
     if (!e)
         return etch_error_set(err, "out of memory");
-    if (examine(n, library, sizeof(library), err) == 0 &&
-        (!library[0] || etch_sync_reader_new(&n->sync, err) == 0)) {
+    if (examine(n, library, sizeof(library), err) == 0 && (!library[0] || etch_sync_reader_new(&n->sync, err) == 0)) {
         if (prepare_environment(e, library[0] ? library : NULL, n->sync) < 0) {
             etch_error_set(err, "out of memory");
         } else {
@@ -770,7 +769,8 @@ int etch_native_record(const struct etch_record_options *options, struct etch_re
     n->options = options;
     n->summary = summary;
     n->err = err;
-    n->target.watcher = (struct etch_target_watcher){n, on_exec, on_thread_start, on_thread_exit, on_signal, on_stopped};
+    n->target.watcher =
+        (struct etch_target_watcher){n, on_exec, on_thread_start, on_thread_exit, on_signal, on_stopped};
     summary->source = "none";
     if (parse_watches(n, err) == 0 && read_plan(n, err) == 0) {
         choose_set(n);

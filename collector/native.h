@@ -42,34 +42,34 @@ struct native {
     const struct etch_record_options *options;
     struct etch_record_summary *summary;
     struct etch_bundle_writer *bundle;
-    struct etch_error write_error; /* the bundle cannot be written any more; the program is not disturbed */
-    bool broken;
     struct etch_error *err; /* the caller's, for what happens within callbacks */
-
-    char path[4096]; /* of the program */
-    struct etch_target target;
     struct etch_watches *watches;
+    struct etch_sync_reader *sync;
+    struct etch_target target;
+
     struct native_watch list[ETCH_RECORD_MAX_WATCHES];
     size_t n_list;
-    uint32_t set, sets;
-    uint8_t plan_build_id[64]; /* of the program that the plan is for */
     size_t plan_build_id_size;
-    bool late; /* watches were armed in several threads at once */
-    struct etch_sync_reader *sync;
-    bool busy; /* at this rate a synchronisation ring would be full before the next look */
+    uint32_t set, sets;
 
-    struct etch_clock_pair first_pair;
     uint64_t start_unix_ns, start_tsc, start_cpu_ns;
-    bool program_written, failure_written;
+    struct etch_clock_pair first_pair, pair; /* the first, and the latest */
 
     Etch__Access accesses[NATIVE_BATCH];
     uint64_t registers[NATIVE_BATCH][ETCH_HIT_REGISTERS];
     size_t n_accesses;
     Etch__Sync syncs[NATIVE_BATCH];
     size_t n_syncs;
-    struct etch_clock_pair pair; /* the latest */
     ETCH_ARRAY(struct native_image) images;
+
+    bool broken; /* the bundle cannot be written any more, for write_error; the program is not disturbed */
+    bool late;   /* watches were armed in several threads at once */
+    bool busy;   /* at this rate a synchronisation ring would be full before the next look */
+    bool program_written, failure_written;
     bool unknown_code; /* an event came from code that no image is known for */
+    struct etch_error write_error;
+    char path[4096];           /* of the program */
+    uint8_t plan_build_id[64]; /* of the program that the plan is for */
 };
 
 void native_write(struct native *n, Etch__Record__BodyCase kind, void *message);

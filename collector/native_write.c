@@ -127,8 +127,7 @@ static void write_mapping(struct native *n, const struct etch_mapping *m)
     uint8_t *code = NULL;
 
     if ((!(m->prot & 4) && (!m->inode || strncmp(m->path, "/memfd:", 7) == 0 || strncmp(m->path, "/dev/", 5) == 0)) ||
-        image_known(n, m) || strncmp(m->path, "[vsyscall", 9) == 0 ||
-        !etch_array_push(&n->images, known))
+        image_known(n, m) || strncmp(m->path, "[vsyscall", 9) == 0 || !etch_array_push(&n->images, known))
         return;
     image.pid = (uint32_t)n->target.pid;
     image.start = m->start;

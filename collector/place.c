@@ -235,7 +235,8 @@ int etch_place_find(const struct etch_place *place, const struct etch_object *ob
         if (read(context, at, &pointer, 8) != 8 || !pointer) {
             etch_error_set(err, "cannot watch '%s': '%s' points nowhere when the watch is set", place->text,
                            place->name);
-            return etch_error_advise(err, "set it later: --pid of the running program, or @PLACE=... at an instruction");
+            return etch_error_advise(err,
+                                     "set it later: --pid of the running program, or @PLACE=... at an instruction");
         }
         at = pointer;
     } else if (place->name[0] && symbol.size && within + *size > symbol.size) {

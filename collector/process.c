@@ -277,7 +277,10 @@ int etch_process_perf_events(pid_t pid)
     if (!dir)
         return 0;
     while ((entry = readdir(dir))) {
-        ssize_t n = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+        ssize_t n;
+
+        snprintf(name, sizeof(name), "/proc/%d/fd/%.20s", (int)pid, entry->d_name);
+        n = readlink(name, target, sizeof(target) - 1);
 
         target[n > 0 ? n : 0] = '\0';
         events += strcmp(target, "anon_inode:[perf_event]") == 0;

@@ -65,7 +65,7 @@ void etch_thread_name(pid_t pid, pid_t tid, char name[32]);
 struct etch_thread_wait {
     uint32_t call_plus_1; /* 0: running, or not known */
     uint64_t arguments[6];
-    uint64_t sp, pc;      /* 0: not known */
+    uint64_t sp, pc; /* 0: not known */
 };
 
 /* The system call in which a thread waits, from the text of /proc/PID/task/TID/syscall. */

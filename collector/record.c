@@ -431,8 +431,7 @@ static const struct etch_source *choose_source(const char *name, struct etch_err
     return NULL;
 }
 
-int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary,
-                struct etch_error *err)
+int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)
 {
     struct etch_recorder *r = calloc(1, sizeof(*r));
     int status = -1;

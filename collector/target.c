@@ -78,9 +78,9 @@ int etch_target_find(const char *name, char *path, size_t size, struct etch_erro
 
     if (strchr(name, '/')) {
         snprintf(path, size, "%s", name);
-        if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode) && access(path, X_OK) == 0)
-            return 0;
-        return etch_error_set_errno(err, errno ? errno : EACCES, "cannot run %s", name);
+        if (stat(path, &st) < 0 || access(path, X_OK) < 0)
+            return etch_error_set_errno(err, errno, "cannot run %s", name);
+        return S_ISDIR(st.st_mode) ? etch_error_set(err, "cannot run %s: it is a folder", name) : 0;
     }
     for (const char *dir = dirs ? dirs : "/bin:/usr/bin"; dir;) {
         size_t n = strcspn(dir, ":");

@@ -44,8 +44,8 @@ struct etch_target {
     pid_t pid;
     bool launched; /* by us, rather than joined */
     bool gone;
-    int wait_status;      /* once it is gone */
-    struct rusage usage;  /* once it is gone */
+    int wait_status;     /* once it is gone */
+    struct rusage usage; /* once it is gone */
     bool usage_known;
     ETCH_ARRAY(struct etch_target_thread) threads;
     uint64_t threads_seen;
@@ -56,10 +56,10 @@ struct etch_target {
 
 struct etch_launch {
     char *const *argv;
-    const char *path;          /* the file that argv[0] names */
+    const char *path; /* the file that argv[0] names */
     char *const *environment;
-    const sigset_t *signal_mask; /* as etch got it */
-    bool sigchld_ignored;        /* as etch got it */
+    const sigset_t *signal_mask;      /* as etch got it */
+    bool sigchld_ignored;             /* as etch got it */
     const struct rlimit *descriptors; /* as etch got it; NULL: unchanged */
 };
 

@@ -74,13 +74,16 @@ static int explain(struct etch_error *err, int cause, const char *what)
     switch (cause) {
     case EACCES:
     case EPERM:
-        return etch_error_advise(err, "sysctl kernel.perf_event_paranoid=2 or lower, or give etch CAP_PERFMON, or run as "
-                                      "root; in a container allow perf_event_open");
+        return etch_error_advise(err,
+                                 "sysctl kernel.perf_event_paranoid=2 or lower, or give etch CAP_PERFMON, or run as "
+                                 "root; in a container allow perf_event_open");
     case ENOSYS:
-        return etch_error_advise(err, "a seccomp filter or this kernel has no perf_event_open; run outside the container");
+        return etch_error_advise(err,
+                                 "a seccomp filter or this kernel has no perf_event_open; run outside the container");
     case ENOSPC:
-        return etch_error_advise(err, "the debug registers are taken: end the debugger or perf session on this program, "
-                                      "or watch less");
+        return etch_error_advise(err,
+                                 "the debug registers are taken: end the debugger or perf session on this program, "
+                                 "or watch less");
     case EMFILE:
         return etch_error_advise(err, "ulimit -n 65536");
     case EOPNOTSUPP:
@@ -439,7 +442,8 @@ static void keep_budget(struct etch_watches *w, const struct etch_watch_sink *si
         w->window_ns = now;
 }
 
-/* A thread made while its maker was being armed may have the watch twice: inherited, and its own. The own one counts. */
+/* A thread made while its maker was being armed may have the watch twice: inherited, and its own. The own one counts.
+ */
 static bool is_double(const struct etch_watches *w, const struct event *event, uint32_t tid)
 {
     if (event->tid == (pid_t)tid)

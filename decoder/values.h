@@ -17,7 +17,7 @@ struct etch_value_question {
     const uint8_t *code;
     uint64_t code_address; /* of code[0] */
     size_t code_size;
-    bool boundary_known;  /* code[0] begins an instruction (a function's first, say); else any byte of it might */
+    bool boundary_known;       /* code[0] begins an instruction (a function's first, say); else any byte of it might */
     const uint64_t *registers; /* 24, by perf's x86 numbers, after the access */
     uint64_t address;
     uint32_t size; /* of the watched location, at most 8 */
@@ -35,8 +35,8 @@ struct etch_value_answer {
 /* Pure: no file, no memory of the program. */
 void etch_value_find(const struct etch_value_question *question, struct etch_value_answer *answer);
 
-/* Gives the code around an address: points `code` at bytes that begin at `start` and go beyond `ip`. Returns false where
- * there is none. */
+/* Gives the code around an address: points `code` at bytes that begin at `start` and go beyond `ip`. Returns false
+ * where there is none. */
 struct etch_value_code {
     const uint8_t *bytes;
     uint64_t start;

@@ -167,7 +167,8 @@ static bool is_global(Dwarf_Die *die, const char *name)
 {
     const char *own = dwarf_diename(die);
 
-    return dwarf_tag(die) == DW_TAG_variable && own && strcmp(own, name) == 0 && dwarf_hasattr_integrate(die, DW_AT_location);
+    return dwarf_tag(die) == DW_TAG_variable && own && strcmp(own, name) == 0 &&
+           dwarf_hasattr_integrate(die, DW_AT_location);
 }
 
 static bool find_global(Dwarf *dwarf, const char *name, Dwarf_Die *type)
@@ -202,7 +203,8 @@ int etch_variable_find(struct etch_variable *variable, const char *path, const c
         etch_error_set(err, "cannot watch '%s': %s has no debug information", text, path);
         status = etch_error_advise(err, "compile with -g, or give NAME+OFFSET:LENGTH");
     } else if (!find_global(dwarf, variable->name, &w.type)) {
-        status = etch_error_set(err, "cannot watch '%s': the debug information has no global '%s'", text, variable->name);
+        status =
+            etch_error_set(err, "cannot watch '%s': the debug information has no global '%s'", text, variable->name);
     } else {
         status = walk_parts(&w, text + n);
     }

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 struct etch_variable {
-    char name[256];  /* of the global */
+    char name[256];   /* of the global */
     bool dereference; /* the part is in what the global points to */
-    uint64_t offset; /* of the part */
+    uint64_t offset;  /* of the part */
     uint64_t size;
 };
 

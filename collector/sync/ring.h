@@ -45,7 +45,7 @@ struct etch_sync_memory {
     uint64_t magic;
     uint32_t version;
     uint32_t threads, events;
-    uint32_t pid; /* of the program, once the library is in it */
+    uint32_t pid;      /* of the program, once the library is in it */
     uint64_t unplaced; /* events of threads for which no ring was free */
     uint32_t claimed;  /* rings from here on were never used */
     _Alignas(4096) struct etch_sync_ring rings[ETCH_SYNC_THREADS];

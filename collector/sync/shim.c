@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The library that LD_PRELOAD puts (or a link with it) between a program and its pthread functions. Each call goes on to
- * the real one and leaves an event in the thread's ring: what acquires is stamped after it returned, what releases
+/* The library that LD_PRELOAD puts (or a link with it) between a program and its pthread functions. Each call goes on
+ * to the real one and leaves an event in the thread's ring: what acquires is stamped after it returned, what releases
  * before it is called, so that the stamps of a pair are in the order in which the pair happened. No locks, no
  * allocation, no system call but one per thread. Without ETCH_SYNC in the environment it does nothing. */
 #include "collector/sync/ring.h"
@@ -302,7 +302,7 @@ static void restore_environment(void)
         if (strncmp(*from, "LD_PRELOAD=", 11) == 0) {
             if (!before)
                 continue;
-            strcpy(*from + 11, before); /* it is what ours ended in: shorter */
+            memmove(*from + 11, before, strlen(before) + 1); /* it is what ours ended in: shorter */
         }
         *to++ = *from;
     }

@@ -61,13 +61,13 @@ static void know_calls(void **state)
         bool call;
     } rows[] = {
         {{0xe8, 1, 2, 3, 4}, 5, true},
-        {{0xff, 0xd0}, 2, true},                             /* call *%rax */
-        {{0x41, 0xff, 0xd3}, 3, true},                       /* call *%r11 */
-        {{0xff, 0x15, 1, 2, 3, 4}, 6, true},                 /* call *x(%rip) */
-        {{0xff, 0x50, 0x18}, 3, true},                       /* call *24(%rax) */
-        {{0xff, 0x94, 0xc8, 1, 2, 3, 4}, 7, true},           /* call *x(%rax,%rcx,8) */
-        {{0xff, 0x14, 0xc5, 1, 2, 3, 4}, 7, true},           /* call *x(,%rax,8) */
-        {{0xff, 0xe0}, 2, false},                            /* jmp *%rax */
+        {{0xff, 0xd0}, 2, true},                   /* call *%rax */
+        {{0x41, 0xff, 0xd3}, 3, true},             /* call *%r11 */
+        {{0xff, 0x15, 1, 2, 3, 4}, 6, true},       /* call *x(%rip) */
+        {{0xff, 0x50, 0x18}, 3, true},             /* call *24(%rax) */
+        {{0xff, 0x94, 0xc8, 1, 2, 3, 4}, 7, true}, /* call *x(%rax,%rcx,8) */
+        {{0xff, 0x14, 0xc5, 1, 2, 3, 4}, 7, true}, /* call *x(,%rax,8) */
+        {{0xff, 0xe0}, 2, false},                  /* jmp *%rax */
         {{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90}, 7, false},
         {{0xd0}, 1, false},
     };

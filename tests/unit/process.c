@@ -84,8 +84,11 @@ static void read_memory_up_to_a_hole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parse_mapping), cmocka_unit_test(find_mapping), cmocka_unit_test(parse_status),
-        cmocka_unit_test(parse_wait),    cmocka_unit_test(read_memory_up_to_a_hole),
+        cmocka_unit_test(parse_mapping),
+        cmocka_unit_test(find_mapping),
+        cmocka_unit_test(parse_status),
+        cmocka_unit_test(parse_wait),
+        cmocka_unit_test(read_memory_up_to_a_hole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* patient SECONDS: counts TERM and USR1 that it gets, adds to a counter in a thread every ms, and says both at the end. */
+/* patient SECONDS: counts TERM and USR1 that it gets, adds to a counter in a thread every ms, and says both at the end.
+ */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
