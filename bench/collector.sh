@@ -33,7 +33,7 @@ create index x on t(c); select count(*), sum(length(b)) from t where c < 500; de
 open(dir + "/sql", "w").write(sql)
 programs = [("pbzip2", ["pbzip2", "-k", "-f", "-c", "-p2", dir + "/data"]),
             ("sqlite3", ["sh", "-c", f"exec sqlite3 :memory: < {dir}/sql"])]
-base = [etch, "record", "--source", "none", "-o", dir + "/run.etch"]
+base = [etch, "record", "--source", "none", "--clock", "0", "-o", dir + "/run.etch"]
 ways = [("without etch", []),
         ("failures only", base + ["--no-sync", "--"]),
         ("+ a watch, not hit", base + ["--no-sync", "--watch", "0x10000:8", "--"]),

@@ -201,6 +201,7 @@ enum {
     OPTION_SHARE,
     OPTION_SET,
     OPTION_PLAN,
+    OPTION_CLOCK,
 };
 
 static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
@@ -219,6 +220,7 @@ static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
                                              {"watch-budget", required_argument, NULL, OPTION_BUDGET},
                                              {"watch-share", required_argument, NULL, OPTION_SHARE},
                                              {"set", required_argument, NULL, OPTION_SET},
+                                             {"clock", required_argument, NULL, OPTION_CLOCK},
                                              {"plan", required_argument, NULL, OPTION_PLAN},
                                              {0}};
 
@@ -247,6 +249,8 @@ static int take_number(const struct etch_command *self, int c, struct etch_recor
         options->pid = (int)value;
     } else if (c == OPTION_HANG) {
         options->hang_s = value;
+    } else if (c == OPTION_CLOCK) {
+        options->clock_s = value;
     } else if (c == OPTION_WALL) {
         options->wall_s = value;
     } else if (c == OPTION_BUDGET) {
@@ -305,7 +309,7 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
 static int run(const struct etch_command *self, int argc, char **argv)
 {
     struct etch_record_options options = {
-        .output = "run.etch", .source = "auto", .watch_hits_per_s = 100000, .watch_share = 0.25};
+        .output = "run.etch", .source = "auto", .watch_hits_per_s = 100000, .watch_share = 0.25, .clock_s = 0.2};
     int c, status;
 
     while ((c = getopt_long(argc, argv, "+:ho:", long_options, NULL)) != -1) {
@@ -362,6 +366,9 @@ const struct etch_command etch_command_record = {
         "  --plan FILE        watch what a plan of etch slice says, one of its sets a run\n"
         "  --set N            of more watches than the CPU has debug registers, take the N-th set; without it the one\n"
         "                     after that of the run in FILE\n"
+        "  --clock S          seconds for measuring how far the CPUs' clocks are apart, before and again after (0.2; "
+        "0:\n"
+        "                     not measured, and then not used for the order of events of different CPUs)\n"
         "  --allow-ptrace     record a program although it calls ptrace\n\n"
         "examples:\n"
         "  etch record -- ./server --port 8080\n"

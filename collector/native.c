@@ -558,7 +558,8 @@ static void on_own_signal(struct native *n, struct loop *l, const struct signalf
     }
     if (info->ssi_code != SI_USER && info->ssi_code != SI_QUEUE)
         return;
-    if (passing[number].seen_from == (pid_t)info->ssi_pid && now_ns() - passing[number].seen_ns < (uint64_t)4 * FORWARD_NS)
+    if (passing[number].seen_from == (pid_t)info->ssi_pid &&
+        now_ns() - passing[number].seen_ns < (uint64_t)4 * FORWARD_NS)
         return;
     passing[number].due_ns = now_ns() + FORWARD_NS;
     passing[number].due_from = (pid_t)info->ssi_pid;
@@ -732,21 +733,21 @@ static void conclude(struct native *n)
     n->summary->threads = n->target.threads_seen;
     n->summary->status = n->target.wait_status;
     n->summary->left_running = !n->target.gone;
+    native_write_outcome(n); /* first: what follows is not part of the run */
     native_write_clock(n, ETCH__CLOCK_PHASE__CLOCK_AFTER);
-    native_write_outcome(n);
 }
 
 static int run(struct native *n, struct loop *l, struct etch_error *err)
 {
     struct timespec now;
 
+    if (etch_host_write(n->bundle, err) < 0)
+        return -1;
+    etch_clock_pairs_take(&n->first_pair, 1, CLOCK_MONOTONIC_RAW, 0);
+    native_write_clock(n, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
     clock_gettime(CLOCK_REALTIME, &now);
     n->start_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     n->start_cpu_ns = native_cpu_ns(RUSAGE_SELF);
-    etch_clock_pairs_take(&n->first_pair, 1, CLOCK_MONOTONIC_RAW, 0);
-    if (etch_host_write(n->bundle, err) < 0)
-        return -1;
-    native_write_clock(n, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
     if ((n->options->pid ? join(n, err) : launch(n, l, err)) < 0 || follow(n, l, err) < 0)
         return -1;
     conclude(n);
@@ -784,6 +785,7 @@ int etch_native_record(const struct etch_record_options *options, struct etch_re
                 unlink(options->output); /* nothing was recorded */
         }
     }
+    etch_calibration_free(&n->calibration);
     etch_watches_free(n->watches);
     etch_sync_reader_free(n->sync);
     etch_target_free(&n->target);

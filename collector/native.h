@@ -5,7 +5,7 @@
 #define ETCH_COLLECTOR_NATIVE_H
 
 #include "base/array.h"
-#include "calibrate/perfclock.h"
+#include "calibrate/calibration.h"
 #include "collector/failure.h"
 #include "collector/place.h"
 #include "collector/record.h"
@@ -54,6 +54,7 @@ struct native {
 
     uint64_t start_unix_ns, start_tsc, start_cpu_ns;
     struct etch_clock_pair first_pair, pair; /* the first, and the latest */
+    struct etch_calibration calibration;     /* before the run */
 
     Etch__Access accesses[NATIVE_BATCH];
     uint64_t registers[NATIVE_BATCH][ETCH_HIT_REGISTERS];
@@ -62,6 +63,7 @@ struct native {
     size_t n_syncs;
     ETCH_ARRAY(struct native_image) images;
 
+    bool calibrated;
     bool broken; /* the bundle cannot be written any more, for write_error; the program is not disturbed */
     bool late;   /* watches were armed in several threads at once */
     bool busy;   /* at this rate a synchronisation ring would be full before the next look */

@@ -3,6 +3,7 @@
 #include "collector/native.h"
 
 #include "calibrate/clock.h"
+#include "collector/clock_record.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -186,7 +187,8 @@ void native_write_thread(struct native *n, const struct etch_target_thread *thre
 
 /* ---- Clocks ---- */
 
-void native_write_clock(struct native *n, Etch__ClockPhase phase)
+/* Without a calibration: health, and the kernel's clock by the two pairs at the ends. */
+static void write_plain_clock(struct native *n, Etch__ClockPhase phase)
 {
     Etch__Clock clock = ETCH__CLOCK__INIT;
     Etch__PerfClock perf = ETCH__PERF_CLOCK__INIT;
@@ -209,6 +211,37 @@ void native_write_clock(struct native *n, Etch__ClockPhase phase)
         clock.perf_clock = &perf;
     }
     native_write(n, ETCH__RECORD__BODY_CLOCK, &clock);
+}
+
+static bool write_calibration(struct native *n, const struct etch_calibration *calibration, Etch__ClockPhase phase)
+{
+    Etch__Clock *clock = etch_clock_record(calibration, phase);
+
+    if (!clock)
+        return false;
+    native_write(n, ETCH__RECORD__BODY_CLOCK, clock);
+    etch__clock__free_unpacked(clock, NULL);
+    return true;
+}
+
+void native_write_clock(struct native *n, Etch__ClockPhase phase)
+{
+    bool before = phase == ETCH__CLOCK_PHASE__CLOCK_BEFORE;
+    struct etch_calibration after = {0};
+    struct etch_calibration *calibration = before ? &n->calibration : &after;
+    struct etch_calibration_options options = {.budget_ns = (uint64_t)(n->options->clock_s * 1e9),
+                                               .skip_trap = n->n_list == 0,
+                                               .like = before ? NULL : &n->calibration};
+    struct etch_error ignored;
+    bool done = false;
+
+    if (options.budget_ns && (before || n->calibrated) && etch_calibrate(calibration, &options, &ignored) == 0)
+        done = write_calibration(n, calibration, phase);
+    if (before)
+        n->calibrated = done;
+    if (!done)
+        write_plain_clock(n, phase);
+    etch_calibration_free(&after); /* borrows from the one before, which goes last */
 }
 
 /* By the line from the first pair to the latest, between which the event lies: as exact as the pairs. */

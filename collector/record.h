@@ -34,6 +34,7 @@ struct etch_record_options {
     uint64_t watch_hits_per_s; /* a watch that is hit more often is cut; 0: no limit */
     double watch_share;        /* and one that costs more than this share of a CPU; 0: no limit */
     uint32_t slots;            /* watches at a time; 0: as many as the CPU has */
+    double clock_s;            /* for measuring the CPUs' clocks before, and again after; 0: not done */
     const char *plan;          /* a file with watches in sets; NULL: none */
     bool set_given;
     uint32_t set; /* which of several sets of watches */

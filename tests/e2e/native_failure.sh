@@ -9,7 +9,7 @@ fails() {
   local how=$1 status=$2 check=$3
   shift 3
   rm -f "$work/run.etch"
-  expect "$status" "$ETCH" record --source none "$@" -o "$work/run.etch" "$work/failing" "$how"
+  expect "$status" "$ETCH" record --source none --clock 0 "$@" -o "$work/run.etch" "$work/failing" "$how"
   "$ETCH" info --verify "$work/run.etch" >/dev/null || fail "$how: the bundle is not whole"
   "$ETCH" info --records "$work/run.etch" >"$work/records"
   CHECK=$check SITE=$(nm "$work/failing" | sed -n 's/ . the_load$//p') python3 - "$work/records" <<'PY' || fail "$how: $check"
@@ -30,7 +30,7 @@ exec("assert " + os.environ["CHECK"])
 PY
   checks=$((checks + 1))
 }
-"$ETCH" record --source none -o "$work/run.etch" "$work/failing" segv >/dev/null 2>&1 || true
+"$ETCH" record --source none --clock 0 -o "$work/run.etch" "$work/failing" segv >/dev/null 2>&1 || true
 "$ETCH" info --records "$work/run.etch" | head -n 3 >/dev/null
 
 fails segv 139 'f["signal"] == 11 and place(f["ip"]) == ("failing", site) and number(f.get("fault_address", 0)) == 0 and len(f["threads"]) == 2'

@@ -9,7 +9,7 @@ for p in self patient tracer deny counter; do
 done
 "$ETCH_CC" -O1 -static "$programs/self.c" -o "$work/self-static" 2>/dev/null || true
 cd "$work"
-record=("$ETCH" record --source none -o "$work/run.etch")
+record=("$ETCH" record --source none --clock 0 -o "$work/run.etch")
 
 # same NAME COMMAND...: standard output and error, status
 same_run() {
@@ -41,9 +41,10 @@ has "$work/err" "cannot run ./nosuch"
 
 # A signal for etch reaches the program once; one for the group, once as well.
 for to in "" "-"; do
+  rm -f patient.out
   setsid "${record[@]}" ./patient 1 >patient.out 2>patient.err &
   pid=$!
-  until grep -q ready patient.out; do sleep 0.02; done
+  until grep -qs ready patient.out; do sleep 0.02; done
   kill -TERM -- "$to$pid" # after setsid the shell's child leads its group
   status=0
   wait $pid || status=$?
@@ -52,9 +53,10 @@ for to in "" "-"; do
 done
 
 # Joining: the program goes on when etch leaves, and accesses were seen.
+rm -f patient.out
 ./patient 2 >patient.out &
 target=$!
-until grep -q ready patient.out; do sleep 0.02; done
+until grep -qs ready patient.out; do sleep 0.02; done
 watch=()
 "$ETCH" doctor --json | grep -q '"delivered": true' && watch=(--watch ticks)
 "${record[@]}" --pid $target "${watch[@]}" 2>join.err &
@@ -90,9 +92,10 @@ expect 125 ./deny 298 "${record[@]}" --watch counter ./counter 1
 has "$work/err" "perf_event_open"
 [ ! -s "$work/out" ] || fail "the program ran"
 expect 0 ./deny 298 "${record[@]}" ./counter 1
+rm -f patient.out
 ./patient 1 >patient.out &
 target=$!
-until grep -q ready patient.out; do sleep 0.02; done
+until grep -qs ready patient.out; do sleep 0.02; done
 expect 125 ./deny 298 "${record[@]}" --pid $target --watch ticks
 status=0
 wait $target || status=$?
@@ -101,9 +104,10 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   chmod 777 "$work"
   chmod 755 patient
   cp "$ETCH" "$work/etch"
-  ./patient 1 >patient.out &
+  rm -f patient.out
+./patient 1 >patient.out &
   target=$!
-  until grep -q ready patient.out; do sleep 0.02; done
+  until grep -qs ready patient.out; do sleep 0.02; done
   expect 125 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$work/etch" record -o "$work/un.etch" --pid $target
   has "$work/err" "try: "
   status=0
