@@ -116,21 +116,21 @@ static void take_thread(Etch__ThreadState *state, pid_t pid, pid_t tid, const st
 static void take_threads(struct etch_failure *f, struct etch_target *target, pid_t tid)
 {
     size_t n = target->threads.n < ETCH_FAILURE_THREADS_MAX ? target->threads.n : ETCH_FAILURE_THREADS_MAX;
-    Etch__ThreadState *states = calloc(n ? n : 1, sizeof(*states));
 
+    f->states = calloc(n ? n : 1, sizeof(*f->states));
     f->record.threads = calloc(n ? n : 1, sizeof(Etch__ThreadState *));
-    if (!states || !f->record.threads || !n) {
-        free(states);
+    if (!f->states || !f->record.threads)
         return;
-    }
     for (int turn = 0; turn < 2; turn++)
         for (size_t i = 0; i < target->threads.n && f->record.n_threads < n; i++) {
-            Etch__ThreadState *state = &states[f->record.n_threads];
+            Etch__ThreadState *state = &f->states[f->record.n_threads];
 
             if ((target->threads.v[i].tid == tid) != (turn == 0))
                 continue;
             take_thread(state, target->pid, target->threads.v[i].tid, &f->mappings);
             f->record.threads[f->record.n_threads++] = state;
+            if (turn == 0 && state->n_frames)
+                f->record.ip = state->frames[0];
         }
 }
 
@@ -199,8 +199,6 @@ int etch_failure_capture(struct etch_failure *failure, struct etch_target *targe
     take_threads(failure, target, tid);
     if (hold)
         etch_target_release_held(target);
-    if (tid && record->n_threads && record->threads && record->threads[0]->n_frames)
-        record->ip = record->threads[0]->frames[0];
     if (signal && signal->si_signo == SIGABRT)
         record->message = abort_message(target->pid, &failure->mappings);
     if (!record->message)
@@ -213,13 +211,12 @@ void etch_failure_release(struct etch_failure *failure)
     Etch__Failure *record = &failure->record;
 
     for (size_t i = 0; i < record->n_threads; i++) {
-        free(record->threads[i]->name);
-        free(record->threads[i]->registers);
-        free(record->threads[i]->frames);
-        free(record->threads[i]->stack.data);
+        free(failure->states[i].name);
+        free(failure->states[i].registers);
+        free(failure->states[i].frames);
+        free(failure->states[i].stack.data);
     }
-    if (record->n_threads)
-        free(record->threads[0]); /* one block */
+    free(failure->states);
     free(record->threads);
     free(record->message);
     etch_mappings_release(&failure->mappings);

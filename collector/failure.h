@@ -14,6 +14,7 @@
 /* A failure under construction; release it with etch_failure_release(). */
 struct etch_failure {
     Etch__Failure record;
+    Etch__ThreadState *states; /* what record.threads points to */
     struct etch_mappings mappings;
 };
 
