@@ -99,7 +99,11 @@ static void take_response_file(struct request *r, const char *path, int depth)
         if (ends && inside) {
             char *copy = strndup(word, n);
 
-            if (copy && (!etch_array_push(&r->owned, copy) || !etch_array_push(&words, copy)))
+            if (!copy || !etch_array_push(&r->owned, copy)) {
+                free(copy);
+                break;
+            }
+            if (!etch_array_push(&words, copy))
                 break;
             n = 0;
         }

@@ -21,8 +21,8 @@ static void read_brand(char vendor[13], char brand[49])
         memcpy(vendor + 4, &d, 4);
         memcpy(vendor + 8, &c, 4);
     }
-    for (unsigned i = 0; i < 3; i++)
-        if (!__get_cpuid(0x80000002 + i, &r[4 * i], &r[4 * i + 1], &r[4 * i + 2], &r[4 * i + 3]))
+    for (size_t i = 0; i < 3; i++)
+        if (!__get_cpuid(0x80000002u + (unsigned)i, &r[4 * i], &r[4 * i + 1], &r[4 * i + 2], &r[4 * i + 3]))
             return;
     memcpy(brand, r, 48);
 }

@@ -248,13 +248,18 @@ static uint64_t bytes_at(const struct etch_code_section *s, uint64_t ip)
     return s->bytes && ip - s->start < s->size ? s->size - (ip - s->start) : 0;
 }
 
-/* The same memory, or copies that agree as far as an instruction at `ip` can reach: blocks of generated code overlap. */
+/* Whether it makes no difference which of the two is meant, from `ip` to the end of either: the same memory, or copies of
+ * generated code that overlap. */
 static bool same_bytes(const struct etch_code_section *a, const struct etch_code_section *b, uint64_t ip)
 {
     uint64_t n = bytes_at(a, ip) < bytes_at(b, ip) ? bytes_at(a, ip) : bytes_at(b, ip);
-    const uint8_t *x = a->bytes + (ip - a->start), *y = b->bytes + (ip - b->start);
+    const uint8_t *x, *y;
 
-    return n && (x == y || memcmp(x, y, n < 15 ? n : 15) == 0);
+    if (n == 0)
+        return false;
+    x = a->bytes + (ip - a->start);
+    y = b->bytes + (ip - b->start);
+    return x == y || memcmp(x, y, (size_t)n) == 0;
 }
 
 /* Of two mappings that are both possible: the later one if it was surely there, for it took the place of the other. */

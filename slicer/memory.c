@@ -385,7 +385,14 @@ static bool add_writer_through(struct etch_model *m, LLVMValueRef pointer, LLVMT
 static bool add_object_writer(struct etch_model *m, LLVMValueRef pointer, uint32_t insn)
 {
     char name[256], key[ETCH_KEY_SIZE];
+    LLVMValueRef local = etch_memory_local(pointer);
+    struct path path = {0};
 
+    /* A variable of which nobody has the address is no other object of its type. */
+    if (local ? !etch_memory_escapes(local)
+              : base_of(m, strip(pointer), &path, 0) && path.variable &&
+                    etch_strings_find(&m->shared, path.base) == ETCH_NONE)
+        return true;
     if (!etch_name_pointee_struct(m, pointer, name, sizeof(name)))
         return true;
     snprintf(key, sizeof(key), "t:%s", name);

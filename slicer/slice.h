@@ -27,6 +27,17 @@ int etch_criterion_failure(struct etch_criterion **criterion, struct etch_model 
 
 void etch_criterion_free(struct etch_criterion *criterion);
 
+/* A call through a pointer as a run made it: the call instruction and where it went, addresses of the run. */
+struct etch_indirect_call {
+    uint64_t site, target;
+};
+
+/* Leaves to each call through a pointer that the run made only the targets it had there, instead of all that fit by
+ * type. Calls that the run did not make stay as they are. Returns how many calls were narrowed, or -1 with `err` set.
+ */
+int etch_model_narrow(struct etch_model *model, const Etch__Program *program, Etch__Image *const *images,
+                      size_t n_images, const struct etch_indirect_call *calls, size_t n_calls, struct etch_error *err);
+
 struct etch_slice_options {
     bool alias; /* also stores through pointers of which only the type is known to fit */
 };

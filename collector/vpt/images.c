@@ -60,7 +60,8 @@ static bool parse(const char *line, struct image *i, char path[VPT_MAX_PATH])
 {
     int at = 0;
 
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &i->start, &i->end, &i->file_offset, &at) < 3 ||
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &i->start, &i->end, &i->file_offset, &at) <
+            3 ||
         !at)
         return false;
     i->start -= base;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
 /* vpt, the QEMU plugin: follows each guest thread from block to block and writes what an Intel CPU with PT would have
  * written while tracing user code only. A block's end is known when the next one begins; what can come in between is a
- * system call (QEMU tells), a signal or a fault (signals.c finds out), or a block that QEMU runs again from its middle. */
+ * system call (QEMU tells), a signal or a fault (signals.c finds out), or a block that QEMU runs again from its middle.
+ */
 #include "collector/vpt/exec.h"
 #include "collector/vpt/images.h"
 #include "collector/vpt/qemu_plugin.h"
@@ -103,8 +104,8 @@ static void interrupt(struct vpt_self *t, uint64_t ip)
     t->block = NULL;
 }
 
-/* QEMU gave up on the running block in its middle and goes on from there: an instruction that it must run alone, such as an
- * atomic one across two words, or one that writes to the page it is on. */
+/* QEMU gave up on the running block in its middle and goes on from there: an instruction that it must run alone, such
+ * as an atomic one across two words, or one that writes to the page it is on. */
 static bool is_continued(const struct vpt_block *from, uint64_t at)
 {
     return at >= from->start && at < from->end && !(from->ending == VPT_REPEATS && at == from->last);
@@ -116,7 +117,7 @@ static void take_turn(struct vpt_self *t, const struct vpt_block *to)
     const struct vpt_block *from = t->block;
     uint64_t ip;
 
-    if (from && to->handler && vpt_signals_entered(t, to->start, &ip)) {
+    if (from && to->handler && vpt_signals_entered(t, to, &ip)) {
         interrupt(t, ip);
         from = NULL;
     }
@@ -221,12 +222,13 @@ static void on_memory(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
 
 /* ---- Translation ---- */
 
-/* Per-instruction callbacks, where something asked for them. Lives as long as the process: a translated block may run at
- * any time. */
-static void instrument(struct qemu_plugin_tb *tb, size_t n)
+/* Per-instruction callbacks, where something asked for them. Lives as long as the process: a translated block may run
+ * at any time. */
+static void instrument(struct qemu_plugin_tb *tb, struct vpt_block *b, size_t n)
 {
     struct vpt_instruction *list = calloc(n, sizeof(*list));
 
+    b->list = list;
     for (size_t i = 0; list && i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         struct vpt_traits traits = vpt_instruction_traits(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
@@ -289,8 +291,9 @@ static void report_code(struct qemu_plugin_tb *tb, const struct vpt_block *b)
         vpt_images_translated(self, b->start, (const uint8_t *)(uintptr_t)(guest_base + b->start), b->end - b->start);
 }
 
-/* How many instructions the block really has. One that crosses into the next page is translated on its own, but QEMU 7.2
- * leaves it in the list of the block before, with the bytes that it had read: the beginning of an instruction is none. */
+/* How many instructions the block really has. One that crosses into the next page is translated on its own, but
+ * QEMU 7.2 leaves it in the list of the block before, with the bytes that it had read: the beginning of an instruction
+ * is none. */
 static size_t count(const struct qemu_plugin_tb *tb)
 {
     size_t n = qemu_plugin_tb_n_insns(tb);
@@ -313,7 +316,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     remember(b);
     qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);
     if (vpt_control->flags & VPT_TRUTH || vpt_watch_any())
-        instrument(tb, n);
+        instrument(tb, b, n);
 }
 
 /* ---- System calls ---- */
@@ -371,6 +374,9 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
         break;
     case SYS_execve:
         follow_exec(t, a1, a2, a3);
+        break;
+    case SYS_execveat: /* fexecve and its like, by descriptor, are named as lost: there is no path */
+        follow_exec(t, a2, a3, a4);
         break;
     case SYS_munmap:
     case SYS_mremap:
@@ -461,9 +467,9 @@ static void die(void)
 
 /* ---- Beginning ---- */
 
-/* QEMU's own words must not mix with the target's: the target writes to descriptor 2, QEMU to the stream. The line that it
- * prints before it kills itself, in the thread that failed and with its registers in place, is also the only word that a
- * plugin gets of a deadly signal. */
+/* QEMU's own words must not mix with the target's: the target writes to descriptor 2, QEMU to the stream. The line that
+ * it prints before it kills itself, in the thread that failed and with its registers in place, is also the only word
+ * that a plugin gets of a deadly signal. */
 static ssize_t keep_log(void *cookie, const char *text, size_t size)
 {
     uint32_t at = atomic_fetch_add(&vpt_control->log_size, (uint32_t)size);
@@ -506,8 +512,10 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
         return -1;
     }
     take_stderr();
-    if (!vpt_registers_find())
-        atomic_store(&vpt_control->no_registers, 1);
+    if (!vpt_registers_find()) { /* then a signal could not be told from a jump, and the trace would lie */
+        fprintf(stderr, "this QEMU hides the guest's registers from plugins\n");
+        return -1;
+    }
     pthread_atfork(before_fork, after_fork, in_child);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);

@@ -23,8 +23,9 @@ struct vpt_self {
         const struct vpt_block *block;
         uint64_t address;
     } fault;
-    bool first;            /* nothing was written yet */
-    uint64_t code_changed; /* when, if the next block is new code where other code was; 0: it is not */
+    bool first;              /* nothing was written yet */
+    uint64_t signal_context; /* of the newest signal frame that a handler was entered with */
+    uint64_t code_changed;   /* when, if the next block is new code where other code was; 0: it is not */
     uint64_t syscall_tsc;
     uint64_t syscall_arguments[6];
     unsigned cpu; /* QEMU's index */

@@ -115,7 +115,8 @@ static void parse_watch(void **state)
 
 static void refuse_watch(void **state)
 {
-    static const char *const bad[] = {"", "0x4040", "12:", "0x40:0", "0xffffffffffffffff:8", ":4", "9z:4", "1:99999999999"};
+    static const char *const bad[] = {"",   "0x4040", "12:",          "0x40:0", "0xffffffffffffffff:8",
+                                      ":4", "9z:4",   "1:99999999999"};
     struct etch_record_watch w;
     struct etch_error err;
 

@@ -139,9 +139,8 @@ static void put_ips_compressed(void **state)
         uint64_t ip;
         enum pt_ip_compression ipc;
     } cases[] = {
-        {0x7f1234567890, pt_ipc_sext_48},     {0x7f1234560001, pt_ipc_update_16},
-        {0x7f12aaaa0001, pt_ipc_update_32},   {0x400000, pt_ipc_sext_48},
-        {0xffffffff81000000, pt_ipc_sext_48}, {0x1234567890abcdef, pt_ipc_full},
+        {0x7f1234567890, pt_ipc_sext_48}, {0x7f1234560001, pt_ipc_update_16},   {0x7f12aaaa0001, pt_ipc_update_32},
+        {0x400000, pt_ipc_sext_48},       {0xffffffff81000000, pt_ipc_sext_48}, {0x1234567890abcdef, pt_ipc_full},
     };
     struct packets p;
     struct bench b;
@@ -296,27 +295,27 @@ static void classify_endings(void **state)
         enum vpt_ending ending;
         uint64_t target;
     } cases[] = {
-        {"\x90", 1, VPT_GOES_ON, 0x1001},                              /* nop */
-        {"\x74\x10", 2, VPT_CONDITIONAL, 0x1012},                      /* je */
-        {"\xe3\xfe", 2, VPT_CONDITIONAL, 0x1000},                      /* jrcxz to itself */
-        {"\xe2\xf0", 2, VPT_CONDITIONAL, 0xff2},                       /* loop */
-        {"\xe9\x00\x01\x00\x00", 5, VPT_GOES_ON, 0x1105},              /* jmp */
-        {"\xe8\xfb\xff\xff\xff", 5, VPT_CALLS, 0x1000},                /* call itself */
-        {"\xe8\x00\x00\x00\x00", 5, VPT_GOES_ON, 0x1005},              /* call next: not a call for returns */
-        {"\xff\xd0", 2, VPT_CALLS_INDIRECT, 0},                        /* call *%rax */
-        {"\xff\xe0", 2, VPT_JUMPS_INDIRECT, 0},                        /* jmp *%rax */
-        {"\x3e\xff\xe0", 3, VPT_JUMPS_INDIRECT, 0},                    /* notrack jmp *%rax */
-        {"\xf2\xff\x25\x00\x00\x00\x00", 7, VPT_JUMPS_INDIRECT, 0},    /* bnd jmp *0(%rip) */
-        {"\xc3", 1, VPT_RETURN, 0},                                    /* ret */
-        {"\xf3\xc3", 2, VPT_RETURN, 0},                                /* rep ret */
-        {"\xc2\x08\x00", 3, VPT_RETURN, 0},                            /* ret $8 */
-        {"\x0f\x05", 2, VPT_FAR, 0},                                   /* syscall */
-        {"\xcc", 1, VPT_FAR, 0},                                       /* int3 */
-        {"\x48\xcf", 2, VPT_FAR, 0},                                   /* iretq */
-        {"\xcb", 1, VPT_FAR, 0},                                       /* lret */
-        {"\xf3\xaa", 2, VPT_REPEATS, 0x1002},                          /* rep stos */
-        {"\xf2\xae", 2, VPT_REPEATS, 0x1002},                          /* repne scas */
-        {"\xf3\x0f\x1e\xfa", 4, VPT_GOES_ON, 0x1004},                  /* endbr64 */
+        {"\x90", 1, VPT_GOES_ON, 0x1001},                           /* nop */
+        {"\x74\x10", 2, VPT_CONDITIONAL, 0x1012},                   /* je */
+        {"\xe3\xfe", 2, VPT_CONDITIONAL, 0x1000},                   /* jrcxz to itself */
+        {"\xe2\xf0", 2, VPT_CONDITIONAL, 0xff2},                    /* loop */
+        {"\xe9\x00\x01\x00\x00", 5, VPT_GOES_ON, 0x1105},           /* jmp */
+        {"\xe8\xfb\xff\xff\xff", 5, VPT_CALLS, 0x1000},             /* call itself */
+        {"\xe8\x00\x00\x00\x00", 5, VPT_GOES_ON, 0x1005},           /* call next: not a call for returns */
+        {"\xff\xd0", 2, VPT_CALLS_INDIRECT, 0},                     /* call *%rax */
+        {"\xff\xe0", 2, VPT_JUMPS_INDIRECT, 0},                     /* jmp *%rax */
+        {"\x3e\xff\xe0", 3, VPT_JUMPS_INDIRECT, 0},                 /* notrack jmp *%rax */
+        {"\xf2\xff\x25\x00\x00\x00\x00", 7, VPT_JUMPS_INDIRECT, 0}, /* bnd jmp *0(%rip) */
+        {"\xc3", 1, VPT_RETURN, 0},                                 /* ret */
+        {"\xf3\xc3", 2, VPT_RETURN, 0},                             /* rep ret */
+        {"\xc2\x08\x00", 3, VPT_RETURN, 0},                         /* ret $8 */
+        {"\x0f\x05", 2, VPT_FAR, 0},                                /* syscall */
+        {"\xcc", 1, VPT_FAR, 0},                                    /* int3 */
+        {"\x48\xcf", 2, VPT_FAR, 0},                                /* iretq */
+        {"\xcb", 1, VPT_FAR, 0},                                    /* lret */
+        {"\xf3\xaa", 2, VPT_REPEATS, 0x1002},                       /* rep stos */
+        {"\xf2\xae", 2, VPT_REPEATS, 0x1002},                       /* repne scas */
+        {"\xf3\x0f\x1e\xfa", 4, VPT_GOES_ON, 0x1004},               /* endbr64 */
     };
 
     (void)state;
