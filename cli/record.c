@@ -32,16 +32,21 @@ static void print_failure(const struct etch_record_summary *s)
         fprintf(stderr, ", address 0x%" PRIx64, s->failure_address);
 }
 
-/* How much of the CPU time that passed was etch's, hits of watches included. */
+/* Of all CPU time, the part that the program would not have used alone: etch's own, and the hits of watches at what one
+ * was measured to cost. */
 static void print_share(const struct etch_record_summary *s)
 {
-    double own = (double)s->recorder_cpu_ns + (double)(s->accesses * s->hit_ns);
-    double all = (double)s->target_cpu_ns + (double)s->recorder_cpu_ns;
+    double hits = (double)(s->accesses * s->hit_ns);
+    double own = (double)s->recorder_cpu_ns + hits;
+    double program = (double)s->target_cpu_ns > hits ? (double)s->target_cpu_ns - hits : 0;
 
     if (s->target_cpu_ns)
-        fprintf(stderr, "; recording took %.1f %% of %.3f s CPU", 100 * own / all, all / 1e9);
-    else
-        fprintf(stderr, "; recording took %.3f s CPU", own / 1e9);
+        fprintf(stderr, "; recording took %.1f %% of the CPU", 100 * own / (own + program));
+    fprintf(stderr, "%s etch %.3f s", s->target_cpu_ns ? ":" : "; CPU of", (double)s->recorder_cpu_ns / 1e9);
+    if (hits > 0)
+        fprintf(stderr, ", hits %.3f s", hits / 1e9);
+    if (s->target_cpu_ns)
+        fprintf(stderr, ", program %.3f s", program / 1e9);
 }
 
 static void print_native_failure(const struct etch_record_summary *s)
