@@ -11,7 +11,7 @@ for p in pbzip2 sqlite3; do
 done
 clang-19 -O1 -g -no-pie "$(dirname "$0")/hits.c" -o "$dir/hits"
 clang-19 -O1 -pthread "$(dirname "$0")/sync.c" -o "$dir/sync"
-python3 - "$build/etch" "$dir" "${ETCH_BENCH_ROUNDS:-7}" <<'PY'
+python3 - "$build/etch" "$dir" "${ETCH_BENCH_ROUNDS:-9}" <<'PY'
 import os, re, resource, shutil, statistics, subprocess, sys, time
 etch, dir, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
 quiet = dict(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -25,7 +25,7 @@ def timed(command, **more):
 
 seed = open(etch, "rb").read()
 with open(dir + "/data", "wb") as f:
-    while f.tell() < 24 << 20:
+    while f.tell() < 10 << 20:
         f.write(bytes((x + f.tell()) & 255 for x in seed[:1 << 16]) + seed)
 sql = """create table t(a integer primary key, b text, c integer);
 with recursive n(i) as (select 1 union all select i+1 from n where i < 400000) insert into t select i, hex(i*7919), i % 1000 from n;
@@ -35,6 +35,7 @@ programs = [("pbzip2", ["pbzip2", "-k", "-f", "-c", "-p2", dir + "/data"]),
             ("sqlite3", ["sh", "-c", f"exec sqlite3 :memory: < {dir}/sql"])]
 base = [etch, "record", "--source", "none", "--clock", "0", "-o", dir + "/run.etch"]
 ways = [("without etch", []),
+        ("without etch, again", []),  # how far two equal things are apart here
         ("failures only", base + ["--no-sync", "--"]),
         ("+ a watch, not hit", base + ["--no-sync", "--watch", "0x10000:8", "--"]),
         ("+ synchronisation", base + ["--watch", "0x10000:8", "--"])]
@@ -43,7 +44,7 @@ print("%-10s %-20s %10s %10s %12s" % ("program", "way", "wall s", "wall", "CPU")
 for name, command in programs:
     rows = {w: [] for w, _ in ways}
     for r in range(rounds):
-        for w, prefix in ways[r % 4:] + ways[:r % 4]:
+        for w, prefix in ways[r % len(ways):] + ways[:r % len(ways)]:
             rows[w].append(timed(prefix + command))
     plain = rows["without etch"]
     for w, _ in ways:
