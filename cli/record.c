@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* etch record: runs a program and records it. */
-#include "cli/command.h"
 #include "collector/record.h"
+#include "cli/command.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -13,9 +13,9 @@
 
 static void print_size(char *text, size_t size, uint64_t bytes)
 {
-    if (bytes < 10 * 1024)
+    if (bytes < 10u << 10)
         snprintf(text, size, "%" PRIu64 " B", bytes);
-    else if (bytes < 10 * 1024 * 1024)
+    else if (bytes < 10u << 20)
         snprintf(text, size, "%.1f KiB", (double)bytes / 1024);
     else
         snprintf(text, size, "%.1f MiB", (double)bytes / (1024 * 1024));
@@ -97,11 +97,13 @@ static int usage(const struct etch_command *self, const char *what, const char *
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},           {"output", required_argument, NULL, 'o'},
-        {"source", required_argument, NULL, 's'},   {"watch", required_argument, NULL, 'w'},
-        {"truth", required_argument, NULL, 't'},    {"snapshot", required_argument, NULL, 'n'},
-        {0}};
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"output", required_argument, NULL, 'o'},
+                                                 {"source", required_argument, NULL, 's'},
+                                                 {"watch", required_argument, NULL, 'w'},
+                                                 {"truth", required_argument, NULL, 't'},
+                                                 {"snapshot", required_argument, NULL, 'n'},
+                                                 {0}};
     struct etch_record_options options = {.output = "run.etch", .source = "auto"};
     int c;
 
@@ -141,19 +143,20 @@ static int run(const struct etch_command *self, int argc, char **argv)
 const struct etch_command etch_command_record = {
     .name = "record",
     .summary = "runs a program and records what every thread does",
-    .help = "usage: etch record [-o FILE] [--source S] [--watch WHAT]... [--snapshot SIZE] [--] PROG [ARG...]\n\n"
-            "Runs PROG with its own input, output and arguments, and records the control flow of its threads, and of\n"
-            "the processes that it starts, in FILE. The exit status is PROG's own, 128+N after signal N, and 125 where\n"
-            "etch itself failed. What was recorded is said in one line at the end, on standard error.\n\n"
-            "  -o, --output FILE  where to (run.etch)\n"
-            "  --source S         vpt: under QEMU, on any machine, real Intel PT packets; auto: what this machine has\n"
-            "  --watch WHAT       also record each read and write of a variable, with its value: NAME of a global, or\n"
-            "                     ADDRESS:LENGTH; :r or :w behind it for reads or writes only. May be repeated\n"
-            "  --snapshot SIZE    keep only the newest SIZE bytes (64K, 1M) of each thread, as a flight recorder does\n"
-            "  --truth DIR        for tests: also write each instruction that ran to DIR/PID.TID.truth\n\n"
-            "examples:\n"
-            "  etch record -- ./server --port 8080\n"
-            "  etch record -o crash.etch --watch counter ./a.out && etch info crash.etch\n"
-            "  etch record --snapshot 1M ./long-runner\n",
+    .help =
+        "usage: etch record [-o FILE] [--source S] [--watch WHAT]... [--snapshot SIZE] [--] PROG [ARG...]\n\n"
+        "Runs PROG with its own input, output and arguments, and records the control flow of its threads, and of\n"
+        "the processes that it starts, in FILE. The exit status is PROG's own, 128+N after signal N, and 125 where\n"
+        "etch itself failed. What was recorded is said in one line at the end, on standard error.\n\n"
+        "  -o, --output FILE  where to (run.etch)\n"
+        "  --source S         vpt: under QEMU, on any machine, real Intel PT packets; auto: what this machine has\n"
+        "  --watch WHAT       also record each read and write of a variable, with its value: NAME of a global, or\n"
+        "                     ADDRESS:LENGTH; :r or :w behind it for reads or writes only. May be repeated\n"
+        "  --snapshot SIZE    keep only the newest SIZE bytes (64K, 1M) of each thread, as a flight recorder does\n"
+        "  --truth DIR        for tests: also write each instruction that ran to DIR/PID.TID.truth\n\n"
+        "examples:\n"
+        "  etch record -- ./server --port 8080\n"
+        "  etch record -o crash.etch --watch counter ./a.out && etch info crash.etch\n"
+        "  etch record --snapshot 1M ./long-runner\n",
     .run = run,
 };

@@ -106,7 +106,7 @@ int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, s
     watch->reads = watch->writes = true;
     if (!*text || strlen(text) >= sizeof(copy))
         return bad_watch(text, err);
-    strcpy(copy, text);
+    snprintf(copy, sizeof(copy), "%s", text);
     colon = strrchr(copy, ':');
     if (colon && (strcmp(colon, ":r") == 0 || strcmp(colon, ":w") == 0 || strcmp(colon, ":rw") == 0)) {
         watch->reads = strchr(colon, 'r') != NULL;
@@ -128,7 +128,7 @@ int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, s
     } else if (!copy[0]) {
         return bad_watch(text, err);
     } else {
-        strcpy(watch->name, copy);
+        snprintf(watch->name, sizeof(watch->name), "%s", copy);
     }
     return 0;
 }
@@ -172,7 +172,7 @@ static int find_program(struct etch_recorder *r, struct etch_error *err)
     }
     if (strlen(name) >= sizeof(r->program))
         return etch_error_set_errno(err, ENAMETOOLONG, "cannot run %.100s...", name);
-    strcpy(r->program, name);
+    snprintf(r->program, sizeof(r->program), "%s", name);
     if (access(name, X_OK) < 0)
         return etch_error_set_errno(err, errno, "cannot run %s", name);
     if (!is_file(name))
@@ -184,16 +184,16 @@ static int examine_program(struct etch_recorder *r, struct etch_error *err)
 {
     struct vpt_exec exec;
     struct etch_error ignored;
-    char absolute[4096];
+    char absolute[sizeof(r->program)] = "";
 
     if (!vpt_exec_can_follow(r->program, &exec)) {
         etch_error_set(err, "cannot record %s: it is not an x86-64 program or a script that one runs", r->program);
         return etch_error_advise(err, "a 64-bit ELF file without set-user-id; file %s says what it is", r->program);
     }
-    strcpy(r->interpreter, exec.interpreter);
-    strcpy(r->interpreter_argument, exec.argument);
+    memcpy(r->interpreter, exec.interpreter, sizeof(r->interpreter));
+    memcpy(r->interpreter_argument, exec.argument, sizeof(r->interpreter_argument));
     if (!exec.interpreter[0] && realpath(r->program, absolute))
-        strcpy(r->program, absolute);
+        memcpy(r->program, absolute, sizeof(r->program));
     return etch_elf_read(&r->elf, exec.interpreter[0] ? exec.interpreter : r->program, &ignored) == 0
                ? 0
                : etch_error_set(err, "%s", ignored.what);
@@ -431,8 +431,7 @@ static const struct etch_source *choose_source(const char *name, struct etch_err
     return NULL;
 }
 
-int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary,
-                struct etch_error *err)
+int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)
 {
     struct etch_recorder *r = calloc(1, sizeof(*r));
     int status = -1;

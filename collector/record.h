@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs a program and records it into a bundle. The program keeps its own input, output, status and signals; the bundle is
- * whole on exit, crash and kill alike, and readable up to the last moment if etch itself is killed. */
+/* Runs a program and records it into a bundle. The program keeps its own input, output, status and signals; the bundle
+ * is whole on exit, crash and kill alike, and readable up to the last moment if etch itself is killed. */
 #ifndef ETCH_COLLECTOR_RECORD_H
 #define ETCH_COLLECTOR_RECORD_H
 
@@ -15,8 +15,8 @@
 
 struct etch_record_options {
     const char *output;
-    const char *source; /* "vpt" or "auto" */
-    char *const *argv;  /* NULL at the end */
+    const char *source;                           /* "vpt" or "auto" */
+    char *const *argv;                            /* NULL at the end */
     const char *watches[ETCH_RECORD_MAX_WATCHES]; /* NAME or ADDRESS:LENGTH, perhaps with :r, :w or :rw behind it */
     size_t n_watches;
     const char *truth; /* folder for the truth log; NULL: none */
@@ -48,7 +48,6 @@ int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, s
 
 /* Returns 0 when the program ran and was recorded, whatever became of it (`summary` says); -1 with `err` set where etch
  * failed. `summary->status` is set as soon as the program ran. */
-int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary,
-                struct etch_error *err);
+int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err);
 
 #endif

@@ -567,7 +567,7 @@ static uint64_t next_tsc(const struct flow *f)
             return packet.value;
         at += (size_t)n;
     }
-    return UINT64_MAX;
+    return f->in->last ? f->in->until : UINT64_MAX;
 }
 
 static void set_view(struct flow *f)
@@ -798,6 +798,8 @@ void etch_pt_decode(const struct etch_pt_input *input, struct etch_blocks *block
         f.known = false;
     settle_fup(&f);
     look_ahead(&f);
+    if (input->last && input->until != UINT64_MAX)
+        etch_tape_until(tape, input->until, f.clock.ticks_all);
     tape->next_ip = f.known ? f.ip : 0;
     tape->bytes = input->own;
 }

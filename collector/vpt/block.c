@@ -43,13 +43,13 @@ static enum vpt_ending ending_of(const ZydisDecodedInstruction *insn)
     case ZYDIS_CATEGORY_COND_BR:
         return VPT_CONDITIONAL;
     case ZYDIS_CATEGORY_UNCOND_BR:
-        return direct ? VPT_JUMPS : VPT_JUMPS_INDIRECT;
+        return direct ? VPT_GOES_ON : VPT_JUMPS_INDIRECT;
     case ZYDIS_CATEGORY_CALL:
         return direct ? VPT_CALLS : VPT_CALLS_INDIRECT;
     case ZYDIS_CATEGORY_RET:
         return VPT_RETURN;
     default:
-        return is_repeated(insn) ? VPT_REPEATS : VPT_FALLS;
+        return is_repeated(insn) ? VPT_REPEATS : VPT_GOES_ON;
     }
 }
 
@@ -57,7 +57,8 @@ int vpt_block_classify(struct vpt_block *b, const uint8_t *bytes, size_t size)
 {
     ZydisDecodedInstruction insn;
 
-    b->ending = VPT_FALLS;
+    b->ending = VPT_GOES_ON;
+    b->target = b->end;
     if (!decode(bytes, size, &insn))
         return -1;
     b->ending = (uint8_t)ending_of(&insn);
@@ -65,7 +66,7 @@ int vpt_block_classify(struct vpt_block *b, const uint8_t *bytes, size_t size)
         b->target = b->end + (uint64_t)insn.raw.imm[0].value.s;
     /* A call to the next instruction only fetches its address: no return is ever matched with it. */
     if (b->ending == VPT_CALLS && b->target == b->end)
-        b->ending = VPT_JUMPS;
+        b->ending = VPT_GOES_ON;
     return 0;
 }
 
@@ -82,16 +83,40 @@ struct vpt_traits vpt_instruction_traits(const uint8_t *bytes, size_t size)
     };
 }
 
+bool vpt_block_ends_rarely(struct vpt_writer *w, const struct vpt_block *b, uint64_t next)
+{
+    switch ((enum vpt_ending)b->ending) {
+    case VPT_CALLS:
+        if (next != b->target)
+            return false;
+        vpt_put_call(w, b->end);
+        return true;
+    case VPT_RETURN:
+        vpt_put_return(w, next);
+        return true;
+    case VPT_CALLS_INDIRECT:
+        vpt_put_call(w, b->end);
+        vpt_put_tip(w, next);
+        return true;
+    case VPT_REPEATS:
+        return next == b->end || next == b->last;
+    case VPT_JUMPS_INDIRECT:
+    case VPT_FAR:
+        vpt_put_tip(w, next);
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool vpt_block_may_go_to(const struct vpt_block *b, uint64_t next)
 {
     switch ((enum vpt_ending)b->ending) {
     case VPT_CONDITIONAL:
         return next == b->target || next == b->end;
-    case VPT_JUMPS:
+    case VPT_GOES_ON:
     case VPT_CALLS:
         return next == b->target;
-    case VPT_FALLS:
-        return next == b->end;
     case VPT_REPEATS:
         return next == b->end || next == b->last;
     default:

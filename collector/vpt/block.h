@@ -11,27 +11,27 @@
 #include <stdint.h>
 
 enum vpt_ending {
-    VPT_FALLS,    /* no branch: cut by a page's end or a limit */
-    VPT_REPEATS,  /* a string instruction, which QEMU runs one element at a time */
     VPT_CONDITIONAL,
-    VPT_JUMPS,
+    VPT_GOES_ON, /* to one place only: a direct jump, or no branch: the block was cut by a page's end or a limit */
     VPT_CALLS,
+    VPT_RETURN,
     VPT_JUMPS_INDIRECT,
     VPT_CALLS_INDIRECT,
-    VPT_RETURN,
-    VPT_FAR, /* system call, interrupt, far transfer */
+    VPT_REPEATS, /* a string instruction, which QEMU runs one element at a time */
+    VPT_FAR,     /* system call, interrupt, far transfer */
 };
 
 struct vpt_block {
     uint64_t start, end; /* end is behind the last instruction */
     uint64_t last;       /* the last instruction */
-    uint64_t target;     /* of a direct branch */
+    uint64_t target;     /* of a direct branch; where there is none, the end */
     uint32_t instructions;
     uint8_t ending;
-    bool single;      /* one instruction: perhaps one that QEMU runs again by itself */
-    bool first_traps; /* its first instruction divides */
-    _Atomic bool handler; /* a signal handler begins here */
+    bool single;            /* one instruction: perhaps one that QEMU runs again by itself */
+    bool first_traps;       /* its first instruction divides */
+    _Atomic bool handler;   /* a signal handler begins here */
     struct vpt_block *next; /* in the list of all */
+    void *list;             /* of its instructions, where callbacks need one */
 };
 
 /* Looks at the last instruction's bytes. `b` has its addresses set. Returns -1 where they are no instruction. */
@@ -46,40 +46,24 @@ struct vpt_traits {
 };
 struct vpt_traits vpt_instruction_traits(const uint8_t *bytes, size_t size);
 
-/* Writes what the end of block `b` says when execution goes on at `next`. False, and nothing written, where it cannot go
- * on there: something came between that was not seen. */
-static inline bool vpt_block_ends(struct vpt_writer *w, const struct vpt_block *b, uint64_t next)
+/* The rarer endings of vpt_block_ends(). */
+bool vpt_block_ends_rarely(struct vpt_writer *w, const struct vpt_block *b, uint64_t next);
+
+/* Writes what the end of block `b` says when execution goes on at `next`. False, and nothing written, where it cannot
+ * go on there: something came between that was not seen. */
+static inline __attribute__((always_inline)) bool vpt_block_ends(struct vpt_writer *w, const struct vpt_block *b,
+                                                                 uint64_t next)
 {
-    switch ((enum vpt_ending)b->ending) {
-    case VPT_CONDITIONAL:
-        if (next != b->target && next != b->end)
+    if (b->ending == VPT_CONDITIONAL) {
+        /* One test, not two: which way it went is as hard to predict here as it was for the guest. */
+        if (((next ^ b->target) != 0) & ((next ^ b->end) != 0))
             return false;
         vpt_put_bit(w, next != b->end);
         return true;
-    case VPT_JUMPS:
-        return next == b->target;
-    case VPT_FALLS:
-        return next == b->end;
-    case VPT_REPEATS:
-        return next == b->end || next == b->last;
-    case VPT_CALLS:
-        if (next != b->target)
-            return false;
-        vpt_put_call(w, b->end);
-        return true;
-    case VPT_RETURN:
-        vpt_put_return(w, next);
-        return true;
-    case VPT_CALLS_INDIRECT:
-        vpt_put_call(w, b->end);
-        vpt_put_tip(w, next);
-        return true;
-    case VPT_JUMPS_INDIRECT:
-    case VPT_FAR:
-        vpt_put_tip(w, next);
-        return true;
     }
-    return false;
+    if (b->ending == VPT_GOES_ON)
+        return next == b->target;
+    return vpt_block_ends_rarely(w, b, next);
 }
 
 /* The same question without writing. */

@@ -14,6 +14,7 @@ int vpt_writer_init(struct vpt_writer *w, struct vpt_thread *thread, uint8_t *fl
     config.end = flow + 2 * size;
     w->encoder = pt_alloc_encoder(&config);
     w->thread = thread;
+    w->state = &thread->states[0];
     w->mask = size - 1;
     w->tnt = 1;
     return w->encoder ? 0 : -1;

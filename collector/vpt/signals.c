@@ -54,17 +54,29 @@ bool vpt_signals_is_handler(uint64_t address)
     return false;
 }
 
-bool vpt_signals_entered(const struct vpt_self *t, uint64_t start, uint64_t *ip)
+/* A handler that jumps to another one as its last act leaves the frame where it is: that is no new signal. */
+static bool is_jump(const struct vpt_self *t, const struct vpt_block *to, uint64_t context)
+{
+    const struct vpt_block *from = t->block;
+
+    if (from->ending == VPT_JUMPS_INDIRECT)
+        return context == t->signal_context;
+    return (from->ending == VPT_GOES_ON || from->ending == VPT_CONDITIONAL) && from->target == to->start &&
+           load(context + SAVED_RIP) != to->start;
+}
+
+bool vpt_signals_entered(struct vpt_self *t, const struct vpt_block *to, uint64_t *ip)
 {
     uint64_t context = vpt_register_read(t->cpu, VPT_RDX);
     uint64_t stack = vpt_register_read(t->cpu, VPT_RSP);
     uint64_t number = vpt_register_read(t->cpu, VPT_RDI);
 
-    if (context != stack + FRAME_CONTEXT || number == 0 || number >= N_SIGNALS)
+    if (context != stack + FRAME_CONTEXT || number == 0 || number >= N_SIGNALS || is_jump(t, to, context))
         return false;
+    t->signal_context = context;
     *ip = load(context + SAVED_RIP);
     /* Interrupted before its own first instruction is another handler: that one's frame is below. */
-    while (vpt_signals_is_handler(*ip) && *ip != start) {
+    while (vpt_signals_is_handler(*ip)) {
         stack = load(context + SAVED_RSP);
         if (load(context + SAVED_RDX) != stack + FRAME_CONTEXT)
             break;
@@ -74,13 +86,19 @@ bool vpt_signals_entered(const struct vpt_self *t, uint64_t start, uint64_t *ip)
     return true;
 }
 
+bool vpt_signals_faulted(const struct vpt_self *t)
+{
+    return t->block && t->fault.seen && t->fault.block == t->block && t->fault.current == t->writer.current &&
+           t->fault.tnt == t->writer.tnt;
+}
+
 bool vpt_signals_inside(const struct vpt_self *t, uint64_t ip)
 {
     const struct vpt_block *b = t->block;
 
     if (ip < b->start || ip >= b->end)
         return false;
-    if (t->fault_seen && t->fault_commit == t->writer.current)
+    if (vpt_signals_faulted(t))
         return true;
     switch ((enum vpt_ending)b->ending) {
     case VPT_JUMPS_INDIRECT:
@@ -98,9 +116,11 @@ static void on_fault(int number, siginfo_t *info, void *context)
     struct vpt_self *t = find_self();
 
     if (t && info->si_code > 0) {
-        t->fault_seen = true;
-        t->fault_commit = t->writer.current;
-        t->fault_address = (uint64_t)(uintptr_t)info->si_addr - base;
+        t->fault.seen = true;
+        t->fault.current = t->writer.current;
+        t->fault.tnt = t->writer.tnt;
+        t->fault.block = t->block;
+        t->fault.address = (uint64_t)(uintptr_t)info->si_addr - base;
     }
     qemus[number].sa_sigaction(number, info, context);
 }

@@ -16,11 +16,16 @@ struct vpt_self {
     const struct vpt_block *block; /* the one that runs; NULL: in the kernel */
     uint64_t attention;            /* when the head gets here, something is due */
     uint64_t next_psb, next_tsc, next_wake, limit;
-    uint32_t fault_commit; /* the host took a memory fault when this commit was the newest... */
-    bool fault_seen;       /* ...if one ever did */
-    bool first;            /* nothing was written yet */
-    bool code_changed;     /* the next block is new code where other code was: its time must be told apart */
-    uint64_t fault_address;
+    struct { /* when the host last took a memory fault, in the block that runs or in an earlier one */
+        bool seen;
+        uint32_t current;
+        uint64_t tnt;
+        const struct vpt_block *block;
+        uint64_t address;
+    } fault;
+    bool first;              /* nothing was written yet */
+    uint64_t signal_context; /* of the newest signal frame that a handler was entered with */
+    uint64_t code_changed;   /* when, if the next block is new code where other code was; 0: it is not */
     uint64_t syscall_tsc;
     uint64_t syscall_arguments[6];
     unsigned cpu; /* QEMU's index */

@@ -85,8 +85,11 @@ void vpt_watch_access(struct vpt_self *t, const struct vpt_instruction *by, uint
 
     if (address >= highest || address + size <= lowest)
         return;
-    if (store && by->atomic)
+    if (by->atomic) { /* one access of both sorts; while there is one thread only QEMU makes two of it */
+        if (!store)
+            return;
         flags |= VPT_ACCESS_READ;
+    }
     for (unsigned i = 0; i < n_armed; i++)
         if (address < armed[i].end && armed[i].start < address + size &&
             flags & armed[i].flags & (VPT_WATCH_READS | VPT_WATCH_WRITES))

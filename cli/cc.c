@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* etch cc and etch c++: clang, with what the slicer needs. The arguments go to clang as they are, behind a few of
+ * ours, so every mode of clang (-c, -S, -E, -M, @file, several sources, linking) stays clang's own. */
+#include "slicer/bitcode.h"
+
+#include "base/array.h"
+#include "cli/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef ETCH_CLANG
+#define ETCH_CLANG "clang-19"
+#endif
+#ifndef ETCH_CLANGXX
+#define ETCH_CLANGXX "clang++-19"
+#endif
+
+/* Does this option, unless a later one undoes it, take away the types and variables that the slicer names things by? */
+static bool weakens_debug(const char *arg)
+{
+    return strcmp(arg, "-g0") == 0 || strcmp(arg, "-g1") == 0 || strcmp(arg, "-gmlt") == 0 ||
+           strcmp(arg, "-gline-tables-only") == 0 || strcmp(arg, "-gline-directives-only") == 0 ||
+           strcmp(arg, "-ggdb0") == 0 || strcmp(arg, "-ggdb1") == 0;
+}
+
+static bool sets_debug(const char *arg)
+{
+    return strcmp(arg, "-g") == 0 || strcmp(arg, "-g2") == 0 || strcmp(arg, "-g3") == 0 ||
+           strncmp(arg, "-gdwarf", 7) == 0 || (strncmp(arg, "-ggdb", 5) == 0 && !weakens_debug(arg)) ||
+           strcmp(arg, "-gfull") == 0 || strcmp(arg, "-glldb") == 0;
+}
+
+/* An option that says where clang must end or begin must stay where it is; ours go to the end only where that is safe.
+ */
+static bool ends_options(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--") == 0)
+            return true;
+    return false;
+}
+
+/* ---- What the arguments ask for ---- */
+
+struct request {
+    bool compiles_only; /* -c: leaves objects behind */
+    bool has_language;  /* -x: nothing can be said by names */
+    bool has_source;    /* of a language that clang compiles, as far as one can tell */
+    bool has_assembler; /* .s: neither compiled nor preprocessed */
+    bool weakens;       /* ends up with less debug information than the slicer needs */
+    const char *output; /* -o */
+    ETCH_ARRAY(char *) inputs;
+    ETCH_ARRAY(char *) owned; /* words from response files */
+};
+
+static bool ends_with(const char *text, const char *tail)
+{
+    size_t n = strlen(text), k = strlen(tail);
+
+    return n >= k && strcmp(text + n - k, tail) == 0;
+}
+
+static bool is_source(const char *name)
+{
+    static const char *const tails[] = {".c",  ".cc", ".cpp", ".cxx", ".C",  ".c++",
+                                        ".cp", ".i",  ".ii",  ".m",   ".mm", ".S"};
+
+    for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++)
+        if (ends_with(name, tails[i]))
+            return true;
+    return strcmp(name, "-") == 0;
+}
+
+static void take_words(struct request *r, char **words, size_t n, int depth);
+
+/* The words of a response file, by the shell's simple quoting. What cannot be read is clang's to complain about. */
+static void take_response_file(struct request *r, const char *path, int depth)
+{
+    ETCH_ARRAY(char *) words = {0};
+    FILE *in = depth < 8 ? fopen(path, "r") : NULL;
+    char word[4096];
+    size_t n = 0;
+    int c, quote = 0;
+    bool inside = false;
+
+    while (in && (c = fgetc(in), true)) {
+        bool ends = c == EOF || (!quote && (c == ' ' || c == '\t' || c == '\n' || c == '\r'));
+
+        if (ends && inside) {
+            char *copy = strndup(word, n);
+
+            if (!copy || !etch_array_push(&r->owned, copy)) {
+                free(copy);
+                break;
+            }
+            if (!etch_array_push(&words, copy))
+                break;
+            n = 0;
+        }
+        if (c == EOF)
+            break;
+        inside = !ends;
+        if (ends)
+            continue;
+        if (quote ? c == quote : c == '"' || c == '\'')
+            quote = quote ? 0 : c;
+        else if (c == '\\' && quote != '\'' && (c = fgetc(in)) == EOF)
+            break;
+        else if (n + 1 < sizeof(word))
+            word[n++] = (char)c;
+    }
+    if (in)
+        fclose(in);
+    take_words(r, words.v, words.n, depth + 1);
+    etch_array_free(&words);
+}
+
+static void take_words(struct request *r, char **words, size_t n, int depth)
+{
+    for (size_t i = 0; i < n; i++) {
+        char *w = words[i];
+
+        r->weakens = weakens_debug(w) || (r->weakens && !sets_debug(w));
+        if (w[0] == '@') {
+            take_response_file(r, w + 1, depth);
+        } else if (strcmp(w, "-c") == 0) {
+            r->compiles_only = true;
+        } else if (strcmp(w, "-o") == 0 && i + 1 < n) {
+            r->output = words[++i];
+        } else if (strncmp(w, "-o", 2) == 0 && w[2]) {
+            r->output = w + 2;
+        } else if (strncmp(w, "-x", 2) == 0) {
+            r->has_language = true;
+        } else if (w[0] != '-' || !w[1]) {
+            r->has_source = r->has_source || is_source(w);
+            r->has_assembler = r->has_assembler || ends_with(w, ".s");
+            etch_array_push(&r->inputs, w);
+        }
+    }
+}
+
+static void release_request(struct request *r)
+{
+    for (size_t i = 0; i < r->owned.n; i++)
+        free(r->owned.v[i]);
+    etch_array_free(&r->owned);
+    etch_array_free(&r->inputs);
+}
+
+/* ---- Objects that are left behind ---- */
+
+/* See ETCH_BITCODE_CLANG for why. A file that is no object, or not there, is left alone. */
+static void rename_section(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    struct stat st;
+    uint8_t *bytes;
+
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+        bytes = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (bytes != MAP_FAILED) {
+            etch_bitcode_rename(bytes, (size_t)st.st_size);
+            munmap(bytes, (size_t)st.st_size);
+        }
+    }
+    close(fd);
+}
+
+/* dir/name.c -> name.o, where clang puts it without -o. */
+static void rename_in_objects(const struct request *r)
+{
+    if (r->output) {
+        rename_section(r->output);
+        return;
+    }
+    for (size_t i = 0; i < r->inputs.n; i++) {
+        const char *slash = strrchr(r->inputs.v[i], '/'), *base = slash ? slash + 1 : r->inputs.v[i];
+        const char *dot = strrchr(base, '.');
+        char object[4096];
+
+        snprintf(object, sizeof(object), "%.*s.o", dot ? (int)(dot - base) : (int)strlen(base), base);
+        rename_section(object);
+    }
+}
+
+/* ---- Running clang ---- */
+
+static int cannot_run(const struct etch_command *self, const char *clang, int errnum)
+{
+    struct etch_error err;
+
+    etch_error_set_errno(&err, errnum, "cannot run %s", clang);
+    etch_error_advise(&err, "install clang-19, or name one in ETCH_CLANG");
+    return etch_command_failed(self, &err);
+}
+
+/* Runs it and waits; its status is ours. A signal to the group reaches both. */
+static int run_clang(const struct etch_command *self, char **args)
+{
+    pid_t pid;
+    int status, errnum = posix_spawnp(&pid, args[0], NULL, NULL, args, environ);
+
+    if (errnum)
+        return cannot_run(self, args[0], errnum);
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return cannot_run(self, args[0], errno);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int compile(const struct etch_command *self, const char *clang, int argc, char **argv)
+{
+    /* Before optimisation, so that statements and names are the source's own whatever -O says; in cc1, because the
+     * driver's -fembed-bitcode refuses options that real builds use (-ffunction-sections). */
+    static const char *const ours[] = {"-g", "-Xclang", "-fembed-bitcode=bitcode"};
+    char **args = calloc((size_t)argc + 8, sizeof(*args));
+    struct request r = {0};
+    size_t n = 0;
+    int status;
+
+    if (!args)
+        return cannot_run(self, clang, ENOMEM);
+    take_words(&r, argv + 1, (size_t)argc - 1, 0);
+    args[n++] = (char *)clang;
+    if (!r.has_assembler || r.has_source || r.has_language) /* else clang would call them unused */
+        for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+            args[n++] = (char *)ours[i];
+    for (int i = 1; i < argc; i++)
+        args[n++] = argv[i];
+    if (r.weakens && !ends_options(argc, argv))
+        args[n++] = (char *)"-g";
+    if (r.compiles_only) {
+        status = run_clang(self, args);
+        if (status == 0)
+            rename_in_objects(&r);
+    } else {
+        execvp(clang, args);
+        status = cannot_run(self, clang, errno);
+    }
+    release_request(&r);
+    free(args);
+    return status;
+}
+
+static const char *compiler(const char *variable, const char *usual)
+{
+    const char *named = getenv(variable);
+
+    return named && named[0] ? named : usual;
+}
+
+static int run_cc(const struct etch_command *self, int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+        return etch_command_help(self);
+    return compile(self, compiler("ETCH_CLANG", ETCH_CLANG), argc, argv);
+}
+
+static int run_cxx(const struct etch_command *self, int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--help") == 0)
+        return etch_command_help(self);
+    return compile(self, compiler("ETCH_CLANGXX", ETCH_CLANGXX), argc, argv);
+}
+
+#define CC_HELP(name, variable)                                                                                        \
+    "usage: etch " name " [ARGUMENT...]\n\n"                                                                           \
+    "Runs clang with these arguments, and with debug information and the program's bitcode embedded\n"                 \
+    "in the objects (section .llvmbc or .etchbc, not loaded at run time), so that etch slice can read the program "    \
+    "from the\n"                                                                                                       \
+    "binary alone. All arguments are clang's. " variable " names another clang of version 19.\n\n"                     \
+    "examples:\n"                                                                                                      \
+    "  etch " name " -O2 -c file.c\n"                                                                                  \
+    "  CC=\"etch cc\" CXX=\"etch c++\" ./configure && make\n"                                                          \
+    "  CC=\"etch cc\" CXX=\"etch c++\" cmake -B build\n"
+
+const struct etch_command etch_command_cc = {
+    .name = "cc",
+    .summary = "clang with what etch needs built in: CC=\"etch cc\"",
+    .help = CC_HELP("cc", "ETCH_CLANG"),
+    .run = run_cc,
+};
+
+const struct etch_command etch_command_cxx = {
+    .name = "c++",
+    .summary = "the same for C++: CXX=\"etch c++\"",
+    .help = CC_HELP("c++", "ETCH_CLANGXX"),
+    .run = run_cxx,
+};

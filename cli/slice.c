@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: MIT */
+/* etch slice: the statements that can have caused a failure, nearest first, and the plan for watching them. */
+#include "slicer/slice.h"
+
+#include "base/array.h"
+#include "cli/command.h"
+#include "cli/message_json.h"
+#include "decoder/recording.h"
+#include "decoder/steps.h"
+#include "proto/bundle.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct slice_options {
+    const char *program, *at, *failure, *plan, *output;
+    uint32_t sigma, slots;
+    bool json, alias, stats;
+};
+
+/* ---- Source lines ---- */
+
+struct source {
+    char *path;
+    char *text;
+    size_t n;
+    size_t *lines; /* where each begins */
+    size_t n_lines;
+};
+
+static void read_source(struct source *s, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    size_t lines = 1;
+
+    *s = (struct source){.path = strdup(path)};
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+        s->text = malloc((size_t)st.st_size);
+    if (s->text) {
+        ssize_t n = read(fd, s->text, (size_t)st.st_size);
+
+        s->n = n > 0 ? (size_t)n : 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    for (size_t i = 0; i < s->n; i++)
+        lines += s->text[i] == '\n';
+    s->lines = s->text ? calloc(lines + 1, sizeof(*s->lines)) : NULL;
+    for (size_t i = 0; s->lines && i < s->n; i++) {
+        if (i == 0)
+            s->lines[s->n_lines++] = 0;
+        if (s->text[i] == '\n' && i + 1 < s->n)
+            s->lines[s->n_lines++] = i + 1;
+    }
+}
+
+static void release_source(struct source *s)
+{
+    free(s->path);
+    free(s->text);
+    free(s->lines);
+    *s = (struct source){0};
+}
+
+static void print_source(struct source *s, const char *path, uint32_t line)
+{
+    size_t at, end;
+
+    if (!s->path || strcmp(s->path, path) != 0) {
+        release_source(s);
+        read_source(s, path);
+    }
+    if (!s->lines || line == 0 || line > s->n_lines) {
+        printf("(source not found)");
+        return;
+    }
+    at = s->lines[line - 1];
+    end = at;
+    while (end < s->n && s->text[end] != '\n')
+        end++;
+    while (at < end && (s->text[at] == ' ' || s->text[at] == '\t'))
+        at++;
+    for (; at < end; at++)
+        putchar((unsigned char)s->text[at] < 0x20 && s->text[at] != '\t' ? '?' : s->text[at]);
+}
+
+/* ---- For people ---- */
+
+static bool accesses(const Etch__Statement *s, bool write)
+{
+    for (size_t i = 0; i < s->n_operands; i++)
+        if (s->operands[i]->write == write && s->operands[i]->shared)
+            return true;
+    return false;
+}
+
+static void print_operands(const Etch__Statement *s)
+{
+    const char *separator = "   # ";
+
+    for (size_t i = 0; i < s->n_operands; i++) {
+        if (!s->operands[i]->shared)
+            continue;
+        printf("%s%s %s", separator, s->operands[i]->write ? "writes" : "reads", s->operands[i]->name);
+        separator = ", ";
+    }
+}
+
+static void print_statement(struct source *source, const Etch__Statement *s)
+{
+    bool failing = s->n_roles && s->roles[0] == ETCH__STATEMENT_ROLE__ROLE_FAILURE;
+
+    printf("  %s%3u  %c%c%c%c  %5u  ", failing ? ">" : " ", s->distance, accesses(s, false) ? 'r' : '-',
+           accesses(s, true) ? 'w' : '-', s->branch ? 'b' : '-', s->call ? 'c' : '-', s->place->line);
+    print_source(source, s->place->file, s->place->line);
+    print_operands(s);
+    putchar('\n');
+}
+
+static bool same_function(const Etch__Statement *a, const Etch__Statement *b)
+{
+    return strcmp(a->place->function, b->place->function) == 0 && strcmp(a->place->file, b->place->file) == 0;
+}
+
+static void print_people(const Etch__Slice *slice)
+{
+    bool *done = calloc(slice->n_statements + 1, sizeof(*done));
+    struct source source = {0};
+
+    printf("slice of %s from %s:%u: %u lines, %u instructions\n", slice->program, slice->failure->file,
+           slice->failure->line, slice->lines, slice->instructions);
+    for (size_t i = 0; done && i < slice->n_statements; i++) {
+        const Etch__Statement *first = slice->statements[i];
+
+        if (done[i])
+            continue;
+        printf("\n%s  (%s)\n", first->place->function, first->place->file);
+        for (size_t k = i; k < slice->n_statements; k++) {
+            if (!done[k] && same_function(first, slice->statements[k])) {
+                done[k] = true;
+                print_statement(&source, slice->statements[k]);
+            }
+        }
+    }
+    release_source(&source);
+    free(done);
+}
+
+static void print_plan(const Etch__Plan *plan)
+{
+    printf("\nplan for the first %u statements: %zu set%s of watches, %zu ranges of code to track\n", plan->sigma,
+           plan->n_sets, plan->n_sets == 1 ? "" : "s", plan->n_track);
+    for (size_t i = 0; i < plan->n_sets; i++) {
+        for (size_t k = 0; k < plan->sets[i]->n_watches; k++) {
+            const Etch__PlanWatch *w = plan->sets[i]->watches[k];
+
+            printf("  set %zu  %s, %u bytes, ", i, w->name, w->size);
+            if (w->global)
+                printf("at 0x%" PRIx64 "\n", w->global);
+            else
+                printf("where 0x%" PRIx64 " takes it (%s)\n", w->site, w->site_operand);
+        }
+    }
+}
+
+static void print_json(const Etch__Slice *slice, const Etch__Plan *plan)
+{
+    json_t *object = etch_message_json(&slice->base);
+
+    if (plan)
+        json_object_set_new(object, "plan", etch_message_json(&plan->base));
+    json_dumpf(object, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(object);
+}
+
+/* ---- Files ---- */
+
+static int write_records(const char *path, const Etch__Slice *slice, const Etch__Plan *plan, struct etch_error *err)
+{
+    struct etch_bundle_writer *writer;
+    Etch__Record record = ETCH__RECORD__INIT;
+    int result = etch_bundle_create(&writer, path, err);
+
+    if (result < 0)
+        return -1;
+    record.body_case = ETCH__RECORD__BODY_SLICE;
+    record.slice = (Etch__Slice *)slice;
+    result = etch_bundle_write(writer, &record, err);
+    if (result == 0 && plan) {
+        record.body_case = ETCH__RECORD__BODY_PLAN;
+        record.plan = (Etch__Plan *)plan;
+        result = etch_bundle_write(writer, &record, err);
+    }
+    if (result == 0)
+        result = etch_bundle_finish(writer, err);
+    etch_bundle_writer_free(writer);
+    return result;
+}
+
+/* Where each thread last was in the program itself, by the recorded control flow: what a recorder without a stack walk
+ * does not say of a failure inside a library. */
+struct last_seen {
+    uint32_t tid;
+    uint64_t end; /* where the call returns to */
+};
+
+struct trace {
+    const struct etch_recording *recording;
+    ETCH_ARRAY(struct last_seen) threads;
+    uint64_t site; /* of a call through a pointer whose target comes next; 0: none */
+    ETCH_ARRAY(struct etch_indirect_call) calls;
+};
+
+static bool is_program(const struct etch_recording *recording, const Etch__Image *image)
+{
+    return image && recording->program && strcmp(image->path, recording->program->exe) == 0;
+}
+
+static bool add_call(struct trace *trace, uint64_t target)
+{
+    struct etch_indirect_call call = {trace->site, target};
+
+    for (size_t i = 0; i < trace->calls.n; i++)
+        if (trace->calls.v[i].site == call.site && trace->calls.v[i].target == call.target)
+            return true;
+    return etch_array_push(&trace->calls, call);
+}
+
+static int see_step(void *context, const struct etch_step *step)
+{
+    struct trace *trace = context;
+    struct last_seen seen = {step->tid, step->end};
+
+    if (trace->site && step->kind == ETCH_STEP_BLOCK && !add_call(trace, step->first))
+        return 1;
+    trace->site = step->kind == ETCH_STEP_BLOCK && step->branch == ETCH_BRANCH_CALL_INDIRECT &&
+                          is_program(trace->recording, step->image)
+                      ? step->last
+                      : 0;
+
+    if (step->kind != ETCH_STEP_BLOCK || !is_program(trace->recording, step->image) ||
+        (step->branch != ETCH_BRANCH_CALL && step->branch != ETCH_BRANCH_CALL_INDIRECT))
+        return 0;
+    if (trace->threads.n && trace->threads.v[trace->threads.n - 1].tid == step->tid)
+        trace->threads.v[trace->threads.n - 1].end = step->end;
+    else if (!etch_array_push(&trace->threads, seen))
+        return 1;
+    return 0;
+}
+
+/* Failure `full` is `failure` with a thread for each that the trace has and the failure does not. */
+struct completed {
+    Etch__Failure failure;
+    ETCH_ARRAY(Etch__ThreadState *) threads;
+    ETCH_ARRAY(Etch__ThreadState *) own;
+};
+
+static bool has_frames(const Etch__Failure *failure, uint32_t tid)
+{
+    for (size_t i = 0; i < failure->n_threads; i++)
+        if (failure->threads[i]->tid == tid && failure->threads[i]->n_frames > 1)
+            return true;
+    return false;
+}
+
+static bool add_seen(struct completed *full, const Etch__Failure *failure, const struct last_seen *seen)
+{
+    Etch__ThreadState *state;
+
+    if (has_frames(failure, seen->tid))
+        return true;
+    state = malloc(sizeof(*state));
+    if (!state || !etch_array_push(&full->own, state)) {
+        free(state);
+        return false;
+    }
+    etch__thread_state__init(state);
+    state->tid = seen->tid;
+    state->frames = calloc(2, sizeof(*state->frames));
+    if (!state->frames || !etch_array_push(&full->threads, state))
+        return false;
+    state->frames[state->n_frames++] = seen->tid == failure->tid ? failure->ip : 0;
+    state->frames[state->n_frames++] = seen->end;
+    return true;
+}
+
+static void complete(struct completed *full, struct etch_recording *recording, struct trace *trace)
+{
+    const struct etch_steps_options options = {0};
+    struct etch_error ignored; /* a bundle without control flow has no more to say */
+    bool ok = true;
+
+    full->failure = *recording->failure;
+    for (size_t i = 0; ok && i < recording->failure->n_threads; i++)
+        ok = etch_array_push(&full->threads, recording->failure->threads[i]);
+    if (recording->streams.n && etch_steps(recording, &options, see_step, trace, NULL, &ignored) == 0)
+        for (size_t i = 0; ok && i < trace->threads.n; i++)
+            ok = add_seen(full, recording->failure, &trace->threads.v[i]);
+    full->failure.threads = full->threads.v;
+    full->failure.n_threads = full->threads.n;
+}
+
+static void release_completed(struct completed *full)
+{
+    for (size_t i = 0; i < full->own.n; i++) {
+        free(full->own.v[i]->frames);
+        free(full->own.v[i]);
+    }
+    etch_array_free(&full->own);
+    etch_array_free(&full->threads);
+}
+
+static int criterion_of_bundle(struct etch_criterion **criterion, struct etch_model *model, const char *path,
+                               struct etch_error *err)
+{
+    struct etch_recording *recording;
+    struct completed full = {0};
+    struct trace trace = {0};
+    int result;
+
+    if (etch_recording_open(&recording, path, err) < 0)
+        return -1;
+    if (!recording->failure) {
+        etch_error_set(err, "%s records no failure", path);
+        result = etch_error_advise(err, "a bundle of a failing run, or --at FILE:LINE");
+    } else {
+        trace.recording = recording;
+        complete(&full, recording, &trace);
+        result = etch_criterion_failure(criterion, model, &full.failure, recording->program, recording->images.v,
+                                        recording->images.n, err);
+        if (result == 0 && etch_model_narrow(model, recording->program, recording->images.v, recording->images.n,
+                                             trace.calls.v, trace.calls.n, err) < 0)
+            result = -1;
+    }
+    etch_array_free(&trace.threads);
+    etch_array_free(&trace.calls);
+    release_completed(&full);
+    etch_recording_free(recording);
+    return result;
+}
+
+/* ---- The command ---- */
+
+/* Processor time: what the work takes, whoever else is at work. */
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void print_stats(const struct etch_model *model, double start, double modelled, double sliced)
+{
+    struct etch_model_size size;
+    struct rusage usage;
+
+    etch_model_measure(model, &size);
+    getrusage(RUSAGE_SELF, &usage);
+    fprintf(stderr,
+            "%zu modules, %zu functions, %zu instructions, %zu stores, %zu calls; model %.2f s, slice %.2f s, peak "
+            "%ld MiB\n",
+            size.modules, size.functions, size.instructions, size.stores, size.calls, modelled - start,
+            sliced - modelled, usage.ru_maxrss / 1024);
+}
+
+static int show_messages(const struct slice_options *o, const Etch__Slice *slice, const Etch__Plan *plan,
+                         struct etch_error *err)
+{
+    if (o->plan && write_records(o->plan, slice, plan, err) < 0)
+        return -1;
+    if (o->json) {
+        print_json(slice, plan);
+        return 0;
+    }
+    print_people(slice);
+    if (plan)
+        print_plan(plan);
+    return 0;
+}
+
+static int show(const struct slice_options *o, struct etch_slice *slice, struct etch_error *err)
+{
+    bool wanted = o->plan || o->sigma;
+    Etch__Slice *message = etch_slice_message(slice);
+    Etch__Plan *plan = wanted ? etch_slice_plan(slice, o->sigma ? o->sigma : 4, o->slots) : NULL;
+    int result = -1;
+
+    if (message && (plan || !wanted))
+        result = show_messages(o, message, plan, err);
+    else
+        etch_error_set(err, "out of memory");
+    if (message)
+        etch__slice__free_unpacked(message, NULL);
+    if (plan)
+        etch__plan__free_unpacked(plan, NULL);
+    return result;
+}
+
+static int work(const struct slice_options *o, struct etch_error *err)
+{
+    struct etch_slice_options options = {.alias = o->alias};
+    struct etch_criterion *criterion = NULL;
+    struct etch_model *model = NULL;
+    struct etch_slice *slice = NULL;
+    double start = now(), modelled;
+    int result = etch_model_open(&model, o->program, err);
+
+    modelled = now();
+    if (result == 0)
+        result = o->at ? etch_criterion_at(&criterion, model, o->at, err)
+                       : criterion_of_bundle(&criterion, model, o->failure, err);
+    if (result == 0)
+        result = etch_slice_make(&slice, model, criterion, &options, err);
+    if (result == 0)
+        result = show(o, slice, err);
+    if (result == 0 && o->stats)
+        print_stats(model, start, modelled, now());
+    etch_slice_free(slice);
+    etch_criterion_free(criterion);
+    etch_model_free(model);
+    return result;
+}
+
+static bool number(const char *text, uint32_t *value)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+
+    *value = (uint32_t)n;
+    return text[0] >= '0' && text[0] <= '9' && !*end && n > 0 && n < 1000000;
+}
+
+static int run(const struct etch_command *self, int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"help", no_argument, NULL, 'h'},          {"at", required_argument, NULL, 'a'},
+        {"failure", required_argument, NULL, 'f'}, {"plan", required_argument, NULL, 'p'},
+        {"sigma", required_argument, NULL, 's'},   {"slots", required_argument, NULL, 'n'},
+        {"json", no_argument, NULL, 'j'},          {"alias", no_argument, NULL, 'A'},
+        {"stats", no_argument, NULL, 'S'},         {0}};
+    struct slice_options o = {.slots = 4};
+    struct etch_error err;
+    int c;
+
+    while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+        switch (c) {
+        case 'h':
+            return etch_command_help(self);
+        case 'a':
+            o.at = optarg;
+            break;
+        case 'f':
+            o.failure = optarg;
+            break;
+        case 'p':
+            o.plan = optarg;
+            break;
+        case 's':
+            if (!number(optarg, &o.sigma))
+                return etch_command_usage(self, "--sigma takes a number of statements, not '%s'", optarg);
+            break;
+        case 'n':
+            if (!number(optarg, &o.slots))
+                return etch_command_usage(self, "--slots takes a number of watchpoints, not '%s'", optarg);
+            break;
+        case 'j':
+            o.json = true;
+            break;
+        case 'A':
+            o.alias = true;
+            break;
+        case 'S':
+            o.stats = true;
+            break;
+        default:
+            return etch_command_bad_option(self, c, argv);
+        }
+    }
+    if (argc - optind != 1)
+        return etch_command_usage(self, argc == optind ? "which program?" : "one program at a time");
+    if (!o.at == !o.failure)
+        return etch_command_usage(self, "from where? Either --at FILE:LINE or --failure BUNDLE");
+    o.program = argv[optind];
+    if (work(&o, &err) < 0)
+        return etch_command_failed(self, &err);
+    return etch_command_close_output(self, ETCH_EXIT_DONE);
+}
+
+const struct etch_command etch_command_slice = {
+    .name = "slice",
+    .summary = "the statements that can have caused a failure, nearest first",
+    .help = "usage: etch slice PROG --at FILE:LINE[:COLUMN] | --failure BUNDLE [OPTION...]\n\n"
+            "Prints the backward slice of a program built with etch cc: every statement on which the failing one may\n"
+            "depend, by data, memory, arguments, returned values, threads and control, grouped by function, nearest "
+            "first.\n"
+            "Each line: distance, marks (r reads, w writes something shared, b branches, c calls), line, source.\n\n"
+            "  --at PLACE        begin at this line, or at this column of it\n"
+            "  --failure BUNDLE  begin where that run failed, or where its threads hang\n"
+            "  --plan FILE       write slice and plan for etch record to FILE\n"
+            "  --sigma N         plan for the first N statements (default 4), and print the plan\n"
+            "  --slots N         at most N watches in one run (default 4)\n"
+            "  --alias           also stores through pointers that only fit by type\n"
+            "  --json            the slice, and the plan if any, as one JSON object\n"
+            "  --stats           sizes, time and memory on standard error\n\n"
+            "examples:\n"
+            "  etch slice ./pbzip2 --at pbzip2.cpp:1041\n"
+            "  etch slice ./server --failure run.etch --plan next.plan\n",
+    .run = run,
+};

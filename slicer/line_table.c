@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+/* Line rows, symbols and segments of a binary through libdw and libelf; see line_table.h. */
+#include "slicer/line_table.h"
+
+#include "base/array.h"
+#include "slicer/strings.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct symbol {
+    uint32_t name, source;
+    bool local;
+    uint64_t address, size;
+};
+
+struct declared {
+    uint32_t key, line;
+};
+
+struct etch_line_table {
+    int fd;
+    Elf *elf;
+    Dwarf *dwarf;
+    struct etch_strings files, names;
+    ETCH_ARRAY(struct etch_line_row) rows;
+    uint32_t *by_place; /* rows in the order of file, line, address */
+    ETCH_ARRAY(struct symbol) symbols;
+    ETCH_ARRAY(struct declared) declared;
+    const uint8_t *build_id;
+    size_t build_id_size;
+};
+
+void etch_path_normalise(char *path)
+{
+    char *out = path, *in = path;
+
+    while (*in) {
+        if (in[0] == '/' && in[1] == '/') {
+            in++;
+        } else if (in[0] == '/' && in[1] == '.' && (in[2] == '/' || !in[2])) {
+            in += 2;
+        } else if (in[0] == '/' && in[1] == '.' && in[2] == '.' && (in[3] == '/' || !in[3]) && out > path) {
+            in += 3;
+            while (out > path && *--out != '/')
+                ;
+        } else {
+            *out++ = *in++;
+        }
+    }
+    *out = '\0';
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct etch_line_row *x = a, *y = b;
+
+    return x->start < y->start ? -1 : x->start > y->start ? 1 : x->end < y->end ? -1 : x->end > y->end;
+}
+
+static uint32_t file_number(struct etch_line_table *t, Dwarf_Die *unit, const char *source)
+{
+    Dwarf_Attribute attr;
+    const char *folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attr));
+    char path[4096];
+
+    if (source[0] == '/' || !folder)
+        snprintf(path, sizeof(path), "%s", source);
+    else
+        snprintf(path, sizeof(path), "%s/%s", folder, source);
+    etch_path_normalise(path);
+    return etch_strings_add(&t->files, path);
+}
+
+static bool add_unit_rows(struct etch_line_table *t, Dwarf_Die *unit)
+{
+    struct etch_line_row row = {.file = ETCH_NONE};
+    Dwarf_Lines *lines;
+    const char *last_source = NULL;
+    uint32_t last_file = ETCH_NONE;
+    size_t n;
+    bool open = false;
+
+    if (dwarf_getsrclines(unit, &lines, &n) != 0)
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        Dwarf_Line *line = dwarf_onesrcline(lines, i);
+        const char *source = dwarf_linesrc(line, NULL, NULL);
+        Dwarf_Addr address = 0;
+        bool end = false, statement = false;
+        int number = 0, column = 0;
+
+        dwarf_lineaddr(line, &address);
+        dwarf_lineendsequence(line, &end);
+        dwarf_lineno(line, &number);
+        dwarf_linecol(line, &column);
+        dwarf_linebeginstatement(line, &statement);
+        if (open && address > row.start && row.line && row.start) { /* address 0: code that the linker dropped */
+            row.end = address;
+            if (!etch_array_push(&t->rows, row))
+                return false;
+        }
+        open = !end;
+        if (source && source != last_source) {
+            last_source = source;
+            last_file = file_number(t, unit, source);
+        }
+        row = (struct etch_line_row){address, 0, last_file, (uint32_t)number, (uint32_t)column, statement};
+    }
+    return true;
+}
+
+/* "unit's file name:function" of each function with code, and its line. */
+static bool add_unit_functions(struct etch_line_table *t, Dwarf_Die *unit)
+{
+    const char *source = dwarf_diename(unit);
+    Dwarf_Die child;
+
+    if (!source || dwarf_child(unit, &child) != 0)
+        return true;
+    do {
+        Dwarf_Attribute attr;
+        const char *name = dwarf_diename(&child);
+        char key[1024];
+        int line = 0;
+        struct declared d;
+
+        if (dwarf_tag(&child) != DW_TAG_subprogram || !name || !dwarf_attr(&child, DW_AT_low_pc, &attr) ||
+            dwarf_attr(&child, DW_AT_specification, &attr) || dwarf_decl_line(&child, &line) != 0)
+            continue;
+        snprintf(key, sizeof(key), "%s:%s", source, name);
+        d = (struct declared){etch_strings_add(&t->names, key), (uint32_t)line};
+        if (!etch_array_push(&t->declared, d))
+            return false;
+    } while (dwarf_siblingof(&child, &child) == 0);
+    return true;
+}
+
+static bool add_units(struct etch_line_table *t)
+{
+    Dwarf_CU *cu = NULL;
+    Dwarf_Half version;
+    uint8_t type;
+    Dwarf_Die unit, sub;
+
+    while (dwarf_get_units(t->dwarf, cu, &cu, &version, &type, &unit, &sub) == 0)
+        if (dwarf_tag(&unit) == DW_TAG_compile_unit && (!add_unit_rows(t, &unit) || !add_unit_functions(t, &unit)))
+            return false;
+    if (t->rows.n)
+        qsort(t->rows.v, t->rows.n, sizeof(*t->rows.v), compare_rows);
+    return true;
+}
+
+static int compare_declared(const void *a, const void *b)
+{
+    const struct declared *x = a, *y = b;
+
+    return x->key < y->key ? -1 : x->key > y->key ? 1 : x->line < y->line ? -1 : x->line > y->line;
+}
+
+static int compare_symbols(const void *a, const void *b)
+{
+    const struct symbol *x = a, *y = b;
+
+    return x->name < y->name ? -1 : x->name > y->name;
+}
+
+static bool add_symbols_of(struct etch_line_table *t, Elf_Scn *scn, const GElf_Shdr *head)
+{
+    Elf_Data *data = elf_getdata(scn, NULL);
+    uint32_t source = ETCH_NONE;
+
+    for (size_t i = 0; data && head->sh_entsize && i < head->sh_size / head->sh_entsize; i++) {
+        GElf_Sym sym;
+        const char *name = gelf_getsym(data, (int)i, &sym) ? elf_strptr(t->elf, head->sh_link, sym.st_name) : NULL;
+        struct symbol s;
+
+        if (!name || !name[0])
+            continue;
+        s = (struct symbol){etch_strings_add(&t->names, name), source, GELF_ST_BIND(sym.st_info) == STB_LOCAL,
+                            sym.st_value, sym.st_size};
+        if (GELF_ST_TYPE(sym.st_info) == STT_FILE) {
+            source = s.name;
+            continue;
+        }
+        if (sym.st_shndx == SHN_UNDEF || !s.address)
+            continue;
+        if (!etch_array_push(&t->symbols, s))
+            return false;
+    }
+    return true;
+}
+
+static bool add_symbols(struct etch_line_table *t)
+{
+    for (Elf_Scn *scn = elf_nextscn(t->elf, NULL); scn; scn = elf_nextscn(t->elf, scn)) {
+        GElf_Shdr head;
+
+        if (gelf_getshdr(scn, &head) && (head.sh_type == SHT_SYMTAB || head.sh_type == SHT_DYNSYM) &&
+            !add_symbols_of(t, scn, &head))
+            return false;
+    }
+    if (t->symbols.n)
+        qsort(t->symbols.v, t->symbols.n, sizeof(*t->symbols.v), compare_symbols);
+    if (t->declared.n)
+        qsort(t->declared.v, t->declared.n, sizeof(*t->declared.v), compare_declared);
+    return true;
+}
+
+static int by_place(const void *a, const void *b, void *context)
+{
+    const struct etch_line_table *t = context;
+    const struct etch_line_row *x = &t->rows.v[*(const uint32_t *)a], *y = &t->rows.v[*(const uint32_t *)b];
+
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static bool index_places(struct etch_line_table *t)
+{
+    t->by_place = malloc((t->rows.n + 1) * sizeof(*t->by_place));
+    if (!t->by_place)
+        return false;
+    for (size_t i = 0; i < t->rows.n; i++)
+        t->by_place[i] = (uint32_t)i;
+    qsort_r(t->by_place, t->rows.n, sizeof(*t->by_place), by_place, t);
+    return true;
+}
+
+static int fill(struct etch_line_table *t, const char *path, struct etch_error *err)
+{
+    const void *id;
+    ssize_t id_size;
+
+    t->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (t->fd < 0)
+        return etch_error_set_errno(err, errno, "cannot open %s", path);
+    elf_version(EV_CURRENT);
+    t->elf = elf_begin(t->fd, ELF_C_READ_MMAP, NULL);
+    if (!t->elf || elf_kind(t->elf) != ELF_K_ELF)
+        return etch_error_set(err, "cannot read %s: not an ELF file", path);
+    t->dwarf = dwarf_begin_elf(t->elf, DWARF_C_READ, NULL);
+    if (!t->dwarf) {
+        etch_error_set(err, "%s has no debug information", path);
+        return etch_error_advise(err, "build it with etch cc, and do not strip its line tables");
+    }
+    id_size = dwelf_elf_gnu_build_id(t->elf, &id);
+    if (id_size > 0) {
+        t->build_id = id;
+        t->build_id_size = (size_t)id_size;
+    }
+    if (!add_units(t) || !add_symbols(t) || !index_places(t))
+        return etch_error_set(err, "out of memory");
+    return 0;
+}
+
+int etch_line_table_open(struct etch_line_table **table, const char *path, struct etch_error *err)
+{
+    struct etch_line_table *t = calloc(1, sizeof(*t));
+
+    if (!t)
+        return etch_error_set(err, "out of memory");
+    t->fd = -1;
+    if (fill(t, path, err) < 0) {
+        etch_line_table_free(t);
+        return -1;
+    }
+    *table = t;
+    return 0;
+}
+
+void etch_line_table_free(struct etch_line_table *t)
+{
+    if (!t)
+        return;
+    if (t->dwarf)
+        dwarf_end(t->dwarf);
+    if (t->elf)
+        elf_end(t->elf);
+    if (t->fd >= 0)
+        close(t->fd);
+    etch_strings_release(&t->files);
+    etch_strings_release(&t->names);
+    etch_array_free(&t->rows);
+    etch_array_free(&t->symbols);
+    etch_array_free(&t->declared);
+    free(t->by_place);
+    free(t);
+}
+
+const struct etch_line_row *etch_line_table_rows(const struct etch_line_table *t, size_t *n)
+{
+    *n = t->rows.n;
+    return t->rows.v;
+}
+
+const char *etch_line_table_file(const struct etch_line_table *t, uint32_t file)
+{
+    return file < t->files.all.n ? t->files.all.v[file] : "";
+}
+
+const struct etch_line_row *etch_line_table_at(const struct etch_line_table *t, uint64_t address)
+{
+    size_t lo = 0, hi = t->rows.n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (t->rows.v[mid].start <= address)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo && address < t->rows.v[lo - 1].end ? &t->rows.v[lo - 1] : NULL;
+}
+
+size_t etch_line_table_find(const struct etch_line_table *t, const char *file, uint32_t line, uint32_t column,
+                            uint64_t *starts, uint64_t *ends, size_t limit)
+{
+    uint32_t number = etch_strings_find(&t->files, file);
+    size_t lo = 0, hi = t->rows.n, n = 0;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        const struct etch_line_row *row = &t->rows.v[t->by_place[mid]];
+
+        if (row->file < number || (row->file == number && row->line < line))
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (; lo < t->rows.n && n < limit; lo++) {
+        const struct etch_line_row *row = &t->rows.v[t->by_place[lo]];
+
+        if (row->file != number || row->line != line)
+            break;
+        if (column && row->column != column)
+            continue;
+        starts[n] = row->start;
+        ends[n++] = row->end;
+    }
+    return n;
+}
+
+bool etch_line_table_symbol(const struct etch_line_table *t, const char *name, const char *source, uint64_t *address,
+                            uint64_t *size)
+{
+    struct symbol want = {.name = etch_strings_find(&t->names, name)};
+    uint32_t from = source ? etch_strings_find(&t->names, source) : ETCH_NONE;
+    const struct symbol *s =
+        t->symbols.n ? bsearch(&want, t->symbols.v, t->symbols.n, sizeof(*s), compare_symbols) : NULL;
+    const struct symbol *best = NULL, *end = t->symbols.v + t->symbols.n;
+
+    if (want.name == ETCH_NONE || !s)
+        return false;
+    while (s > t->symbols.v && s[-1].name == want.name)
+        s--;
+    for (; s < end && s->name == want.name; s++)
+        if (!best || (source ? s->local && s->source == from : !s->local))
+            best = s;
+    if (!best)
+        return false;
+    *address = best->address;
+    *size = best->size;
+    return true;
+}
+
+uint32_t etch_line_table_declared(const struct etch_line_table *t, const char *source, const char *function)
+{
+    char text[1024];
+    struct declared want = {0};
+    size_t lo = 0, hi = t->declared.n;
+
+    snprintf(text, sizeof(text), "%s:%s", source, function);
+    want.key = etch_strings_find(&t->names, text);
+    if (want.key == ETCH_NONE)
+        return 0;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (t->declared.v[mid].key < want.key)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo >= t->declared.n || t->declared.v[lo].key != want.key)
+        return 0;
+    /* Several of one name (overloads, units of one name): nothing sure. */
+    if (lo + 1 < t->declared.n && t->declared.v[lo + 1].key == want.key)
+        return 0;
+    return t->declared.v[lo].line;
+}
+
+static bool segment(const struct etch_line_table *t, size_t i, GElf_Phdr *head)
+{
+    return gelf_getphdr(t->elf, (int)i, head) && head->p_type == PT_LOAD;
+}
+
+bool etch_line_table_address(const struct etch_line_table *t, uint64_t file_offset, uint64_t *address)
+{
+    size_t n = 0;
+    GElf_Phdr head;
+
+    elf_getphdrnum(t->elf, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (segment(t, i, &head) && file_offset >= head.p_offset && file_offset - head.p_offset < head.p_filesz) {
+            *address = head.p_vaddr + (file_offset - head.p_offset);
+            return true;
+        }
+    }
+    return false;
+}
+
+const uint8_t *etch_line_table_code(const struct etch_line_table *t, uint64_t address, size_t *size)
+{
+    size_t n = 0, raw_size = 0;
+    const char *raw = elf_rawfile(t->elf, &raw_size);
+    GElf_Phdr head;
+
+    elf_getphdrnum(t->elf, &n);
+    for (size_t i = 0; raw && i < n; i++) {
+        if (segment(t, i, &head) && address >= head.p_vaddr && address - head.p_vaddr < head.p_filesz &&
+            head.p_offset <= raw_size && head.p_filesz <= raw_size - head.p_offset) {
+            *size = head.p_filesz - (address - head.p_vaddr);
+            return (const uint8_t *)raw + head.p_offset + (address - head.p_vaddr);
+        }
+    }
+    *size = 0;
+    return NULL;
+}
+
+const uint8_t *etch_line_table_build_id(const struct etch_line_table *t, size_t *size)
+{
+    *size = t->build_id_size;
+    return t->build_id;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* The inside of the program model. Instructions, blocks, functions and memory keys have small numbers; LLVM's own
+ * values are looked up once. Private to slicer/. */
+#ifndef ETCH_SLICER_MODEL_H
+#define ETCH_SLICER_MODEL_H
+
+#include "base/array.h"
+#include "slicer/line_table.h"
+#include "slicer/program.h"
+#include "slicer/strings.h"
+
+#include <llvm-c/Core.h>
+#include <stdbool.h>
+
+struct etch_insn {
+    LLVMValueRef value;
+    uint32_t block;
+    uint32_t file; /* in files; ETCH_NONE: belongs to no place in the source */
+    uint32_t line, column;
+    uint32_t callee; /* function, where it is a direct call of one that we have */
+};
+
+struct etch_block {
+    uint32_t function;
+    uint32_t first, n; /* instructions */
+};
+
+enum etch_edge { ETCH_EDGE_CALL, ETCH_EDGE_THREAD, ETCH_EDGE_CALLBACK, ETCH_EDGE_TAKEN };
+
+/* Who enters a function: the call, and which of the call's operands the first parameter gets. */
+struct etch_caller {
+    uint32_t insn;
+    enum etch_edge edge;
+};
+
+struct etch_function {
+    LLVMValueRef value;
+    char *name;   /* in the source */
+    char *symbol; /* in the object file */
+    uint32_t module;
+    uint32_t first_block, n_blocks;
+    uint32_t line; /* of its declaration */
+    uint32_t file;
+    bool address_taken;
+    ETCH_ARRAY(struct etch_caller) callers;
+    struct etch_cfg *cfg; /* made when first asked for */
+};
+
+struct etch_module {
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMMemoryBufferRef buffer;
+};
+
+typedef ETCH_ARRAY(uint32_t) etch_numbers;
+
+struct etch_model {
+    char *path;
+    void *bytes; /* the whole file, mapped */
+    size_t n_bytes;
+    struct etch_line_table *lines;
+    ETCH_ARRAY(struct etch_module) modules;
+    ETCH_ARRAY(struct etch_function) functions;
+    ETCH_ARRAY(struct etch_block) blocks;
+    ETCH_ARRAY(struct etch_insn) insns;
+    struct etch_pointers insn_of;     /* LLVM instruction -> number */
+    struct etch_pointers block_of;    /* LLVM block -> number */
+    struct etch_pointers function_of; /* LLVM function, declarations too -> number of the definition */
+    struct etch_pointers variable_of; /* alloca or global -> index in variables */
+    struct etch_pointers file_of;     /* DIFile -> file */
+    ETCH_ARRAY(LLVMMetadataRef) variables;
+    struct etch_strings symbols; /* external definitions; the number indexes symbol_function */
+    etch_numbers symbol_function;
+    struct etch_strings files;  /* absolute paths */
+    struct etch_strings shared; /* globals whose address goes around */
+    struct etch_strings keys;   /* memory locations; the number indexes writers */
+    ETCH_ARRAY(etch_numbers) writers;
+    size_t n_stores, n_calls;
+};
+
+/* ---- program.c ---- */
+
+static inline uint32_t etch_insn_function(const struct etch_model *m, uint32_t insn)
+{
+    return m->blocks.v[m->insns.v[insn].block].function;
+}
+
+/* The number of an instruction; ETCH_NONE for any other value. */
+uint32_t etch_model_insn(const struct etch_model *m, LLVMValueRef value);
+
+bool etch_is_call(LLVMValueRef value);
+
+/* The function that a call names, through aliases and casts; NULL for a pointer. */
+LLVMValueRef etch_called(LLVMValueRef call);
+
+/* The name of the function that a call names, "" where it is a pointer. */
+const char *etch_called_name(LLVMValueRef call);
+
+/* ---- memory.c ----
+ * A location is known by a key, and two accesses with one key may be of one place:
+ *   a:N     a local variable (alloca N), with its path: a:N.2[]
+ *   g:NAME  a global, with its path
+ *   f:T.2   field 2 of any object of struct T, array elements as f:T.2[]
+ *   p:F.N   what parameter N of function F points to
+ *   d:KEY   what the pointer kept at KEY points to
+ *   c:N     what call N returned a pointer to
+ *   t:T     all of an object of struct T, for what frees or copies it */
+
+#define ETCH_KEY_SIZE 320
+
+/* The location that a pointer points to, for an access of this type (NULL: of all that is there); false where nothing
+ * sure can be said. */
+bool etch_memory_key(struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char key[ETCH_KEY_SIZE]);
+
+/* The t: key of the outermost struct that the location is a field of. */
+bool etch_memory_owner_key(struct etch_model *m, LLVMValueRef pointer, char key[ETCH_KEY_SIZE]);
+
+/* The f: key of the same location, where it is a field of a variable that others can reach by a pointer. */
+bool etch_memory_field_key(struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char key[ETCH_KEY_SIZE]);
+
+/* Fills keys and writers. */
+int etch_memory_index(struct etch_model *m, struct etch_error *err);
+
+/* The instructions that may write `key`; NULL for none. */
+const etch_numbers *etch_memory_writers(const struct etch_model *m, const char *key);
+
+/* The variable on the stack that a pointer points into; NULL for none. */
+LLVMValueRef etch_memory_local(LLVMValueRef pointer);
+
+/* Can others than this function reach the variable? */
+bool etch_memory_escapes(LLVMValueRef variable);
+
+/* Does this call of code that we do not have leave what its argument points to as it is? */
+bool etch_call_only_reads(const char *name, unsigned argument);
+bool etch_call_synchronises(const char *name);
+
+/* One thing that may change a local variable. */
+struct etch_def {
+    uint32_t insn;
+    LLVMValueRef pointer; /* through which */
+    bool whole;           /* a store to all of the variable: what was before is gone */
+    bool call;
+};
+typedef ETCH_ARRAY(struct etch_def) etch_defs;
+
+/* All of them, by instruction number. False when memory is short. */
+bool etch_memory_defs(struct etch_model *m, LLVMValueRef variable, etch_defs *defs);
+
+/* ---- names.c ---- */
+
+/* The name of what an access of this type through a pointer is of, as the source would write it ("fifo->mut"). False
+ * where there is no name to give. */
+bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char *text, size_t size);
+
+/* The struct's name of the type that `pointer` points to, by the source's types; false where it is no struct. */
+bool etch_name_pointee_struct(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size);
+
+/* ---- cfg.c ---- */
+
+struct etch_cfg {
+    uint32_t first, n;        /* blocks */
+    etch_numbers *preds;      /* of each block, numbers within the function */
+    etch_numbers *succs;      /* likewise */
+    etch_numbers *controlled; /* the blocks whose branch decides whether this one runs */
+    uint32_t *postdominator;  /* immediate; n: the end of the function */
+    uint32_t *dominator;      /* immediate; of the entry and of blocks never reached: itself */
+};
+
+/* Of function `function`, made once. NULL when memory is short. */
+const struct etch_cfg *etch_cfg_of(struct etch_model *m, uint32_t function);
+void etch_cfg_free(struct etch_cfg *cfg);
+
+/* The same from the successors alone, for n blocks of which the first is the entry. Takes the lists over. */
+struct etch_cfg *etch_cfg_make(uint32_t n, etch_numbers *succs);
+
+/* Does a dominate b, or are they the same? */
+bool etch_cfg_dominates(const struct etch_cfg *cfg, uint32_t a, uint32_t b);
+
+#endif

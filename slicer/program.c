@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: MIT */
+/* Building the program model: modules, functions, blocks and instructions by number, and who enters which function. */
+#include "slicer/bitcode.h"
+#include "slicer/model.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <llvm-c/BitReader.h>
+#include <llvm-c/DebugInfo.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int short_of_memory(struct etch_error *err)
+{
+    return etch_error_set(err, "out of memory");
+}
+
+uint32_t etch_model_insn(const struct etch_model *m, LLVMValueRef value)
+{
+    return etch_pointers_get(&m->insn_of, value);
+}
+
+bool etch_is_call(LLVMValueRef value)
+{
+    return LLVMIsACallInst(value) || LLVMIsAInvokeInst(value);
+}
+
+LLVMValueRef etch_called(LLVMValueRef call)
+{
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+
+    for (int i = 0; callee && i < 8; i++) {
+        if (LLVMIsAFunction(callee))
+            return callee;
+        if (LLVMIsAGlobalAlias(callee))
+            callee = LLVMAliasGetAliasee(callee);
+        else if (LLVMIsAConstantExpr(callee) && LLVMGetConstOpcode(callee) == LLVMBitCast)
+            callee = LLVMGetOperand(callee, 0);
+        else
+            return NULL;
+    }
+    return NULL;
+}
+
+const char *etch_called_name(LLVMValueRef call)
+{
+    LLVMValueRef callee = etch_called(call);
+    size_t n;
+
+    return callee ? LLVMGetValueName2(callee, &n) : "";
+}
+
+/* ---- The file ---- */
+
+static int map_file(struct etch_model *m, struct etch_error *err)
+{
+    int fd = open(m->path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0)
+        return etch_error_set_errno(err, errno, "cannot open %s", m->path);
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0) {
+        close(fd);
+        return etch_error_set(err, "cannot read %s: not a file with anything in it", m->path);
+    }
+    m->n_bytes = (size_t)st.st_size;
+    m->bytes = mmap(NULL, m->n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (m->bytes == MAP_FAILED) {
+        m->bytes = NULL;
+        return etch_error_set_errno(err, errno, "cannot map %s", m->path);
+    }
+    return 0;
+}
+
+/* What LLVM says goes to the error rather than to its own exit(). */
+static void take_diagnostic(LLVMDiagnosticInfoRef info, void *context)
+{
+    char *text = LLVMGetDiagInfoDescription(info);
+
+    snprintf(context, 200, "%s", text);
+    LLVMDisposeMessage(text);
+}
+
+static int other_llvm(struct etch_error *err, const char *producer)
+{
+    etch_error_set(err, "its bitcode is of another LLVM: %s, this etch reads LLVM19", producer);
+    return etch_error_advise(err, "build it with this etch's etch cc");
+}
+
+static int load_module(struct etch_model *m, const uint8_t *bytes, const struct etch_bitcode_module *at,
+                       struct etch_error *err)
+{
+    struct etch_module module = {.context = LLVMContextCreate()};
+    char why[200] = "not readable";
+
+    if (at->producer[0] && (strncmp(at->producer, "LLVM19", 6) != 0 || (at->producer[6] && at->producer[6] != '.'))) {
+        LLVMContextDispose(module.context);
+        return other_llvm(err, at->producer);
+    }
+    LLVMContextSetDiagnosticHandler(module.context, take_diagnostic, why);
+    module.buffer = LLVMCreateMemoryBufferWithMemoryRange((const char *)bytes + at->offset, at->size, "bitcode", 0);
+    if (LLVMParseBitcodeInContext2(module.context, module.buffer, &module.module)) {
+        LLVMDisposeMemoryBuffer(module.buffer);
+        LLVMContextDispose(module.context);
+        return etch_error_set(err, "its bitcode is damaged: %s", why);
+    }
+    LLVMContextSetDiagnosticHandler(module.context, NULL, NULL);
+    LLVMSetIsNewDbgInfoFormat(module.module, 0); /* as calls, which LLVM-C can walk; as records it cannot */
+    return etch_array_push(&m->modules, module) ? 0 : short_of_memory(err);
+}
+
+static int load_section(void *context, const uint8_t *section, size_t size, struct etch_error *err)
+{
+    struct etch_model *m = context;
+    etch_bitcode_modules modules = {0};
+    uint8_t *copy = malloc(size + 4); /* LLVM wants its input aligned */
+    int result;
+
+    if (!copy)
+        return short_of_memory(err);
+    memcpy(copy, section, size);
+    result = etch_bitcode_split(copy, size, &modules, err);
+    for (size_t i = 0; result == 0 && i < modules.n; i++)
+        result = load_module(m, copy, &modules.v[i], err);
+    etch_array_free(&modules);
+    free(copy);
+    return result;
+}
+
+static int load_modules(struct etch_model *m, struct etch_error *err)
+{
+    int result = etch_bitcode_sections(m->bytes, m->n_bytes, load_section, m, err);
+
+    if (result == 0 && m->modules.n == 0) {
+        result = etch_error_set(err, "it has no bitcode");
+        etch_error_advise(err, "build it with CC=\"etch cc\" and CXX=\"etch c++\"");
+    }
+    if (result < 0) {
+        char advice[sizeof(err->advice)];
+
+        memcpy(advice, err->advice, sizeof(advice));
+        etch_error_prefix(err, "cannot read the program in %s", m->path);
+        memcpy(err->advice, advice, sizeof(advice));
+    }
+    return result;
+}
+
+/* ---- Places ---- */
+
+static uint32_t file_of(struct etch_model *m, LLVMMetadataRef scope)
+{
+    LLVMMetadataRef file = scope ? LLVMDIScopeGetFile(scope) : NULL;
+    uint32_t number = etch_pointers_get(&m->file_of, file);
+    unsigned folder_size = 0, name_size = 0;
+    const char *folder, *name;
+    char path[4096];
+
+    if (!file || number != ETCH_NONE)
+        return number;
+    folder = LLVMDIFileGetDirectory(file, &folder_size);
+    name = LLVMDIFileGetFilename(file, &name_size);
+    if (name_size && name[0] == '/')
+        snprintf(path, sizeof(path), "%.*s", (int)name_size, name);
+    else
+        snprintf(path, sizeof(path), "%.*s/%.*s", (int)folder_size, folder, (int)name_size, name);
+    etch_path_normalise(path);
+    number = etch_strings_add(&m->files, path);
+    etch_pointers_set(&m->file_of, file, number);
+    return number;
+}
+
+static void set_place(struct etch_model *m, struct etch_insn *insn)
+{
+    LLVMMetadataRef at = LLVMInstructionGetDebugLoc(insn->value);
+
+    insn->file = ETCH_NONE;
+    if (!at || LLVMDILocationGetLine(at) == 0)
+        return;
+    insn->line = LLVMDILocationGetLine(at);
+    insn->column = LLVMDILocationGetColumn(at);
+    insn->file = file_of(m, LLVMDILocationGetScope(at));
+}
+
+/* ---- Functions and instructions ---- */
+
+static char *source_name(LLVMContextRef context, LLVMValueRef function)
+{
+    LLVMMetadataRef subprogram = LLVMGetSubprogram(function);
+    size_t n;
+
+    if (subprogram) {
+        LLVMValueRef node = LLVMMetadataAsValue(context, subprogram);
+        unsigned count = LLVMGetMDNodeNumOperands(node), size = 0;
+        LLVMValueRef operands[64];
+
+        if (count > 2 && count <= 64) {
+            LLVMGetMDNodeOperands(node, operands);
+            const char *name = operands[2] ? LLVMGetMDString(operands[2], &size) : NULL;
+
+            if (name)
+                return strndup(name, size);
+        }
+    }
+    return strdup(LLVMGetValueName2(function, &n));
+}
+
+/* dbg.declare(variable's place, variable, expression) */
+static bool note_variable(struct etch_model *m, LLVMValueRef call)
+{
+    LLVMValueRef place = LLVMGetOperand(call, 0), target = NULL;
+
+    if (strcmp(etch_called_name(call), "llvm.dbg.declare") != 0)
+        return true;
+    if (LLVMGetMDNodeNumOperands(place) != 1)
+        return true;
+    LLVMGetMDNodeOperands(place, &target);
+    if (!target)
+        return true;
+    return etch_pointers_set(&m->variable_of, target, (uint32_t)m->variables.n) &&
+           etch_array_push(&m->variables, LLVMValueAsMetadata(LLVMGetOperand(call, 1)));
+}
+
+static bool is_debug_call(LLVMValueRef value)
+{
+    return etch_is_call(value) && strncmp(etch_called_name(value), "llvm.dbg.", 9) == 0;
+}
+
+/* Where a function has several returns, the bitcode has one, at the closing brace, that reads what they left in a
+ * variable of the compiler's: the statements are the returns, the brace is none. */
+static void hide_brace(struct etch_model *m, uint32_t last)
+{
+    LLVMValueRef ret = m->insns.v[last].value;
+    LLVMValueRef load = LLVMIsAReturnInst(ret) && LLVMGetNumOperands(ret) ? LLVMGetOperand(ret, 0) : NULL;
+    uint32_t insn;
+
+    if (!load || !LLVMIsALoadInst(load) || !LLVMIsAAllocaInst(LLVMGetOperand(load, 0)) ||
+        etch_pointers_get(&m->variable_of, LLVMGetOperand(load, 0)) != ETCH_NONE)
+        return;
+    insn = etch_model_insn(m, load);
+    if (insn == ETCH_NONE || m->insns.v[insn].line != m->insns.v[last].line)
+        return;
+    m->insns.v[insn].file = ETCH_NONE;
+    m->insns.v[last].file = ETCH_NONE;
+}
+
+static bool add_block(struct etch_model *m, uint32_t function, LLVMBasicBlockRef bb)
+{
+    struct etch_block block = {.function = function, .first = (uint32_t)m->insns.n};
+    uint32_t number = (uint32_t)m->blocks.n;
+
+    if (!etch_pointers_set(&m->block_of, bb, number))
+        return false;
+    for (LLVMValueRef v = LLVMGetFirstInstruction(bb); v; v = LLVMGetNextInstruction(v)) {
+        struct etch_insn insn = {.value = v, .block = number, .callee = ETCH_NONE};
+
+        if (is_debug_call(v)) {
+            if (!note_variable(m, v))
+                return false;
+            continue;
+        }
+        set_place(m, &insn);
+        if (!etch_pointers_set(&m->insn_of, v, (uint32_t)m->insns.n) || !etch_array_push(&m->insns, insn))
+            return false;
+        block.n++;
+    }
+    if (block.n)
+        hide_brace(m, block.first + block.n - 1);
+    return etch_array_push(&m->blocks, block);
+}
+
+static bool is_internal(LLVMValueRef global)
+{
+    LLVMLinkage linkage = LLVMGetLinkage(global);
+
+    return linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
+}
+
+static bool add_function(struct etch_model *m, uint32_t module, LLVMValueRef value)
+{
+    struct etch_function f = {.value = value, .module = module, .first_block = (uint32_t)m->blocks.n};
+    LLVMMetadataRef subprogram = LLVMGetSubprogram(value);
+    uint32_t number = (uint32_t)m->functions.n;
+    size_t n;
+    const char *symbol = LLVMGetValueName2(value, &n);
+
+    if (!is_internal(value)) {
+        if (etch_strings_find(&m->symbols, symbol) != ETCH_NONE)
+            return true; /* an inline function or template of which we have a copy */
+        if (etch_strings_add(&m->symbols, symbol) == ETCH_NONE || !etch_array_push(&m->symbol_function, number))
+            return false;
+    }
+    f.name = source_name(m->modules.v[module].context, value);
+    f.symbol = strdup(symbol);
+    f.line = subprogram ? LLVMDISubprogramGetLine(subprogram) : 0;
+    f.file = file_of(m, subprogram);
+    if (!f.name || !f.symbol || !etch_pointers_set(&m->function_of, value, number) ||
+        !etch_array_push(&m->functions, f)) {
+        free(f.name);
+        free(f.symbol);
+        return false;
+    }
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(value); bb; bb = LLVMGetNextBasicBlock(bb))
+        if (!add_block(m, number, bb))
+            return false;
+    m->functions.v[number].n_blocks = (uint32_t)m->blocks.n - f.first_block;
+    return true;
+}
+
+static bool add_globals(struct etch_model *m, LLVMModuleRef module)
+{
+    for (LLVMValueRef g = LLVMGetFirstGlobal(module); g; g = LLVMGetNextGlobal(g)) {
+        size_t n = 0;
+        LLVMValueMetadataEntry *entries = LLVMGlobalCopyAllMetadata(g, &n);
+        bool ok = true;
+
+        for (size_t i = 0; i < n && ok; i++) {
+            LLVMMetadataRef md = LLVMValueMetadataEntriesGetMetadata(entries, (unsigned)i);
+
+            if (LLVMGetMetadataKind(md) == LLVMDIGlobalVariableExpressionMetadataKind)
+                ok = etch_pointers_set(&m->variable_of, g, (uint32_t)m->variables.n) &&
+                     etch_array_push(&m->variables, LLVMDIGlobalVariableExpressionGetVariable(md));
+        }
+        LLVMDisposeValueMetadataEntries(entries);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+/* A declaration stands for the definition of that name in another module. */
+static bool resolve_declarations(struct etch_model *m)
+{
+    for (size_t i = 0; i < m->modules.n; i++) {
+        for (LLVMValueRef f = LLVMGetFirstFunction(m->modules.v[i].module); f; f = LLVMGetNextFunction(f)) {
+            size_t n;
+            uint32_t symbol;
+
+            if (etch_pointers_get(&m->function_of, f) != ETCH_NONE)
+                continue;
+            symbol = etch_strings_find(&m->symbols, LLVMGetValueName2(f, &n));
+            if (symbol != ETCH_NONE && !etch_pointers_set(&m->function_of, f, m->symbol_function.v[symbol]))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ---- Who enters which function ---- */
+
+static bool add_caller(struct etch_model *m, uint32_t function, uint32_t insn, enum etch_edge edge)
+{
+    struct etch_function *f = &m->functions.v[function];
+    struct etch_caller caller = {insn, edge};
+
+    for (size_t i = f->callers.n; i-- > 0 && i + 4 > f->callers.n;)
+        if (f->callers.v[i].insn == insn)
+            return true;
+    return etch_array_push(&f->callers, caller);
+}
+
+static bool creates_thread(const char *name)
+{
+    return strcmp(name, "pthread_create") == 0 || strcmp(name, "thrd_create") == 0 ||
+           strncmp(name, "_ZNSt6threadC1", 14) == 0 || strncmp(name, "_ZNSt6threadC2", 14) == 0;
+}
+
+/* A lambda goes to a thread as an object of a class without a name: any operator() within the same function may be it.
+ */
+static bool note_lambda(struct etch_model *m, LLVMValueRef pointer, uint32_t insn)
+{
+    LLVMTypeRef type = LLVMIsAAllocaInst(pointer) ? LLVMGetAllocatedType(pointer) : NULL;
+    const char *name = type && LLVMGetTypeKind(type) == LLVMStructTypeKind ? LLVMGetStructName(type) : NULL;
+    const struct etch_function *home = &m->functions.v[etch_insn_function(m, insn)];
+    char mangled[512];
+
+    if (!name || strncmp(name, "class.anon", 10) != 0)
+        return true;
+    snprintf(mangled, sizeof(mangled), "%zu%s", strlen(home->name), home->name);
+    for (uint32_t i = 0; i < m->functions.n; i++) {
+        const struct etch_function *f = &m->functions.v[i];
+
+        if (f->module == home->module && strcmp(f->name, "operator()") == 0 && strstr(f->symbol, mangled) &&
+            !add_caller(m, i, insn, ETCH_EDGE_THREAD))
+            return false;
+    }
+    return true;
+}
+
+static bool note_function_value(struct etch_model *m, LLVMValueRef value, uint32_t insn, enum etch_edge edge)
+{
+    uint32_t function = LLVMIsAFunction(value) ? etch_pointers_get(&m->function_of, value) : ETCH_NONE;
+
+    if (function == ETCH_NONE)
+        return edge != ETCH_EDGE_THREAD || note_lambda(m, value, insn);
+    m->functions.v[function].address_taken = true;
+    return add_caller(m, function, insn, edge);
+}
+
+static bool note_call(struct etch_model *m, uint32_t i)
+{
+    struct etch_insn *insn = &m->insns.v[i];
+    LLVMValueRef callee = etch_called(insn->value);
+    const char *name = etch_called_name(insn->value);
+    enum etch_edge edge = creates_thread(name) ? ETCH_EDGE_THREAD : ETCH_EDGE_CALLBACK;
+
+    m->n_calls++;
+    insn->callee = callee ? etch_pointers_get(&m->function_of, callee) : ETCH_NONE;
+    if (insn->callee != ETCH_NONE && !add_caller(m, insn->callee, i, ETCH_EDGE_CALL))
+        return false;
+    if (insn->callee != ETCH_NONE && edge != ETCH_EDGE_THREAD)
+        edge = ETCH_EDGE_TAKEN;
+    for (unsigned k = 0; k < LLVMGetNumArgOperands(insn->value); k++)
+        if (!note_function_value(m, LLVMGetOperand(insn->value, k), i, edge))
+            return false;
+    return true;
+}
+
+static bool note_functions_in(struct etch_model *m, LLVMValueRef constant, int depth)
+{
+    if (LLVMIsAFunction(constant)) {
+        uint32_t function = etch_pointers_get(&m->function_of, constant);
+
+        if (function != ETCH_NONE)
+            m->functions.v[function].address_taken = true;
+        return true;
+    }
+    if (depth > 8 || !LLVMIsAUser(constant) || LLVMIsAGlobalVariable(constant))
+        return true;
+    for (int k = 0; k < LLVMGetNumOperands(constant); k++) {
+        LLVMValueRef operand = LLVMGetOperand(constant, (unsigned)k);
+
+        if (operand && !note_functions_in(m, operand, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool note_uses(struct etch_model *m)
+{
+    for (uint32_t i = 0; i < m->insns.n; i++) {
+        LLVMValueRef v = m->insns.v[i].value;
+        LLVMOpcode op = LLVMGetInstructionOpcode(v);
+
+        if (etch_is_call(v)) {
+            if (!note_call(m, i))
+                return false;
+        } else if (op == LLVMStore || op == LLVMPHI || op == LLVMSelect || op == LLVMRet) {
+            for (int k = 0; k < LLVMGetNumOperands(v); k++)
+                if (!note_function_value(m, LLVMGetOperand(v, (unsigned)k), i, ETCH_EDGE_TAKEN))
+                    return false;
+        }
+    }
+    for (size_t i = 0; i < m->modules.n; i++)
+        for (LLVMValueRef g = LLVMGetFirstGlobal(m->modules.v[i].module); g; g = LLVMGetNextGlobal(g))
+            if (LLVMGetInitializer(g) && !note_functions_in(m, LLVMGetInitializer(g), 0))
+                return false;
+    return true;
+}
+
+/* A call through a pointer may reach each function whose address is taken and whose type is the call's. */
+static bool note_indirect_calls(struct etch_model *m)
+{
+    struct etch_strings types = {0};
+    ETCH_ARRAY(etch_numbers) of_type = {0};
+    bool ok = true;
+
+    for (uint32_t i = 0; ok && i < m->functions.n; i++) {
+        char *text;
+        uint32_t type;
+
+        if (!m->functions.v[i].address_taken)
+            continue;
+        text = LLVMPrintTypeToString(LLVMGlobalGetValueType(m->functions.v[i].value));
+        type = etch_strings_add(&types, text);
+        LLVMDisposeMessage(text);
+        ok = type != ETCH_NONE;
+        if (ok && type == of_type.n)
+            ok = etch_array_push(&of_type, (etch_numbers){0});
+        ok = ok && type < of_type.n && etch_array_push(&of_type.v[type], i);
+    }
+    for (uint32_t i = 0; ok && i < m->insns.n; i++) {
+        LLVMValueRef v = m->insns.v[i].value;
+        char *text;
+        uint32_t type;
+
+        if (!etch_is_call(v) || etch_called(v) || LLVMIsAInlineAsm(LLVMGetCalledValue(v)))
+            continue;
+        text = LLVMPrintTypeToString(LLVMGetCalledFunctionType(v));
+        type = etch_strings_find(&types, text);
+        LLVMDisposeMessage(text);
+        for (size_t k = 0; ok && type < of_type.n && k < of_type.v[type].n; k++)
+            ok = add_caller(m, of_type.v[type].v[k], i, ETCH_EDGE_CALL);
+    }
+    for (size_t i = 0; i < of_type.n; i++)
+        etch_array_free(&of_type.v[i]);
+    etch_array_free(&of_type);
+    etch_strings_release(&types);
+    return ok;
+}
+
+/* ---- Does the bitcode belong to this code? ---- */
+
+static int check_match(const struct etch_model *m, struct etch_error *err)
+{
+    for (size_t i = 0; i < m->functions.n; i++) {
+        const struct etch_function *f = &m->functions.v[i];
+        size_t n;
+        const char *source = LLVMGetSourceFileName(m->modules.v[f->module].module, &n);
+        uint32_t line = etch_line_table_declared(m->lines, source, f->name);
+
+        if (line && f->line && line != f->line) {
+            etch_error_set(err, "%s: its bitcode is stale: %s is on line %u there, on line %u in the code", m->path,
+                           f->name, f->line, line);
+            return etch_error_advise(err, "build it anew with etch cc");
+        }
+    }
+    return 0;
+}
+
+static bool fill(struct etch_model *m)
+{
+    for (size_t i = 0; i < m->modules.n; i++) {
+        if (!add_globals(m, m->modules.v[i].module))
+            return false;
+        for (LLVMValueRef f = LLVMGetFirstFunction(m->modules.v[i].module); f; f = LLVMGetNextFunction(f))
+            if (LLVMCountBasicBlocks(f) && !add_function(m, (uint32_t)i, f))
+                return false;
+    }
+    return resolve_declarations(m) && note_uses(m) && note_indirect_calls(m);
+}
+
+static int open_model(struct etch_model *m, struct etch_error *err)
+{
+    if (map_file(m, err) < 0 || load_modules(m, err) < 0 || etch_line_table_open(&m->lines, m->path, err) < 0)
+        return -1;
+    if (!fill(m))
+        return short_of_memory(err);
+    if (etch_memory_index(m, err) < 0)
+        return -1;
+    return check_match(m, err);
+}
+
+int etch_model_open(struct etch_model **model, const char *path, struct etch_error *err)
+{
+    struct etch_model *m = calloc(1, sizeof(*m));
+
+    if (!m || !(m->path = strdup(path))) {
+        free(m);
+        return short_of_memory(err);
+    }
+    if (open_model(m, err) < 0) {
+        etch_model_free(m);
+        return -1;
+    }
+    *model = m;
+    return 0;
+}
+
+void etch_model_free(struct etch_model *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->functions.n; i++) {
+        free(m->functions.v[i].name);
+        free(m->functions.v[i].symbol);
+        etch_array_free(&m->functions.v[i].callers);
+        etch_cfg_free(m->functions.v[i].cfg);
+    }
+    for (size_t i = 0; i < m->writers.n; i++)
+        etch_array_free(&m->writers.v[i]);
+    for (size_t i = 0; i < m->modules.n; i++) {
+        LLVMDisposeModule(m->modules.v[i].module);
+        LLVMDisposeMemoryBuffer(m->modules.v[i].buffer);
+        LLVMContextDispose(m->modules.v[i].context);
+    }
+    etch_array_free(&m->writers);
+    etch_array_free(&m->functions);
+    etch_array_free(&m->blocks);
+    etch_array_free(&m->insns);
+    etch_array_free(&m->modules);
+    etch_array_free(&m->variables);
+    etch_array_free(&m->symbol_function);
+    etch_pointers_release(&m->insn_of);
+    etch_pointers_release(&m->block_of);
+    etch_pointers_release(&m->function_of);
+    etch_pointers_release(&m->variable_of);
+    etch_pointers_release(&m->file_of);
+    etch_strings_release(&m->symbols);
+    etch_strings_release(&m->files);
+    etch_strings_release(&m->keys);
+    etch_strings_release(&m->shared);
+    etch_line_table_free(m->lines);
+    if (m->bytes)
+        munmap(m->bytes, m->n_bytes);
+    free(m->path);
+    free(m);
+}
+
+void etch_model_measure(const struct etch_model *m, struct etch_model_size *size)
+{
+    *size = (struct etch_model_size){m->modules.n, m->functions.n, m->insns.n, m->n_stores, m->n_calls};
+}
+
+const uint8_t *etch_model_build_id(const struct etch_model *m, size_t *size)
+{
+    return etch_line_table_build_id(m->lines, size);
+}

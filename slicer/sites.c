@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* From an access in the bitcode to the instruction of the binary that makes it: the line table gives the machine code
+ * of its line and column, and the right instruction there is the one whose memory operand fits. */
+#include "slicer/slicing.h"
+
+#include <Zydis/Zydis.h>
+#include <inttypes.h>
+#include <llvm-c/Target.h>
+#include <stdio.h>
+#include <string.h>
+
+static LLVMTargetDataRef layout_of(const struct etch_model *m, uint32_t insn)
+{
+    return LLVMGetModuleDataLayout(m->modules.v[m->functions.v[etch_insn_function(m, insn)].module].module);
+}
+
+/* ---- What an instruction accesses ---- */
+
+static bool add_mention(struct etch_model *m, uint32_t insn, LLVMValueRef pointer, LLVMTypeRef type, bool write,
+                        etch_mentions *mentions)
+{
+    struct etch_mention mention = {.insn = insn, .pointer = pointer, .write = write};
+    LLVMValueRef local = etch_memory_local(pointer), base = pointer;
+
+    if (!etch_name_object(m, pointer, type, mention.name, sizeof(mention.name))) {
+        if (local)
+            return true; /* a temporary of the compiler's */
+        snprintf(mention.name, sizeof(mention.name), "*?");
+    }
+    while (LLVMIsAGetElementPtrInst(base) || (LLVMIsAConstantExpr(base) && LLVMGetNumOperands(base)))
+        base = LLVMGetOperand(base, 0);
+    mention.shared =
+        !local && !(LLVMIsAGlobalVariable(base) && (LLVMIsThreadLocal(base) || LLVMIsGlobalConstant(base)));
+    mention.size = type && LLVMTypeIsSized(type) ? (uint32_t)LLVMStoreSizeOfType(layout_of(m, insn), type) : 0;
+    return etch_array_push(mentions, mention);
+}
+
+bool etch_mentions_of(struct etch_model *m, uint32_t insn, etch_mentions *mentions)
+{
+    LLVMValueRef v = m->insns.v[insn].value;
+    LLVMValueRef op0 = LLVMGetNumOperands(v) ? LLVMGetOperand(v, 0) : NULL;
+
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMLoad:
+        return add_mention(m, insn, op0, LLVMTypeOf(v), false, mentions);
+    case LLVMStore:
+        return add_mention(m, insn, LLVMGetOperand(v, 1), LLVMTypeOf(op0), true, mentions);
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg: {
+        LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(v, 1));
+
+        return add_mention(m, insn, op0, type, false, mentions) && add_mention(m, insn, op0, type, true, mentions);
+    }
+    case LLVMCall:
+        if (strncmp(etch_called_name(v), "llvm.mem", 8) != 0)
+            return true;
+        if (strncmp(etch_called_name(v), "llvm.memset", 11) != 0 &&
+            !add_mention(m, insn, LLVMGetOperand(v, 1), NULL, false, mentions))
+            return false;
+        return add_mention(m, insn, op0, NULL, true, mentions);
+    default:
+        return true;
+    }
+}
+
+/* ---- Where it is ---- */
+
+/* The global and the constant offset that a pointer is made of; false where it is not. Offset alone is given for other
+ * bases. */
+static LLVMValueRef constant_offset(const struct etch_model *m, uint32_t insn, LLVMValueRef pointer, int64_t *offset,
+                                    bool *constant)
+{
+    LLVMTargetDataRef layout = layout_of(m, insn);
+
+    *offset = 0;
+    *constant = true;
+    while (LLVMIsAGetElementPtrInst(pointer) ||
+           (LLVMIsAConstantExpr(pointer) && LLVMGetConstOpcode(pointer) == LLVMGetElementPtr)) {
+        LLVMTypeRef type = LLVMGetGEPSourceElementType(pointer);
+
+        for (int i = 1; i < LLVMGetNumOperands(pointer); i++) {
+            LLVMValueRef index = LLVMGetOperand(pointer, (unsigned)i);
+
+            if (i > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
+                unsigned k = (unsigned)LLVMConstIntGetZExtValue(index);
+
+                *offset += (int64_t)LLVMOffsetOfElement(layout, type, k);
+                type = LLVMStructGetTypeAtIndex(type, k);
+                continue;
+            }
+            if (i > 1)
+                type = LLVMGetElementType(type);
+            if (LLVMIsAConstantInt(index))
+                *offset += LLVMConstIntGetSExtValue(index) * (int64_t)LLVMABISizeOfType(layout, type);
+            else
+                *constant = false;
+        }
+        pointer = LLVMGetOperand(pointer, 0);
+    }
+    return pointer;
+}
+
+static uint64_t static_address(const struct etch_model *m, LLVMValueRef global, int64_t offset)
+{
+    LLVMLinkage linkage = LLVMGetLinkage(global);
+    bool local = linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
+    size_t n;
+    const char *source = LLVMGetSourceFileName(LLVMGetGlobalParent(global), &n), *base = strrchr(source, '/');
+    uint64_t address, size;
+
+    if (LLVMIsThreadLocal(global) ||
+        !etch_line_table_symbol(m->lines, LLVMGetValueName2(global, &n), local ? (base ? base + 1 : source) : NULL,
+                                &address, &size))
+        return 0;
+    return address + (uint64_t)offset;
+}
+
+struct fit {
+    const struct etch_mention *mention;
+    int64_t offset; /* of the field */
+    bool constant;
+    bool frame_pointer;
+    uint64_t global;
+    int best; /* how well the found one fits; 0: none */
+};
+
+static const char *register_name(ZydisRegister reg)
+{
+    const char *name = reg == ZYDIS_REGISTER_NONE ? "" : ZydisRegisterGetString(reg);
+
+    return name ? name : "";
+}
+
+/* rbp is the frame's only where the function keeps a frame pointer; else it is a register like any other. */
+static bool keeps_frame_pointer(const struct etch_model *m, uint32_t insn)
+{
+    LLVMValueRef function = m->functions.v[etch_insn_function(m, insn)].value;
+    LLVMAttributeRef attribute =
+        LLVMGetStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "frame-pointer", 13);
+    unsigned n = 0;
+
+    return attribute && strncmp(LLVMGetStringAttributeValue(attribute, &n), "none", 4) != 0;
+}
+
+static bool on_stack(const struct fit *fit, const ZydisDecodedOperand *op)
+{
+    return op->mem.base == ZYDIS_REGISTER_RSP || (fit->frame_pointer && op->mem.base == ZYDIS_REGISTER_RBP);
+}
+
+/* 0: not this one; more is better. */
+static int fitness(const struct fit *fit, const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *op,
+                   uint64_t address)
+{
+    ZyanU8 action = fit->mention->write ? ZYDIS_OPERAND_ACTION_MASK_WRITE : ZYDIS_OPERAND_ACTION_MASK_READ;
+    ZyanU64 target = 0;
+    int score = 1;
+
+    if (op->type != ZYDIS_OPERAND_TYPE_MEMORY || op->mem.type != ZYDIS_MEMOP_TYPE_MEM || !(op->actions & action) ||
+        op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
+        return 0;
+    if (fit->mention->size && op->size / 8 == fit->mention->size)
+        score += 2;
+    if (fit->global) {
+        bool known = ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(insn, op, address, &target));
+
+        return known && target == fit->global ? score + 4 : known ? 0 : score;
+    }
+    if (fit->mention->shared && op->mem.base == ZYDIS_REGISTER_RIP)
+        return 0;
+    if (fit->mention->shared == on_stack(fit, op))
+        return 0;
+    if (fit->constant && op->mem.disp.value == fit->offset)
+        score += 2;
+    return score;
+}
+
+static void look_at(const struct etch_model *m, uint64_t start, uint64_t end, struct fit *fit, struct etch_site *site)
+{
+    ZydisDecoder decoder;
+    size_t size;
+    const uint8_t *code = etch_line_table_code(m->lines, start, &size);
+
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    for (uint64_t at = start; code && at < end && at - start < size;) {
+        ZydisDecodedInstruction insn;
+        ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+
+        if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code + (at - start), size - (at - start), &insn, ops)))
+            return;
+        for (int i = 0; i < insn.operand_count; i++) {
+            int score = fitness(fit, &insn, &ops[i], at);
+
+            if (score > fit->best) {
+                fit->best = score;
+                site->address = at;
+                site->size = fit->mention->size ? fit->mention->size : ops[i].size / 8u;
+                snprintf(site->operand, sizeof(site->operand), "%s,%s,%u,%" PRId64, register_name(ops[i].mem.base),
+                         register_name(ops[i].mem.index), ops[i].mem.scale ? ops[i].mem.scale : 1u,
+                         ops[i].mem.disp.value);
+            }
+        }
+        at += insn.length;
+    }
+}
+
+void etch_site_find(struct etch_model *m, const struct etch_mention *mention, struct etch_site *site)
+{
+    const struct etch_insn *insn = &m->insns.v[mention->insn];
+    const char *file = insn->file == ETCH_NONE ? "" : m->files.all.v[insn->file];
+    struct fit fit = {.mention = mention};
+    uint64_t starts[64], ends[64];
+    LLVMValueRef base = constant_offset(m, mention->insn, mention->pointer, &fit.offset, &fit.constant);
+    size_t n = 0;
+
+    memset(site, 0, sizeof(*site));
+    site->size = mention->size;
+    fit.frame_pointer = keeps_frame_pointer(m, mention->insn);
+    if (LLVMIsAGlobalVariable(base) && fit.constant)
+        fit.global = site->global = static_address(m, base, fit.offset);
+    for (int pass = 0; pass < 2 && !site->address; pass++) {
+        n = etch_line_table_find(m->lines, file, insn->line, pass == 0 ? insn->column : 0, starts, ends, 64);
+        for (size_t i = 0; i < n; i++)
+            look_at(m, starts[i], ends[i], &fit, site);
+    }
+    if (!site->address)
+        site->unmapped = n ? "in a register, or merged with another access" : "optimised away";
+}
