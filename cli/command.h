@@ -23,9 +23,11 @@ extern const struct etch_command etch_command_cc;
 extern const struct etch_command etch_command_cxx;
 extern const struct etch_command etch_command_decode;
 extern const struct etch_command etch_command_calibrate;
+extern const struct etch_command etch_command_diagnose;
 extern const struct etch_command etch_command_doctor;
 extern const struct etch_command etch_command_info;
 extern const struct etch_command etch_command_record;
+extern const struct etch_command etch_command_sketch;
 extern const struct etch_command etch_command_slice;
 
 /* Prints the help on standard output; returns ETCH_EXIT_DONE. */

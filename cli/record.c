@@ -281,7 +281,7 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
         return 0;
     case OPTION_WATCH:
         if (options->n_watches == ETCH_RECORD_MAX_WATCHES)
-            return usage(self, "too many watches, at most 64", "");
+            return usage(self, "too many watches, at most 256", "");
         options->watches[options->n_watches++] = optarg;
         return 0;
     case OPTION_PLAN:
