@@ -76,6 +76,7 @@ int main(int argc, char **argv)
     command = find(argv[1]);
     if (!command)
         return unknown_command(argv[1]);
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(2), handled where output ends */
+    if (!command->keeps_signals)
+        signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(2), handled where output ends */
     return command->run(command, argc - 1, argv + 1);
 }

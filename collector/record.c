@@ -2,6 +2,7 @@
 /* Running and recording a program; see record.h. What every source shares is here. */
 #include "collector/record.h"
 #include "collector/host.h"
+#include "collector/native.h"
 #include "collector/source.h"
 #include "collector/vpt/exec.h"
 
@@ -248,7 +249,7 @@ static void on_child(int number)
 }
 
 /* Ctrl-C and its like go to the program, in the same process group; etch stays to finish the bundle. */
-static const int kept_away[] = {SIGINT, SIGQUIT};
+static const int kept_away[] = {SIGINT, SIGQUIT, SIGPIPE};
 static const int handed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
 static struct sigaction before[65];
@@ -283,7 +284,6 @@ static _Noreturn void become_target(struct etch_recorder *r, int report)
     int cause;
 
     give_back_signals();
-    signal(SIGPIPE, SIG_DFL);
     r->source->launch(r);
     cause = errno;
     if (write(report, &cause, sizeof(cause)) < 0)
@@ -427,7 +427,7 @@ static const struct etch_source *choose_source(const char *name, struct etch_err
     if (strcmp(name, "auto") == 0 || strcmp(name, etch_source_vpt.name) == 0)
         return &etch_source_vpt;
     etch_error_set(err, "there is no source '%s'", name);
-    etch_error_advise(err, "--source vpt, or auto");
+    etch_error_advise(err, "--source vpt, none, or auto");
     return NULL;
 }
 
@@ -437,6 +437,10 @@ int etch_record(const struct etch_record_options *options, struct etch_record_su
     int status = -1;
 
     memset(summary, 0, sizeof(*summary));
+    if (options->pid || strcmp(options->source, "none") == 0) {
+        free(r);
+        return etch_native_record(options, summary, err);
+    }
     if (!r)
         return etch_error_set_errno(err, ENOMEM, "cannot record");
     r->options = options;

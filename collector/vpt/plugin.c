@@ -176,7 +176,7 @@ static __attribute__((noinline)) void turn_block(unsigned cpu, const struct vpt_
         vpt_self_attend(t, b->start);
 }
 
-/* The hot path: nearly all blocks end in a conditional branch or go on to one place, and finish no packet. */
+/* The hot path: what finishes no packet, which is nearly all. */
 static void on_block(unsigned cpu, void *data)
 {
     const struct vpt_block *b = data, *from;
@@ -188,15 +188,22 @@ static void on_block(unsigned cpu, void *data)
     from = t->block;
     if (unlikely(!from || t->code_changed))
         goto turn;
+    tnt = t->writer.tnt;
     if (likely(from->ending == VPT_CONDITIONAL)) {
-        tnt = t->writer.tnt << 1 | (b->start != from->end);
+        tnt = tnt << 1 | (b->start != from->end);
         /* One test, not two: which way it went is as hard to predict here as it was for the guest. */
         if (unlikely(((b->start != from->target) & (b->start != from->end)) | (tnt >> VPT_TNT_BITS != 0)))
             goto turn;
-        t->writer.tnt = tnt;
-    } else if (from->ending != VPT_GOES_ON || b->start != from->target) {
+    } else if (from->ending == VPT_RETURN) {
+        tnt = tnt << 1 | 1;
+        if (tnt >> VPT_TNT_BITS || !vpt_take_return(&t->writer, b->start))
+            goto turn;
+    } else if (from->ending > VPT_CALLS || b->start != from->target) {
         goto turn;
+    } else if (from->ending == VPT_CALLS) {
+        vpt_put_call(&t->writer, from->end);
     }
+    t->writer.tnt = tnt;
     t->block = b;
     vpt_commit_bits(&t->writer, b->start);
     return;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* See render_jansson.h. */
+#include "sketch/render_jansson.h"
+#include "sketch/render_model.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+void etch_json_set(json_t *object, const char *key, json_t *value, bool *failed)
+{
+    *failed |= json_object_set_new(object, key, value) != 0;
+}
+
+void etch_json_push(json_t *list, json_t *value, bool *failed)
+{
+    *failed |= json_array_append_new(list, value) != 0;
+}
+
+json_t *etch_json_text(const char *text)
+{
+    struct etch_text clean = {0};
+    json_t *value = NULL;
+
+    text = etch_render_string(text);
+    while (*text)
+        etch_render_put_rune(&clean, etch_render_utf8(&text));
+    if (!clean.failed)
+        value = json_stringn(clean.v ? clean.v : "", clean.n);
+    free(clean.v);
+    return value;
+}
+
+json_t *etch_json_hex(uint64_t v)
+{
+    char digits[24];
+
+    snprintf(digits, sizeof(digits), "0x%" PRIx64, v);
+    return json_string(digits);
+}
+
+json_t *etch_json_count(uint64_t v)
+{
+    return json_integer(v < INT64_MAX ? (json_int_t)v : INT64_MAX);
+}
+
+json_t *etch_json_real(double v)
+{
+    return isfinite(v) ? json_real(v) : json_null();
+}
+
+char *etch_json_write(json_t *root, bool failed, size_t *size)
+{
+    char *dumped = failed || !root ? NULL : json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    struct etch_text out = {0};
+
+    json_decref(root);
+    if (!dumped)
+        return NULL;
+    etch_text_string(&out, dumped);
+    etch_text_bytes(&out, "\n", 2);
+    free(dumped);
+    if (out.failed) {
+        free(out.v);
+        return NULL;
+    }
+    *size = out.n - 1;
+    return out.v;
+}
