@@ -6,7 +6,8 @@ build=$1
 shift
 here=$(dirname "$0")
 echo "machine: $(nproc) CPUs, $(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1), Linux $(uname -r), $(date -u +%F)"
-for table in ${*:-bundle}; do
+tables=$(cd "$here" && ls ./*.sh | sed 's/^\.\///; s/\.sh$//' | grep -vx run)
+for table in ${*:-$tables}; do
   printf '\n== %s\n' "$table"
   bash "$here/$table.sh" "$build"
 done

@@ -16,6 +16,7 @@
 #define WRITE_CHUNK 20000
 #define CPUID_ROUNDS 500
 #define FLAG_CHUNK ((size_t)LINES * PER_LINE)
+#define GROUP_MAX ((size_t)4 * PER_LINE)
 #define PAIRS 40
 #define TRAPS 400
 #define CPUS_MAX 4096
@@ -96,7 +97,7 @@ static int measure_bounds(const struct etch_calibration *c, const struct etch_ca
 static void estimate_lines(struct etch_calibration_cpu *cpu, const struct etch_race_difference *d, size_t n,
                            double confidence)
 {
-    int64_t group[4 * PER_LINE];
+    int64_t group[GROUP_MAX];
     double *known = malloc((cpu->n_estimates + 1) * sizeof(*known));
     size_t n_known = 0, dropped = 0;
 
@@ -106,7 +107,7 @@ static void estimate_lines(struct etch_calibration_cpu *cpu, const struct etch_r
         double estimate;
 
         for (; i < n && d[i].line == line; i++)
-            if (size < 4 * PER_LINE)
+            if (size < GROUP_MAX)
                 group[size++] = d[i].cycles;
         estimate = etch_skew_estimate(group, size, &dropped);
         if (line < cpu->n_estimates)
@@ -338,7 +339,7 @@ int etch_calibrate(struct etch_calibration *c, const struct etch_calibration_opt
 
     memset(c, 0, sizeof(*c));
     c->tsc = etch_stamp(&cpu);
-    etch_clock_health_read(&c->health, "");
+    etch_clock_health_read(&c->health, o->root ? o->root : "");
     etch_clock_offered_read(&c->offered);
     if (list_cpus(c, err) < 0 || get_lines(c, o, err) < 0 || measure_kernel_clock(c, o, err) < 0)
         goto failed;

@@ -21,8 +21,9 @@ struct etch_calibration_options {
     bool skip_trap;        /* trip no watchpoint */
     const int64_t *errors; /* by CPU number: added to its stamps, for tests; NULL: none */
     unsigned n_errors;
-    struct etch_calibration
-        *like; /* an earlier one: same CPUs, same lines, so that the two can be compared line by line */
+    const char *root; /* where to read the clock's kind from, for tests; NULL: this machine */
+    /* An earlier one, taken over the same lines, so that the two can be compared line by line; NULL: none. */
+    struct etch_calibration *like;
 };
 
 struct etch_calibration_cpu {

@@ -57,17 +57,21 @@ static size_t first_above(const int64_t *v, size_t n, double limit)
     return lo;
 }
 
+static double middle_of(int64_t x, int64_t y)
+{
+    return ((double)x + (double)y) / 2;
+}
+
 /* Where the two spikes part: the middle between the medians of both sides, until it stays. */
 static size_t split(const int64_t *v, size_t n)
 {
-    double middle = ((double)v[n / 10] + (double)v[n - 1 - n / 10]) / 2;
-    size_t at = first_above(v, n, middle);
+    size_t tenth = n / 10;
+    size_t at = first_above(v, n, middle_of(v[tenth], v[n - 1 - tenth]));
 
     for (int turn = 0; turn < 50 && at > 0 && at < n; turn++) {
-        size_t next;
+        size_t left = at / 2, right = at + (n - at) / 2;
+        size_t next = first_above(v, n, middle_of(v[left], v[right]));
 
-        middle = ((double)v[at / 2] + (double)v[at + (n - at) / 2]) / 2;
-        next = first_above(v, n, middle);
         if (next == at)
             break;
         at = next;
@@ -110,26 +114,56 @@ double etch_skew_estimate(int64_t *differences, size_t n, size_t *dropped)
     return (left + right) / 2;
 }
 
+static int ascending_double(const void *x, const void *y)
+{
+    double a = *(const double *)x;
+    double b = *(const double *)y;
+
+    return (a > b) - (a < b);
+}
+
+/* The sorted v without what lies further from the median than ten times the middle half is wide: a line on which most
+ * rounds were disturbed. Moves `v` to the first kept one, and returns how many there are. Symmetric, as in spike(). */
+static size_t trim(const double **v, size_t n)
+{
+    double reach = n ? 10 * ((*v)[n - 1 - n / 4] - (*v)[n / 4]) + 1 : 0;
+    double median = n ? (*v)[n / 2] : 0;
+
+    while (n > 0 && **v < median - reach) {
+        ++*v;
+        n--;
+    }
+    while (n > 0 && (*v)[n - 1] > median + reach)
+        n--;
+    return n;
+}
+
 int etch_skew_interval(const double *estimates, size_t n, double confidence, struct etch_skew_interval *interval)
 {
+    double *sorted = malloc((n + 1) * sizeof(*sorted));
+    const double *v = sorted;
     double mean = 0;
     double squares = 0;
-    double reach;
 
     memset(interval, 0, sizeof(*interval));
+    if (!sorted)
+        return -1;
+    memcpy(sorted, estimates, n * sizeof(*sorted));
+    qsort(sorted, n, sizeof(*sorted), ascending_double);
+    n = trim(&v, n);
+    for (size_t i = 0; i < n; i++)
+        mean += v[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (v[i] - mean) * (v[i] - mean);
+    free(sorted);
     if (n < 2)
         return -1;
-    for (size_t i = 0; i < n; i++)
-        mean += estimates[i] / (double)n;
-    for (size_t i = 0; i < n; i++)
-        squares += (estimates[i] - mean) * (estimates[i] - mean);
     interval->deviation = sqrt(squares / (double)(n - 1));
     interval->mean = mean;
     interval->confidence = confidence;
     interval->values = n;
-    reach = interval->deviation / sqrt((double)n) * etch_student_quantile(confidence, (double)(n - 1));
-    interval->lo = mean - reach;
-    interval->hi = mean + reach;
+    interval->lo = mean - interval->deviation / sqrt((double)n) * etch_student_quantile(confidence, (double)(n - 1));
+    interval->hi = 2 * mean - interval->lo;
     return 0;
 }
 

@@ -48,7 +48,8 @@ struct etch_skew_interval {
     size_t values;
 };
 
-/* The Student-t interval of the mean of n >= 2 independent estimates. Returns 0, or -1 where there are fewer. */
+/* The Student-t interval of the mean of n >= 2 independent estimates; those far off are left out of it, and not counted
+ * in `values`. Returns 0, or -1 where there are fewer. */
 int etch_skew_interval(const double *estimates, size_t n, double confidence, struct etch_skew_interval *interval);
 
 /* ---- Before and after ---- */

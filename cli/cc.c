@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "cli/command.h"
+#include "cli/summaries.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,8 @@ static bool sets_debug(const char *arg)
            strcmp(arg, "-gfull") == 0 || strcmp(arg, "-glldb") == 0;
 }
 
-/* An option that says where clang must end or begin must stay where it is; ours go to the end only where that is safe. */
+/* An option that says where clang must end or begin must stay where it is; ours go to the end only where that is safe.
+ */
 static bool ends_options(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
@@ -52,12 +54,12 @@ static bool ends_options(int argc, char **argv)
 /* ---- What the arguments ask for ---- */
 
 struct request {
-    bool compiles_only;   /* -c: leaves objects behind */
-    bool has_language;    /* -x: nothing can be said by names */
-    bool has_source;      /* of a language that clang compiles, as far as one can tell */
-    bool has_assembler;   /* .s: neither compiled nor preprocessed */
-    bool weakens;         /* ends up with less debug information than the slicer needs */
-    const char *output;   /* -o */
+    bool compiles_only; /* -c: leaves objects behind */
+    bool has_language;  /* -x: nothing can be said by names */
+    bool has_source;    /* of a language that clang compiles, as far as one can tell */
+    bool has_assembler; /* .s: neither compiled nor preprocessed */
+    bool weakens;       /* ends up with less debug information than the slicer needs */
+    const char *output; /* -o */
     ETCH_ARRAY(char *) inputs;
     ETCH_ARRAY(char *) owned; /* words from response files */
 };
@@ -71,7 +73,8 @@ static bool ends_with(const char *text, const char *tail)
 
 static bool is_source(const char *name)
 {
-    static const char *const tails[] = {".c", ".cc", ".cpp", ".cxx", ".C", ".c++", ".cp", ".i", ".ii", ".m", ".mm", ".S"};
+    static const char *const tails[] = {".c",  ".cc", ".cpp", ".cxx", ".C",  ".c++",
+                                        ".cp", ".i",  ".ii",  ".m",   ".mm", ".S"};
 
     for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++)
         if (ends_with(name, tails[i]))
@@ -97,7 +100,11 @@ static void take_response_file(struct request *r, const char *path, int depth)
         if (ends && inside) {
             char *copy = strndup(word, n);
 
-            if (copy && (!etch_array_push(&r->owned, copy) || !etch_array_push(&words, copy)))
+            if (!copy || !etch_array_push(&r->owned, copy)) {
+                free(copy);
+                break;
+            }
+            if (!etch_array_push(&words, copy))
                 break;
             n = 0;
         }
@@ -271,9 +278,10 @@ static int run_cxx(const struct etch_command *self, int argc, char **argv)
 
 #define CC_HELP(name, variable)                                                                                        \
     "usage: etch " name " [ARGUMENT...]\n\n"                                                                           \
-    "Runs clang with these arguments, and with debug information and the program's bitcode embedded\n"    \
-    "in the objects (section .llvmbc or .etchbc, not loaded at run time), so that etch slice can read the program from the\n"     \
-    "binary alone. All arguments are clang's. " variable " names another clang of version 19.\n\n"                    \
+    "Runs clang with these arguments, and with debug information and the program's bitcode embedded\n"                 \
+    "in the objects (section .llvmbc or .etchbc, not loaded at run time), so that etch slice can read the program "    \
+    "from the\n"                                                                                                       \
+    "binary alone. All arguments are clang's. " variable " names another clang of version 19.\n\n"                     \
     "examples:\n"                                                                                                      \
     "  etch " name " -O2 -c file.c\n"                                                                                  \
     "  CC=\"etch cc\" CXX=\"etch c++\" ./configure && make\n"                                                          \
@@ -281,14 +289,14 @@ static int run_cxx(const struct etch_command *self, int argc, char **argv)
 
 const struct etch_command etch_command_cc = {
     .name = "cc",
-    .summary = "clang with what etch needs built in: CC=\"etch cc\"",
+    .summary = ETCH_SUMMARY_CC,
     .help = CC_HELP("cc", "ETCH_CLANG"),
     .run = run_cc,
 };
 
 const struct etch_command etch_command_cxx = {
     .name = "c++",
-    .summary = "the same for C++: CXX=\"etch c++\"",
+    .summary = ETCH_SUMMARY_CXX,
     .help = CC_HELP("c++", "ETCH_CLANGXX"),
     .run = run_cxx,
 };

@@ -66,6 +66,40 @@ static void put_fields(const struct etch_decode *d, struct etch_text *out, const
     etch_text_char(out, '\n');
 }
 
+static bool only_fields(const struct etch_decode *d, size_t n, enum etch_decode_field first)
+{
+    return d->n_fields == n && d->fields[0] == first && (n < 2 || d->fields[1] == ETCH_FIELD_ADDR);
+}
+
+/* What programs ask for most, and most of: addresses and nothing else. */
+static void put_addresses(struct etch_text *out, const struct etch_step *step)
+{
+    uint64_t ip = step->first;
+    char *p;
+
+    if (!etch_text_reserve(out, (size_t)step->count * 17 + ETCH_TEXT_HEX_ROOM))
+        return;
+    p = out->v + out->n;
+    for (uint32_t i = 0; i < step->count; ip += step->sizes[i++]) {
+        p = etch_text_put_hex(p, ip);
+        *p++ = '\n';
+    }
+    out->n = (size_t)(p - out->v);
+}
+
+static void put_pair(struct etch_text *out, uint64_t from, uint64_t to)
+{
+    char *p;
+
+    if (!etch_text_reserve(out, (size_t)2 * ETCH_TEXT_HEX_ROOM))
+        return;
+    p = etch_text_put_hex(out->v + out->n, from);
+    *p++ = ' ';
+    p = etch_text_put_hex(p, to);
+    *p++ = '\n';
+    out->n = (size_t)(p - out->v);
+}
+
 /* For people: who and when, then what. */
 static void put_head(struct etch_text *out, const struct etch_step *step)
 {
@@ -106,6 +140,10 @@ static void render_insn(const void *context, struct etch_text *out, const struct
         put_loss(out, step);
     if (step->kind != ETCH_STEP_BLOCK)
         return;
+    if (only_fields(d, 1, ETCH_FIELD_IP)) {
+        put_addresses(out, step);
+        return;
+    }
     if (d->n_fields) {
         for (uint32_t i = 0; i < step->count; ip += step->sizes[i++])
             put_fields(d, out, step, ip, 0);
@@ -127,6 +165,10 @@ static void render_insn(const void *context, struct etch_text *out, const struct
 static void put_branch(const struct etch_decode *d, struct etch_text *out, const struct etch_step *step, uint64_t from,
                        uint64_t to)
 {
+    if (only_fields(d, 2, ETCH_FIELD_IP)) {
+        put_pair(out, from, to);
+        return;
+    }
     if (d->n_fields) {
         put_fields(d, out, step, from, to);
         return;

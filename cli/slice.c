@@ -2,18 +2,24 @@
 /* etch slice: the statements that can have caused a failure, nearest first, and the plan for watching them. */
 #include "slicer/slice.h"
 
+#include "base/array.h"
 #include "cli/command.h"
 #include "cli/message_json.h"
+#include "cli/summaries.h"
+#include "decoder/recording.h"
+#include "decoder/steps.h"
 #include "proto/bundle.h"
-#include "proto/contents.h"
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 struct slice_options {
     const char *program, *at, *failure, *plan, *output;
@@ -33,22 +39,20 @@ struct source {
 
 static void read_source(struct source *s, const char *path)
 {
-    FILE *in = fopen(path, "r");
-    char buffer[65536];
-    size_t n, lines = 1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    size_t lines = 1;
 
     *s = (struct source){.path = strdup(path)};
-    while (in && (n = fread(buffer, 1, sizeof(buffer), in)) > 0) {
-        char *bigger = realloc(s->text, s->n + n + 1);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+        s->text = malloc((size_t)st.st_size);
+    if (s->text) {
+        ssize_t n = read(fd, s->text, (size_t)st.st_size);
 
-        if (!bigger)
-            break;
-        s->text = bigger;
-        memcpy(s->text + s->n, buffer, n);
-        s->n += n;
+        s->n = n > 0 ? (size_t)n : 0;
     }
-    if (in)
-        fclose(in);
+    if (fd >= 0)
+        close(fd);
     for (size_t i = 0; i < s->n; i++)
         lines += s->text[i] == '\n';
     s->lines = s->text ? calloc(lines + 1, sizeof(*s->lines)) : NULL;
@@ -204,35 +208,156 @@ static int write_records(const char *path, const Etch__Slice *slice, const Etch_
     return result;
 }
 
+/* Where each thread last was in the program itself, by the recorded control flow: what a recorder without a stack walk
+ * does not say of a failure inside a library. */
+struct last_seen {
+    uint32_t tid;
+    uint64_t end; /* where the call returns to */
+};
+
+struct trace {
+    const struct etch_recording *recording;
+    ETCH_ARRAY(struct last_seen) threads;
+    uint64_t site; /* of a call through a pointer whose target comes next; 0: none */
+    ETCH_ARRAY(struct etch_indirect_call) calls;
+};
+
+static bool is_program(const struct etch_recording *recording, const Etch__Image *image)
+{
+    return image && recording->program && strcmp(image->path, recording->program->exe) == 0;
+}
+
+static bool add_call(struct trace *trace, uint64_t target)
+{
+    struct etch_indirect_call call = {trace->site, target};
+
+    for (size_t i = 0; i < trace->calls.n; i++)
+        if (trace->calls.v[i].site == call.site && trace->calls.v[i].target == call.target)
+            return true;
+    return etch_array_push(&trace->calls, call);
+}
+
+static int see_step(void *context, const struct etch_step *step)
+{
+    struct trace *trace = context;
+    struct last_seen seen = {step->tid, step->end};
+
+    if (trace->site && step->kind == ETCH_STEP_BLOCK && !add_call(trace, step->first))
+        return 1;
+    trace->site = step->kind == ETCH_STEP_BLOCK && step->branch == ETCH_BRANCH_CALL_INDIRECT &&
+                          is_program(trace->recording, step->image)
+                      ? step->last
+                      : 0;
+
+    if (step->kind != ETCH_STEP_BLOCK || !is_program(trace->recording, step->image) ||
+        (step->branch != ETCH_BRANCH_CALL && step->branch != ETCH_BRANCH_CALL_INDIRECT))
+        return 0;
+    if (trace->threads.n && trace->threads.v[trace->threads.n - 1].tid == step->tid)
+        trace->threads.v[trace->threads.n - 1].end = step->end;
+    else if (!etch_array_push(&trace->threads, seen))
+        return 1;
+    return 0;
+}
+
+/* Failure `full` is `failure` with a thread for each that the trace has and the failure does not. */
+struct completed {
+    Etch__Failure failure;
+    ETCH_ARRAY(Etch__ThreadState *) threads;
+    ETCH_ARRAY(Etch__ThreadState *) own;
+};
+
+static bool has_frames(const Etch__Failure *failure, uint32_t tid)
+{
+    for (size_t i = 0; i < failure->n_threads; i++)
+        if (failure->threads[i]->tid == tid && failure->threads[i]->n_frames > 1)
+            return true;
+    return false;
+}
+
+static bool add_seen(struct completed *full, const Etch__Failure *failure, const struct last_seen *seen)
+{
+    Etch__ThreadState *state;
+
+    if (has_frames(failure, seen->tid))
+        return true;
+    state = malloc(sizeof(*state));
+    if (!state || !etch_array_push(&full->own, state)) {
+        free(state);
+        return false;
+    }
+    etch__thread_state__init(state);
+    state->tid = seen->tid;
+    state->frames = calloc(2, sizeof(*state->frames));
+    if (!state->frames || !etch_array_push(&full->threads, state))
+        return false;
+    state->frames[state->n_frames++] = seen->tid == failure->tid ? failure->ip : 0;
+    state->frames[state->n_frames++] = seen->end;
+    return true;
+}
+
+static void complete(struct completed *full, struct etch_recording *recording, struct trace *trace)
+{
+    const struct etch_steps_options options = {0};
+    struct etch_error ignored; /* a bundle without control flow has no more to say */
+    bool ok = true;
+
+    full->failure = *recording->failure;
+    for (size_t i = 0; ok && i < recording->failure->n_threads; i++)
+        ok = etch_array_push(&full->threads, recording->failure->threads[i]);
+    if (recording->streams.n && etch_steps(recording, &options, see_step, trace, NULL, &ignored) == 0)
+        for (size_t i = 0; ok && i < trace->threads.n; i++)
+            ok = add_seen(full, recording->failure, &trace->threads.v[i]);
+    full->failure.threads = full->threads.v;
+    full->failure.n_threads = full->threads.n;
+}
+
+static void release_completed(struct completed *full)
+{
+    for (size_t i = 0; i < full->own.n; i++) {
+        free(full->own.v[i]->frames);
+        free(full->own.v[i]);
+    }
+    etch_array_free(&full->own);
+    etch_array_free(&full->threads);
+}
+
 static int criterion_of_bundle(struct etch_criterion **criterion, struct etch_model *model, const char *path,
                                struct etch_error *err)
 {
-    struct etch_bundle_reader *reader;
-    struct etch_contents contents;
+    struct etch_recording *recording;
+    struct completed full = {0};
+    struct trace trace = {0};
     int result;
 
-    if (etch_bundle_open(&reader, path, err) < 0)
+    if (etch_recording_open(&recording, path, err) < 0)
         return -1;
-    result = etch_contents_read(&contents, reader, err);
-    if (result == 0 && !contents.failure) {
-        result = etch_error_set(err, "%s records no failure", path);
-        etch_error_advise(err, "a bundle of a failing run, or --at FILE:LINE");
+    if (!recording->failure) {
+        etch_error_set(err, "%s records no failure", path);
+        result = etch_error_advise(err, "a bundle of a failing run, or --at FILE:LINE");
+    } else {
+        trace.recording = recording;
+        complete(&full, recording, &trace);
+        result = etch_criterion_failure(criterion, model, &full.failure, recording->program, recording->images.v,
+                                        recording->images.n, err);
+        if (result == 0 && etch_model_narrow(model, recording->program, recording->images.v, recording->images.n,
+                                             trace.calls.v, trace.calls.n, err) < 0)
+            result = -1;
     }
-    if (result == 0)
-        result = etch_criterion_failure(criterion, model, contents.failure, contents.program,
-                                        (Etch__Image **)contents.images.listed.v, contents.images.listed.n, err);
-    etch_contents_release(&contents);
-    etch_bundle_reader_free(reader);
+    etch_array_free(&trace.threads);
+    etch_array_free(&trace.calls);
+    release_completed(&full);
+    etch_recording_free(recording);
     return result;
 }
 
 /* ---- The command ---- */
 
+/* Processor time: what the work takes, whoever else is at work. */
 static double now(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -250,23 +375,32 @@ static void print_stats(const struct etch_model *model, double start, double mod
             sliced - modelled, usage.ru_maxrss / 1024);
 }
 
+static int show_messages(const struct slice_options *o, const Etch__Slice *slice, const Etch__Plan *plan,
+                         struct etch_error *err)
+{
+    if (o->plan && write_records(o->plan, slice, plan, err) < 0)
+        return -1;
+    if (o->json) {
+        print_json(slice, plan);
+        return 0;
+    }
+    print_people(slice);
+    if (plan)
+        print_plan(plan);
+    return 0;
+}
+
 static int show(const struct slice_options *o, struct etch_slice *slice, struct etch_error *err)
 {
+    bool wanted = o->plan || o->sigma;
     Etch__Slice *message = etch_slice_message(slice);
-    Etch__Plan *plan = o->plan || o->sigma ? etch_slice_plan(slice, o->sigma ? o->sigma : 4, o->slots) : NULL;
-    int result = 0;
+    Etch__Plan *plan = wanted ? etch_slice_plan(slice, o->sigma ? o->sigma : 4, o->slots) : NULL;
+    int result = -1;
 
-    if (!message || ((o->plan || o->sigma) && !plan))
-        result = etch_error_set(err, "out of memory");
-    if (result == 0 && o->plan)
-        result = write_records(o->plan, message, plan, err);
-    if (result == 0 && o->json)
-        print_json(message, plan);
-    else if (result == 0) {
-        print_people(message);
-        if (plan)
-            print_plan(plan);
-    }
+    if (message && (plan || !wanted))
+        result = show_messages(o, message, plan, err);
+    else
+        etch_error_set(err, "out of memory");
     if (message)
         etch__slice__free_unpacked(message, NULL);
     if (plan)
@@ -311,11 +445,11 @@ static bool number(const char *text, uint32_t *value)
 static int run(const struct etch_command *self, int argc, char **argv)
 {
     static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},        {"at", required_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},          {"at", required_argument, NULL, 'a'},
         {"failure", required_argument, NULL, 'f'}, {"plan", required_argument, NULL, 'p'},
-        {"sigma", required_argument, NULL, 's'}, {"slots", required_argument, NULL, 'n'},
-        {"json", no_argument, NULL, 'j'},        {"alias", no_argument, NULL, 'A'},
-        {"stats", no_argument, NULL, 'S'},       {0}};
+        {"sigma", required_argument, NULL, 's'},   {"slots", required_argument, NULL, 'n'},
+        {"json", no_argument, NULL, 'j'},          {"alias", no_argument, NULL, 'A'},
+        {"stats", no_argument, NULL, 'S'},         {0}};
     struct slice_options o = {.slots = 4};
     struct etch_error err;
     int c;
@@ -366,10 +500,11 @@ static int run(const struct etch_command *self, int argc, char **argv)
 
 const struct etch_command etch_command_slice = {
     .name = "slice",
-    .summary = "the statements that can have caused a failure, nearest first",
+    .summary = ETCH_SUMMARY_SLICE,
     .help = "usage: etch slice PROG --at FILE:LINE[:COLUMN] | --failure BUNDLE [OPTION...]\n\n"
             "Prints the backward slice of a program built with etch cc: every statement on which the failing one may\n"
-            "depend, by data, memory, arguments, returned values, threads and control, grouped by function, nearest first.\n"
+            "depend, by data, memory, arguments, returned values, threads and control, grouped by function, nearest "
+            "first.\n"
             "Each line: distance, marks (r reads, w writes something shared, b branches, c calls), line, source.\n\n"
             "  --at PLACE        begin at this line, or at this column of it\n"
             "  --failure BUNDLE  begin where that run failed, or where its threads hang\n"

@@ -90,7 +90,7 @@ int etch_elf_read(struct etch_elf *to, const char *path, struct etch_error *err)
 struct search {
     const char *name;
     GElf_Sym found;
-    unsigned n;       /* of different addresses */
+    unsigned n; /* of different addresses */
     bool thread_local_one;
 };
 

@@ -23,8 +23,8 @@ struct etch_elf {
 /* Returns 0, or -1 with `err` set where the file cannot be read or is no ELF file. */
 int etch_elf_read(struct etch_elf *elf, const char *path, struct etch_error *err);
 
-/* The variable `name` of the file's symbol tables: its address in the file and its size (0: not known). Returns 0, or -1
- * with `err` set: there is none, several of that name differ, or it is no plain variable. */
+/* The variable `name` of the file's symbol tables: its address in the file and its size (0: not known). Returns 0, or
+ * -1 with `err` set: there is none, several of that name differ, or it is no plain variable. */
 int etch_elf_variable(const char *path, const char *name, uint64_t *address, uint64_t *size, struct etch_error *err);
 
 #endif

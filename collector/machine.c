@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What this machine can record; see machine.h. */
 #include "collector/machine.h"
+#include "collector/vpt_find.h"
 
 #include <cpuid.h>
 #include <errno.h>
@@ -366,6 +367,21 @@ static void check_qemu(const struct probe *p)
         advise(check, "install a qemu-user built with TCG plugins, as Debian's is");
 }
 
+static void check_plugin(const struct probe *p)
+{
+    struct etch_check *check = add(p->m, "vpt_plugin", "vpt's QEMU plugin", ETCH_CHECK_MISSING);
+    char path[4096] = "";
+
+    p->m->vpt_plugin = etch_vpt_find_plugin(path, sizeof(path));
+    if (p->m->vpt_plugin) {
+        check->state = ETCH_CHECK_OK;
+        found(check, "%.190s", path);
+        return;
+    }
+    found(check, "not found");
+    advise(check, "install etch whole: etch-vpt.so belongs beside etch or in ../lib/etch; or set ETCH_VPT_PLUGIN");
+}
+
 static void check_clang(const struct probe *p)
 {
     struct etch_check *check = add(p->m, "clang", "clang and LLVM", ETCH_CHECK_MISSING);
@@ -388,13 +404,14 @@ static void choose_source(struct etch_machine *m)
     if (m->pt_usable) {
         m->source = "pt";
         snprintf(m->source_reason, sizeof(m->source_reason), "Intel PT is present and may be used");
-    } else if (m->qemu_plugins) {
+    } else if (m->qemu_plugins && m->vpt_plugin) {
         m->source = "vpt";
         snprintf(m->source_reason, sizeof(m->source_reason), "%s; QEMU user mode with plugins is here",
                  m->pt_present ? "Intel PT is present but cannot be used" : "no Intel PT");
     } else {
         m->source = "none";
-        snprintf(m->source_reason, sizeof(m->source_reason), "neither Intel PT nor QEMU user mode with plugins");
+        snprintf(m->source_reason, sizeof(m->source_reason), "no Intel PT, and %s",
+                 m->qemu_plugins ? "vpt's plugin for QEMU is not found" : "no QEMU user mode with plugins");
     }
 }
 
@@ -412,6 +429,7 @@ void etch_machine_probe(struct etch_machine *machine, const char *root)
     check_tsc(&p);
     check_perf_clock(&p);
     check_qemu(&p);
+    check_plugin(&p);
     check_clang(&p);
     choose_source(machine);
 }

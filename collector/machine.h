@@ -35,6 +35,7 @@ struct etch_machine {
     bool watch_delivered;
     int paranoid; /* perf_event_paranoid; 99 where it cannot be read */
     bool qemu_plugins;
+    bool vpt_plugin; /* etch's own, for QEMU */
     struct etch_clock_health clock;
 
     const char *source; /* what auto takes for a program that was not built with the software recorder */

@@ -2,6 +2,7 @@
 /* Running and recording a program; see record.h. What every source shares is here. */
 #include "collector/record.h"
 #include "collector/host.h"
+#include "collector/native.h"
 #include "collector/source.h"
 #include "collector/clock_record.h"
 #include "collector/vpt/exec.h"
@@ -107,7 +108,7 @@ int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, s
     watch->reads = watch->writes = true;
     if (!*text || strlen(text) >= sizeof(copy))
         return bad_watch(text, err);
-    strcpy(copy, text);
+    snprintf(copy, sizeof(copy), "%s", text);
     if (copy[0] == '@') {
         watch->site = true;
         memmove(copy, copy + 1, strlen(copy));
@@ -140,7 +141,7 @@ int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, s
     } else if (watch->site) {
         return bad_watch(text, err);
     } else {
-        strcpy(watch->name, copy);
+        snprintf(watch->name, sizeof(watch->name), "%s", copy);
     }
     return 0;
 }
@@ -184,7 +185,7 @@ static int find_program(struct etch_recorder *r, struct etch_error *err)
     }
     if (strlen(name) >= sizeof(r->program))
         return etch_error_set_errno(err, ENAMETOOLONG, "cannot run %.100s...", name);
-    strcpy(r->program, name);
+    snprintf(r->program, sizeof(r->program), "%s", name);
     if (access(name, X_OK) < 0)
         return etch_error_set_errno(err, errno, "cannot run %s", name);
     if (!is_file(name))
@@ -196,16 +197,16 @@ static int examine_program(struct etch_recorder *r, struct etch_error *err)
 {
     struct vpt_exec exec;
     struct etch_error ignored;
-    char absolute[4096];
+    char absolute[sizeof(r->program)] = "";
 
     if (!vpt_exec_can_follow(r->program, &exec)) {
         etch_error_set(err, "cannot record %s: it is not an x86-64 program or a script that one runs", r->program);
         return etch_error_advise(err, "a 64-bit ELF file without set-user-id; file %s says what it is", r->program);
     }
-    strcpy(r->interpreter, exec.interpreter);
-    strcpy(r->interpreter_argument, exec.argument);
+    memcpy(r->interpreter, exec.interpreter, sizeof(r->interpreter));
+    memcpy(r->interpreter_argument, exec.argument, sizeof(r->interpreter_argument));
     if (!exec.interpreter[0] && realpath(r->program, absolute))
-        strcpy(r->program, absolute);
+        memcpy(r->program, absolute, sizeof(r->program));
     return etch_elf_read(&r->elf, exec.interpreter[0] ? exec.interpreter : r->program, &ignored) == 0
                ? 0
                : etch_error_set(err, "%s", ignored.what);
@@ -260,7 +261,7 @@ static void on_child(int number)
 }
 
 /* Ctrl-C and its like go to the program, in the same process group; etch stays to finish the bundle. */
-static const int kept_away[] = {SIGINT, SIGQUIT};
+static const int kept_away[] = {SIGINT, SIGQUIT, SIGPIPE};
 static const int handed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
 static struct sigaction before[65];
@@ -295,7 +296,6 @@ static _Noreturn void become_target(struct etch_recorder *r, int report)
     int cause;
 
     give_back_signals();
-    signal(SIGPIPE, SIG_DFL);
     r->source->launch(r);
     cause = errno;
     if (write(report, &cause, sizeof(cause)) < 0)
@@ -464,17 +464,20 @@ static const struct etch_source *choose_source(const char *name, struct etch_err
     if (strcmp(name, "auto") == 0 || strcmp(name, etch_source_vpt.name) == 0)
         return &etch_source_vpt;
     etch_error_set(err, "there is no source '%s'", name);
-    etch_error_advise(err, "--source vpt, or auto");
+    etch_error_advise(err, "--source vpt, none, or auto");
     return NULL;
 }
 
-int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary,
-                struct etch_error *err)
+int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)
 {
     struct etch_recorder *r = calloc(1, sizeof(*r));
     int status = -1;
 
     memset(summary, 0, sizeof(*summary));
+    if (options->pid || strcmp(options->source, "none") == 0) {
+        free(r);
+        return etch_native_record(options, summary, err);
+    }
     if (!r)
         return etch_error_set_errno(err, ENOMEM, "cannot record");
     r->options = options;

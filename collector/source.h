@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A source of control flow: one interface, several implementations. The recorder (record.c) launches, waits, writes what
- * is common to all and sums up; a source says how the program is started and takes the bytes out while it runs. */
+/* A source of control flow: one interface, several implementations. The recorder (record.c) launches, waits, writes
+ * what is common to all and sums up; a source says how the program is started and takes the bytes out while it runs. */
 #ifndef ETCH_COLLECTOR_SOURCE_H
 #define ETCH_COLLECTOR_SOURCE_H
 
@@ -18,12 +18,12 @@ struct etch_source_failure {
 
 struct etch_recorder {
     const struct etch_record_options *options;
-    char program[4096];       /* the file to run, found */
-    char interpreter[4096];   /* of a script; then this is what runs */
+    char program[4096];     /* the file to run, found */
+    char interpreter[4096]; /* of a script; then this is what runs */
     char interpreter_argument[256];
-    struct etch_elf elf;      /* of what runs */
+    struct etch_elf elf; /* of what runs */
     struct etch_bundle_writer *bundle;
-    pid_t pid;                /* 0: not yet launched */
+    pid_t pid; /* 0: not yet launched */
     struct etch_source_failure failure;
     struct etch_record_summary *summary;
     const struct etch_source *source;

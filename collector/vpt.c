@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The source `vpt`, etch's half: makes the shared memory, starts QEMU with the plugin, empties the rings while the program
- * runs, and finds what is left in them when it is gone. The other half is in vpt/. */
+/* The source `vpt`, etch's half: makes the shared memory, starts QEMU with the plugin, empties the rings while the
+ * program runs, and finds what is left in them when it is gone. The other half is in vpt/. */
 #include "collector/source.h"
 #include "collector/vpt/layout.h"
 #include "collector/vpt_find.h"
@@ -23,8 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FLOW_SIZE (2u << 20)
-#define EVENT_SIZE (256u << 10)
+#define FLOW_SIZE (1u << 20)
+#define EVENT_SIZE (128u << 10)
 #define PSB_PERIOD 8192u
 #define WRITE_AT_LEAST (128u << 10) /* smaller pieces wait, so that records are not tiny */
 #define ACCESSES_AT_ONCE 4096u
@@ -72,9 +72,14 @@ static void remove_folder(const char *folder)
     DIR *dir = opendir(folder);
     struct dirent *entry;
 
-    while (dir && (entry = readdir(dir)))
-        if (entry->d_name[0] != '.')
-            unlinkat(dirfd(dir), entry->d_name, 0);
+    while (dir && (entry = readdir(dir))) {
+        char path[512];
+
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        unlink(path);
+    }
     if (dir)
         closedir(dir);
     rmdir(folder);
@@ -165,7 +170,8 @@ static int find_watches(struct vpt *v, const struct etch_recorder *r, struct etc
         if (etch_record_watch_parse(w, o->watches[i], err) < 0)
             return -1;
         if (w->name[0]) {
-            if (etch_elf_variable(r->interpreter[0] ? r->interpreter : r->program, w->name, &w->address, &size, err) < 0)
+            if (etch_elf_variable(r->interpreter[0] ? r->interpreter : r->program, w->name, &w->address, &size, err) <
+                0)
                 return -1;
             if (!w->size)
                 w->size = size;
@@ -203,7 +209,7 @@ static int fill_control(struct vpt *v, const struct etch_recorder *r, struct etc
     c->collector = getpid();
     c->flow_size = o->snapshot ? power_of_two(o->snapshot) : FLOW_SIZE;
     c->event_size = EVENT_SIZE;
-    c->psb_period = o->snapshot && o->snapshot < 16 * PSB_PERIOD ? 2048 : PSB_PERIOD;
+    c->psb_period = o->snapshot && o->snapshot < (uint64_t)16 * PSB_PERIOD ? 2048 : PSB_PERIOD;
     c->flags = (o->snapshot ? VPT_SNAPSHOT : 0) | (o->truth ? VPT_TRUTH : 0);
     c->program_vaddr = r->elf.file_vaddr;
     c->program_size = r->elf.end_vaddr - r->elf.file_vaddr;
@@ -251,8 +257,8 @@ static size_t move_environment(const char **argv, size_t n, size_t limit)
     return n;
 }
 
-/* QEMU's core files are not the kernel's and land in the program's folder; and with their size limited to 0 it always says
- * that a signal kills the program, which the plugin listens for. */
+/* QEMU's core files are not the kernel's and land in the program's folder; and with their size limited to 0 it always
+ * says that a signal kills the program, which the plugin listens for. */
 static void vpt_launch(struct etch_recorder *r)
 {
     const struct vpt *v = r->state;
@@ -293,6 +299,7 @@ static void vpt_launch(struct etch_recorder *r)
         setrlimit(RLIMIT_CORE, &no_core);
     }
     execv(v->qemu, (char **)(uintptr_t)argv);
+    free((void *)argv);
 }
 
 /* ---- Events ---- */
@@ -612,8 +619,8 @@ static bool map_slot(struct vpt *v, struct slot *s, size_t number)
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return false;
-    shared = lseek(fd, 0, SEEK_END) < (off_t)size ? MAP_FAILED
-                                                   : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    shared =
+        lseek(fd, 0, SEEK_END) < (off_t)size ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (shared == MAP_FAILED)
         return false;
@@ -822,12 +829,15 @@ static int report_refused(struct etch_recorder *r, struct etch_error *err)
 {
     const struct vpt *v = r->state;
     Etch__Loss loss = ETCH__LOSS__INIT;
+    uint32_t refused = atomic_load(&v->control->refused);
+    char detail[80];
 
-    loss.events = atomic_load(&v->control->refused);
-    if (!loss.events)
+    if (!refused)
         return 0;
+    snprintf(detail, sizeof(detail), "%u threads not recorded: /dev/shm is full", refused);
+    loss.events = refused;
     loss.cause = ETCH__LOSS_CAUSE__LOSS_NO_SPACE;
-    loss.detail = (char *)(uintptr_t)"threads without a ring: /dev/shm is full";
+    loss.detail = detail;
     return etch_recorder_write_loss(r, &loss, err);
 }
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define TNT_64 "\x02\xa3"
+static const uint8_t tnt_64[] = {0x02, 0xa3};
 #define FUP_48 0x7d /* 48 bits of address, sign-extended */
 #define TIP_PGD 0x01
 
@@ -15,7 +15,7 @@ size_t etch_vpt_tail(uint8_t bytes[ETCH_VPT_TAIL_MAX], uint64_t tnt, uint64_t at
     if (!at)
         return 0;
     if (tnt > 1 && !(tnt >> 48)) { /* the stop bit is where ours is */
-        memcpy(bytes, TNT_64, 2);
+        memcpy(bytes, tnt_64, sizeof(tnt_64));
         memcpy(bytes + 2, &tnt, 6);
         n = 8;
     }

@@ -243,9 +243,23 @@ static bool was_there(const struct etch_code_space *space, const struct etch_cod
     return !s->image->unmapped_tsc || etch_code_space_age(space, s->image->unmapped_tsc) > lo;
 }
 
+static uint64_t bytes_at(const struct etch_code_section *s, uint64_t ip)
+{
+    return s->bytes && ip - s->start < s->size ? s->size - (ip - s->start) : 0;
+}
+
+/* Whether it makes no difference which of the two is meant, from `ip` to the end of either: the same memory, or copies
+ * of generated code that overlap. */
 static bool same_bytes(const struct etch_code_section *a, const struct etch_code_section *b, uint64_t ip)
 {
-    return a->bytes && b->bytes && a->bytes + (ip - a->start) == b->bytes + (ip - b->start);
+    uint64_t n = bytes_at(a, ip) < bytes_at(b, ip) ? bytes_at(a, ip) : bytes_at(b, ip);
+    const uint8_t *x, *y;
+
+    if (n == 0)
+        return false;
+    x = a->bytes + (ip - a->start);
+    y = b->bytes + (ip - b->start);
+    return x == y || memcmp(x, y, (size_t)n) == 0;
 }
 
 /* Of two mappings that are both possible: the later one if it was surely there, for it took the place of the other. */
@@ -254,6 +268,8 @@ static const struct etch_code_section *choose(const struct etch_code_space *spac
 {
     const struct etch_code_section *later = a->image->mapped_tsc > b->image->mapped_tsc ? a : b;
 
+    if (same_bytes(a, b, ip) && a->image->mapped_tsc == b->image->mapped_tsc)
+        return bytes_at(a, ip) < bytes_at(b, ip) ? b : a;
     if (same_bytes(a, b, ip))
         return later;
     if (a->image->mapped_tsc == b->image->mapped_tsc)

@@ -287,6 +287,8 @@ out:
 /* Turns until nothing new follows. */
 static enum pass settle(struct etch_order *o)
 {
+    bool enough = false;
+
     o->edges.n = 0;
     o->sections.n = 0;
     set_times(o);
@@ -296,7 +298,7 @@ static enum pass settle(struct etch_order *o)
         enum pass result = pass(o);
         int64_t found, values;
 
-        if (result != PASS_GOOD || o->turns == TURNS)
+        if (result != PASS_GOOD || o->turns == TURNS || enough)
             return result;
         found = etch_order_sync_derive(o);
         values = etch_order_values_derive(o);
@@ -306,14 +308,43 @@ static enum pass settle(struct etch_order *o)
             return PASS_MEMORY;
         if (found + values == 0)
             return PASS_GOOD;
+        enough =
+            (size_t)(found + values) < o->n / 1000; /* a large run: what a further turn would add is not worth it */
     }
 }
 
+/* The clock that was blamed stands in a contradiction with one other. If leaving it out does not settle everything, and
+ * leaving out the other one instead does, it was the other one. */
+static enum pass try_the_other(struct etch_order *o)
+{
+    struct etch_conflict *last = &o->conflicts.v[o->conflicts.n - 1];
+    uint32_t one = last->cpu, other = last->cpu_with;
+    enum pass result;
+
+    if (one == ETCH_CPU_NONE || one == other || !clock_usable(o, other))
+        return PASS_CONFLICT;
+    result = settle(o);
+    if (result != PASS_CONFLICT)
+        return result;
+    o->cpu_blamed[one] = false;
+    o->cpu_blamed[other] = true;
+    result = settle(o);
+    if (result == PASS_GOOD) {
+        last->cpu = other;
+        last->cpu_with = one;
+        return result;
+    }
+    o->cpu_blamed[one] = true;
+    o->cpu_blamed[other] = false;
+    return result;
+}
+
 /* After a contradiction: leaves out what is to blame. A wrong clock taints what is derived from it, so first the graph
- * is made without clocks. If it contradicts itself even so, records are wrong; if the clocks contradict it, they are; if
- * neither shows, what was derived from the clocks must do. */
+ * is made without clocks. If it contradicts itself even so, records are wrong; if the clocks contradict it, they are;
+ * if neither shows, what was derived from the clocks must do. */
 static enum pass blame(struct etch_order *o)
 {
+    size_t before = o->conflicts.n;
     enum pass result;
 
     o->blaming = true;
@@ -329,7 +360,7 @@ static enum pass blame(struct etch_order *o)
             result = PASS_MEMORY;
     }
     o->blaming = false;
-    return result;
+    return result == PASS_MEMORY || o->conflicts.n == before ? result : try_the_other(o);
 }
 
 /* ---- The displayed sequence ---- */

@@ -86,8 +86,8 @@ static uint64_t object_of(const struct etch_event *e)
     return e->kind == ETCH_EVENT_SYNC && wait ? e->other : e->object;
 }
 
-/* Of one cycle of edges, the one whose records are left out: of a value before of a lock, since values rest on more (every access
- * seen, every value right). NULL where there is none. */
+/* Of one cycle of edges, the one whose records are left out: of a value before of a lock, since values rest on more
+ * (every access seen, every value right). NULL where there is none. */
 static const struct etch_evidence *link_to_blame(const struct etch_evidence *cycle, size_t n)
 {
     const struct etch_evidence *worst = NULL;
@@ -99,7 +99,8 @@ static const struct etch_evidence *link_to_blame(const struct etch_evidence *cyc
     return worst;
 }
 
-/* Leaves out the object of one link, or, where that is impossible or was done already, all at once: there is no end otherwise. */
+/* Leaves out the object of one link, or, where that is impossible or was done already, all at once: there is no end
+ * otherwise. */
 static bool leave_out(struct etch_order *o, struct etch_conflict *conflict)
 {
     const struct etch_evidence *link = link_to_blame(conflict->cycle, conflict->n);
@@ -313,8 +314,9 @@ static int ascending(const void *x, const void *y)
     return a < b ? -1 : a > b;
 }
 
-/* How far a clock seems off against the others: the difference between the least time there and the least time back, which
- * two good clocks have little of. The median over the others: a good clock differs from the one bad one, a bad clock from all. */
+/* How far a clock seems off against the others: the difference between the least time there and the least time back,
+ * which two good clocks have little of. The median over the others: a good clock differs from the one bad one, a bad
+ * clock from all. */
 static int64_t deviation(const struct tally *t, uint32_t cpu)
 {
     size_t n = 0;
@@ -404,8 +406,8 @@ int etch_order_blame_clock(struct etch_order *o)
     size_t n = o->in->n_cpus;
     struct tally t = {.n = (uint32_t)n,
                       .crossed = calloc(n * n + 1, sizeof(uint64_t)),
-                      .slack = malloc((n * n + 1) * sizeof(int64_t)),
-                      .scratch = malloc((n + 1) * sizeof(int64_t))};
+                      .slack = calloc(n * n + 1, sizeof(int64_t)),
+                      .scratch = calloc(n + 1, sizeof(int64_t))};
     struct etch_conflict conflict = {.cpu = ETCH_CPU_NONE, .cpu_with = ETCH_CPU_NONE};
     int result = -1;
 

@@ -535,6 +535,8 @@ static int64_t derive_locks(struct etch_order *o)
 struct semaphore {
     const uint32_t *posts, *waits; /* by thread and place */
     size_t n_posts, n_waits;
+    size_t *begin; /* where each posting thread's posts begin; n_threads + 1 */
+    size_t n_threads;
     uint64_t initial;
 };
 
@@ -579,32 +581,45 @@ static size_t possible_posts(const struct etch_order *o, const uint32_t *v, size
     return lo;
 }
 
+/* Where the posts of each thread begin. False when memory is short. */
+static bool split_posts(const struct etch_order *o, struct semaphore *s)
+{
+    s->begin = malloc(((size_t)o->threads + 1) * sizeof(*s->begin));
+    if (!s->begin)
+        return false;
+    for (size_t i = 0; i < s->n_posts; i++)
+        if (i == 0 || o->in->events[s->posts[i]].thread != o->in->events[s->posts[i - 1]].thread)
+            s->begin[s->n_threads++] = i;
+    s->begin[s->n_threads] = s->n_posts;
+    return true;
+}
+
+static size_t posts_of(const struct etch_order *o, const struct semaphore *s, size_t thread, uint32_t wait)
+{
+    return possible_posts(o, s->posts + s->begin[thread], s->begin[thread + 1] - s->begin[thread], wait);
+}
+
 /* A wait that has `needed` posts before it gets from each thread at least what the others cannot have given. */
 static int64_t link_wait(struct etch_order *o, const struct semaphore *s, uint32_t wait, uint64_t needed)
 {
     size_t all = 0;
     int64_t found = 0;
 
-    for (int turn = 0; turn < 2; turn++)
-        for (size_t i = 0, end; i < s->n_posts; i = end) {
-            uint32_t thread = o->in->events[s->posts[i]].thread;
-            size_t mine;
+    for (size_t t = 0; t < s->n_threads; t++)
+        all += posts_of(o, s, t, wait);
+    for (size_t t = 0; t < s->n_threads; t++) {
+        size_t mine = posts_of(o, s, t, wait);
+        uint32_t post;
 
-            for (end = i; end < s->n_posts && o->in->events[s->posts[end]].thread == thread;)
-                end++;
-            mine = possible_posts(o, s->posts + i, end - i, wait);
-            if (turn == 0) {
-                all += mine;
-            } else if (needed > all - mine && needed - (all - mine) <= mine) {
-                uint32_t post = s->posts[i + (size_t)(needed - (all - mine)) - 1];
-
-                if (etch_order_before(o, post, wait))
-                    continue;
-                if (!etch_order_edge(o, post, wait, ETCH_BY_SEMAPHORE))
-                    return ETCH_DERIVE_MEMORY;
-                found += o->in->events[post].thread != o->in->events[wait].thread;
-            }
-        }
+        if (needed <= all - mine || needed - (all - mine) > mine)
+            continue;
+        post = s->posts[s->begin[t] + (size_t)(needed - (all - mine)) - 1];
+        if (etch_order_before(o, post, wait))
+            continue;
+        if (!etch_order_edge(o, post, wait, ETCH_BY_SEMAPHORE))
+            return ETCH_DERIVE_MEMORY;
+        found += o->in->events[post].thread != o->in->events[wait].thread;
+    }
     return found;
 }
 
@@ -658,8 +673,9 @@ static int64_t derive_semaphore_group(struct etch_order *o, const struct keyed *
     if (inits == 1) {
         qsort_r(lists, s.n_posts, sizeof(*lists), by_thread_and_place, o);
         qsort_r(lists + n, s.n_waits, sizeof(*lists), by_thread_and_place, o);
-        found = derive_semaphore(o, &s, lists + 2 * n);
+        found = split_posts(o, &s) ? derive_semaphore(o, &s, lists + 2 * n) : ETCH_DERIVE_MEMORY;
     }
+    free(s.begin);
     free(lists);
     return found;
 }

@@ -189,14 +189,15 @@ static bool place_first(struct values *v, uint32_t read)
     return true;
 }
 
-/* The clocks leave no write that this read can have read from. Where there is one write of that value in all, that was it, and
- * the clocks are wrong: the edge will show it. Where there is none, records are. */
+/* The clocks leave no write that this read can have read from. Where there is one write of that value in all, that was
+ * it, and the clocks are wrong: the edge will show it. Where there is none, records are. */
 static bool derive_against_clocks(struct values *v, uint32_t read, uint64_t seen)
 {
     struct sources s = {.n = 0};
     bool initial = !v->location->initial_known || v->location->initial == seen;
 
-    for (size_t i = first_of(v, true, seen, INT64_MIN); i < v->n_known && v->by_value[i].value == seen && s.n < 2; i++) {
+    for (size_t i = first_of(v, true, seen, INT64_MIN); i < v->n_known && v->by_value[i].value == seen && s.n < 2;
+         i++) {
         if (v->by_value[i].event == read)
             continue;
         s.one = &v->by_value[i];
@@ -260,15 +261,22 @@ static bool derive_location(struct values *v)
 static int note_impossible(struct etch_order *o, const struct values *v)
 {
     struct etch_conflict conflict = {.cpu = ETCH_CPU_NONE, .cpu_with = ETCH_CPU_NONE, .object = v->location->object};
+    struct etch_evidence link = {.kind = ETCH_BY_VALUE, .from = v->impossible_read, .to = v->impossible_read};
 
     if (!o->blaming)
         return ETCH_DERIVE_CONFLICT;
-    if (!o->clockless) /* without clocks there is no contradiction, so one of them it is */
-        return etch_order_blame_clock(o) < 0 ? ETCH_DERIVE_MEMORY : ETCH_DERIVE_CONFLICT;
+    if (!o->clockless) { /* without clocks there is no contradiction, so one of them it is */
+        if (etch_order_blame_clock(o) < 0)
+            return ETCH_DERIVE_MEMORY;
+        if (o->conflicts.v[o->conflicts.n - 1].n == 0) {
+            o->conflicts.v[o->conflicts.n - 1].n = 1;
+            o->conflicts.v[o->conflicts.n - 1].cycle[0] = link;
+        }
+        return ETCH_DERIVE_CONFLICT;
+    }
     conflict.events = 1;
     conflict.n = 1;
-    conflict.cycle[0] =
-        (struct etch_evidence){.kind = ETCH_BY_VALUE, .from = v->impossible_read, .to = v->impossible_read};
+    conflict.cycle[0] = link;
     if (!etch_array_push(&o->conflicts, conflict) || !etch_array_push(&o->excluded, v->location->object))
         return ETCH_DERIVE_MEMORY;
     return ETCH_DERIVE_CONFLICT;

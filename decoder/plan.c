@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STRETCH ((size_t)64 << 10) /* at least, where the stream has as much */
+#define STRETCH ((size_t)32 << 10) /* at least, where the stream has as much */
 #define READ_MORE ((size_t)64 << 10)
 #define TAIL ((size_t)4 << 10)          /* of the successor: its PSB, and a timing packet with luck */
 #define STRETCH_MAX ((size_t)256 << 20) /* without any PSB: no CPU does that */
@@ -211,6 +211,7 @@ static void fill(const struct cursor *c, struct etch_stretch *stretch)
     stretch->input.bytes = stretch->bytes.v;
     stretch->input.size = stretch->bytes.n;
     stretch->input.offset = c->at;
+    stretch->input.until = UINT64_MAX;
     stretch->input.pid = about->pid;
     stretch->input.config = about->pt;
     stretch->input.regions = NULL;
@@ -256,6 +257,35 @@ static bool is_outside(const struct etch_plan *plan, struct etch_interval time)
     return (plan->options.from || plan->options.to) && (time.hi < plan->options.from || time.lo > plan->options.to);
 }
 
+/* When the stream begins at the latest; UINT64_MAX where its first bytes do not tell. */
+static uint64_t begin_of(const struct etch_stream *stream)
+{
+    uint8_t bytes[256];
+    uint64_t at = stream->pieces.n ? stream->pieces.v[0].offset : 0;
+    ssize_t n = etch_stream_read(stream, at, bytes, sizeof(bytes));
+    struct etch_pt_input input = {.bytes = bytes, .size = n > 0 ? (size_t)n : 0, .own = 0};
+
+    return etch_pt_input_time(&input).hi;
+}
+
+/* What ran last in a stream ran before the thread's next stream began, and before the thread ended. */
+static uint64_t end_of(const struct etch_plan *plan, size_t stream)
+{
+    const struct etch_recording *r = plan->recording;
+    const Etch__Stream *about = plan->streams.v[stream]->about;
+
+    if (stream + 1 < plan->streams.n) {
+        const struct etch_stream *next = plan->streams.v[stream + 1];
+
+        if (next->about->pid == about->pid && next->about->tid == about->tid)
+            return begin_of(next);
+    }
+    for (size_t i = 0; i < r->threads.n; i++)
+        if (r->threads.v[i]->pid == about->pid && r->threads.v[i]->tid == about->tid && r->threads.v[i]->end_tsc)
+            return r->threads.v[i]->end_tsc;
+    return UINT64_MAX;
+}
+
 static int next_of_threads(struct etch_plan *plan, struct etch_stretch *stretch, struct etch_error *err)
 {
     while (plan->stream < plan->end_stream) {
@@ -266,6 +296,8 @@ static int next_of_threads(struct etch_plan *plan, struct etch_stretch *stretch,
         found = cursor_next(&plan->cursor, stretch, err);
         if (found < 0)
             return -1;
+        if (found > 0 && plan->cursor.at >= etch_stream_end(plan->cursor.stream))
+            stretch->input.until = end_of(plan, plan->stream);
         if (found == 0) {
             plan->stream++;
             plan->cursor.stream = NULL;

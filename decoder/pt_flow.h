@@ -20,6 +20,7 @@ struct etch_pt_input {
     size_t own; /* from here on the bytes are the successor's, who begins with a PSB: they only tell how this ends */
     uint64_t offset; /* of bytes[0] in the stream */
     bool last;       /* nothing follows */
+    uint64_t until;  /* if so: nothing of it is later; UINT64_MAX: not known */
     uint32_t pid;
     const Etch__PtConfig *config;         /* may be NULL */
     const struct etch_pt_region *regions; /* NULL: all of it is the thread's */

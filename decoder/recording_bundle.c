@@ -183,7 +183,8 @@ static int compare_images(const void *a, const void *b)
     int c = order(x->pid, y->pid);
 
     c = c ? c : order(x->start, y->start);
-    return c ? c : order(x->mapped_tsc, y->mapped_tsc);
+    c = c ? c : order(x->mapped_tsc, y->mapped_tsc);
+    return c ? c : order(x->size, y->size);
 }
 
 static int compare_switches(const void *a, const void *b)
@@ -195,10 +196,32 @@ static int compare_switches(const void *a, const void *b)
     return c ? c : (x->in != 0) - (y->in != 0); /* out before in, at the same tick */
 }
 
+/* A mapping that went away while the program ran was recorded twice, when it came and when it went: the one that knows
+ * both stays. */
+static void drop_superseded_images(struct etch_recording *r)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < r->images.n; i++) {
+        Etch__Image *image = r->images.v[i], *last = kept ? r->images.v[kept - 1] : NULL;
+
+        if (!last || compare_images(&last, &image) != 0) {
+            r->images.v[kept++] = image;
+            continue;
+        }
+        if (!last->unmapped_tsc)
+            r->images.v[kept - 1] = image;
+        etch__image__free_unpacked(last->unmapped_tsc ? image : last, NULL);
+    }
+    r->images.n = kept;
+}
+
 void etch_recording_sort(struct etch_recording *r)
 {
-    if (r->images.n)
+    if (r->images.n) {
         qsort(r->images.v, r->images.n, sizeof(r->images.v[0]), compare_images);
+        drop_superseded_images(r);
+    }
     if (r->switches.n)
         qsort(r->switches.v, r->switches.n, sizeof(r->switches.v[0]), compare_switches);
 }

@@ -43,16 +43,38 @@ static inline void etch_text_char(struct etch_text *text, char c)
         text->v[text->n++] = c;
 }
 
-/* Lower-case hexadecimal, without a prefix or leading zeros. */
-static inline void etch_text_hex(struct etch_text *text, uint64_t v)
+/* Eight hexadecimal digits of `v`, the highest in the lowest byte. */
+static inline uint64_t etch_text_digits(uint32_t v)
+{
+    uint64_t x = v, letters;
+
+    x = (x << 16 | x) & 0x0000ffff0000ffffu;
+    x = (x << 8 | x) & 0x00ff00ff00ff00ffu;
+    x = (x << 4 | x) & 0x0f0f0f0f0f0f0f0fu;
+    letters = (x + 0x0606060606060606u) >> 4 & 0x0101010101010101u; /* where a nibble is above nine */
+    return __builtin_bswap64(x + 0x3030303030303030u + letters * ('a' - '0' - 10));
+}
+
+#define ETCH_TEXT_HEX_ROOM 32u /* what etch_text_put_hex() may write to, more than the digits */
+
+/* Lower-case hexadecimal, without a prefix or leading zeros, at `p`. Returns where it ends. */
+static inline char *etch_text_put_hex(char *p, uint64_t v)
 {
     unsigned digits = v ? (67u - (unsigned)__builtin_clzll(v)) / 4u : 1u;
+    uint64_t high, low;
 
-    if (!etch_text_reserve(text, 16))
-        return;
-    for (unsigned i = digits; i > 0; i--, v >>= 4)
-        text->v[text->n + i - 1] = "0123456789abcdef"[v & 15];
-    text->n += digits;
+    v <<= 4 * (16 - digits); /* so that the text needs no moving: what follows the digits is written over */
+    high = etch_text_digits((uint32_t)(v >> 32));
+    low = etch_text_digits((uint32_t)v);
+    memcpy(p, &high, 8);
+    memcpy(p + 8, &low, 8);
+    return p + digits;
+}
+
+static inline void etch_text_hex(struct etch_text *text, uint64_t v)
+{
+    if (etch_text_reserve(text, ETCH_TEXT_HEX_ROOM))
+        text->n = (size_t)(etch_text_put_hex(text->v + text->n, v) - text->v);
 }
 
 static inline void etch_text_decimal(struct etch_text *text, uint64_t v)

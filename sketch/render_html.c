@@ -286,12 +286,10 @@ static void put_step(struct etch_page *page, size_t i)
     etch_page_write(page, "<a id=\"at-%zu\" href=\"#step-%zu\" ", i + 1, i + 1);
     put_step_classes(page, step);
     etch_page_write(page, ">");
-    put_step_text(page, step);
     for (size_t k = 0; page->sketch->compared && k < step->n_predictors; k++)
-        if (step->predictors[k] < page->sketch->n_predictors) {
-            etch_page_write(page, " ");
+        if (step->predictors[k] < page->sketch->n_predictors)
             etch_page_letter(page, step->predictors[k]);
-        }
+    put_step_text(page, step);
     if (etch_render_string(step->note)[0]) {
         etch_page_write(page, "<span class=\"note\">");
         etch_page_escape(page, step->note);
@@ -311,7 +309,7 @@ static void put_value(struct etch_page *page, const Etch__SketchValue *value, co
                     number[0] == '?' ? " unknown" : "");
     if (shared)
         etch_page_write(page, "T%u ", step->thread + 1);
-    etch_page_write(page, "%s %s<span class=\"tip\" role=\"tooltip\">%s%s", value->write ? "W" : "R", number,
+    etch_page_write(page, "%s %s<span class=\"tip\" role=\"tooltip\">%s%s", value->write ? "wrote" : "read", number,
                     value->write ? "Written" : "Read", number[0] == '?' ? ", value not known" : "");
     etch_page_write(page, evidence[0] ? ": " : "");
     etch_page_escape(page, evidence);
@@ -413,6 +411,11 @@ static void put_doubts(struct etch_page *page)
     }
     for (size_t i = 0; i < s->n_notes; i++)
         put_item(page, true, "", s->notes[i]);
+    for (size_t i = 0; i < s->n_steps; i++)
+        if (s->steps[i]->thread >= s->n_threads) {
+            put_item(page, true, "", "Some steps belong to no known thread and are not drawn.");
+            break;
+        }
 }
 
 static void put_foot(struct etch_page *page)

@@ -19,17 +19,16 @@
     const from = document.getElementById('at-' + chip.dataset.from), to = document.getElementById('at-' + chip.dataset.to);
     if (!from || !to) return;
     const a = box(from, origin), b = box(to, origin), because = chip.classList.contains('because');
-    const y = b.top + 14, head = b.left - 2, lane = Math.min(a.left, b.left) - 12, start = (a.top + a.bottom) / 2;
-    let path;
-    if (b.left > a.right) path = `M${a.left + 18} ${a.bottom} V${Math.max(y, a.bottom)} H${head - 6}`;
-    else if (b.right < a.left) {
-      path = `M${a.left + 18} ${a.bottom} V${Math.max(y, a.bottom)} H${b.right + 8}`;
-      add(wires, 'path', { d: path }, because, chip.dataset.evidence);
-      add(wires, 'polygon', { points: `${b.right + 2},${y} ${b.right + 10},${y - 5} ${b.right + 10},${y + 5}` }, because);
-      return;
-    } else path = `M${a.left} ${start} H${lane} V${y} H${head - 6}`;
-    add(wires, 'path', { d: path }, because, chip.dataset.evidence);
-    add(wires, 'polygon', { points: `${head},${y} ${head - 8},${y - 5} ${head - 8},${y + 5}` }, because);
+    // Down the lane left of the steps, then along the top of the target's row, so that no text is crossed.
+    const lane = a.left - 10, start = (a.top + a.bottom) / 2, row = to.closest('tr').getBoundingClientRect().top - origin.top + 1;
+    const same = from.closest('td').cellIndex === to.closest('td').cellIndex, y = (b.top + b.bottom) / 2, x = b.left + 24;
+    if (same) {
+      add(wires, 'path', { d: `M${a.left} ${start} H${lane} V${y} H${b.left - 6}` }, because, chip.dataset.evidence);
+      add(wires, 'polygon', { points: `${b.left},${y} ${b.left - 8},${y - 5} ${b.left - 8},${y + 5}` }, because);
+    } else {
+      add(wires, 'path', { d: `M${a.left} ${start} H${lane} V${row} H${x} V${b.top - 6}` }, because, chip.dataset.evidence);
+      add(wires, 'polygon', { points: `${x},${b.top} ${x - 6},${b.top - 9} ${x + 6},${b.top - 9}` }, because);
+    }
   };
   const draw = () => {
     const wires = picture && picture.querySelector('.wires');

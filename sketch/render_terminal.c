@@ -428,7 +428,7 @@ static unsigned draw_thread(struct picture *p, size_t c, unsigned x, unsigned wi
     if (p->label == LABEL_LINE && p->file[c])
         snprintf(file, sizeof(file), "  %.64s", p->file[c]);
     struct etch_run runs[] = {{number, LOOK_BOLD, 0},
-                              {etch_render_string(t->name), LOOK_BOLD, width > 14 ? width - 12 : 2},
+                              {etch_render_string(t->name), LOOK_BOLD, width * 2},
                               {t->failing ? (p->canvas.unicode ? "  ✗ fails" : "  X fails") : "", LOOK_FAILURE, 0},
                               {file, LOOK_DIM, 0},
                               {made, LOOK_DIM, width * 2}};

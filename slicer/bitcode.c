@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding and splitting embedded bitcode. LLVM-C parses a buffer with one module only, and says nothing of where it ends;
- * the top level of a bitstream is simple enough to walk: blocks with their lengths in words. */
+/* Finding and splitting embedded bitcode. LLVM-C parses a buffer with one module only, and says nothing of where it
+ * ends; the top level of a bitstream is simple enough to walk: blocks with their lengths in words. */
 #include "slicer/bitcode.h"
 
 #include <elf.h>
@@ -142,8 +142,8 @@ static bool at_magic(const struct bits *b)
 
 enum { IDENTIFICATION_BLOCK = 13, MODULE_BLOCK = 8, ENTER_SUBBLOCK = 1, UNABBREVIATED = 3, STRING_CODE = 1 };
 
-/* The producer's name is the first record of the identification block: abbreviated by a definition of its own, so rather
- * than reading abbreviations, look for the letters, which are six-bit or eight-bit characters at any bit. */
+/* The producer's name is the first record of the identification block: abbreviated by a definition of its own, so
+ * rather than reading abbreviations, look for the letters, which are six-bit or eight-bit characters at any bit. */
 static void read_producer(const struct bits *block, size_t words, char producer[32])
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._";

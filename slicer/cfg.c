@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Dominators, postdominators and control dependence, which LLVM-C does not offer: the iterative algorithm of Cooper, Harvey
- * and Kennedy on numbers, and control dependence by walking the postdominator tree (Ferrante, Ottenstein, Warren). */
+/* Dominators, postdominators and control dependence, which LLVM-C does not offer: the iterative algorithm of Cooper,
+ * Harvey and Kennedy on numbers, and control dependence by walking the postdominator tree (Ferrante, Ottenstein,
+ * Warren). */
 #include "slicer/model.h"
 
 #include <string.h>
@@ -163,13 +164,22 @@ static bool find_controlled(struct etch_cfg *cfg)
     return true;
 }
 
+static void free_lists(etch_numbers *lists, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        etch_array_free(&lists[i]);
+    free(lists);
+}
+
 struct etch_cfg *etch_cfg_make(uint32_t n, etch_numbers *succs)
 {
     struct etch_cfg *cfg = calloc(1, sizeof(*cfg));
     bool ok = cfg != NULL;
 
-    if (!ok)
+    if (!ok) {
+        free_lists(succs, n);
         return NULL;
+    }
     cfg->n = n;
     cfg->succs = succs;
     cfg->preds = calloc(n + 1, sizeof(*cfg->preds));
@@ -193,27 +203,37 @@ struct etch_cfg *etch_cfg_make(uint32_t n, etch_numbers *succs)
     return cfg;
 }
 
+static bool add_ways(const struct etch_model *m, const struct etch_function *f, uint32_t block, etch_numbers *succs)
+{
+    const struct etch_block *b = &m->blocks.v[f->first_block + block];
+    LLVMValueRef last = m->insns.v[b->first + b->n - 1].value;
+    /* That any call may throw is no branch that a slice should know: only the way on counts. */
+    unsigned n = LLVMIsAInvokeInst(last) ? 1 : LLVMGetNumSuccessors(last);
+
+    for (unsigned i = 0; i < n; i++)
+        if (!push_once(&succs[block], etch_pointers_get(&m->block_of, LLVMGetSuccessor(last, i)) - f->first_block))
+            return false;
+    return true;
+}
+
 const struct etch_cfg *etch_cfg_of(struct etch_model *m, uint32_t function)
 {
     struct etch_function *f = &m->functions.v[function];
     etch_numbers *succs;
+    bool ok = true;
 
     if (f->cfg)
         return f->cfg;
     succs = calloc(f->n_blocks + 1, sizeof(*succs));
-    for (uint32_t i = 0; succs && i < f->n_blocks; i++) {
-        const struct etch_block *block = &m->blocks.v[f->first_block + i];
-        LLVMValueRef last = m->insns.v[block->first + block->n - 1].value;
-
-        /* That any call may throw is no branch that a slice should know: only the way on counts. */
-        unsigned n_ways = LLVMIsAInvokeInst(last) ? 1 : LLVMGetNumSuccessors(last);
-
-        for (unsigned k = 0; k < n_ways; k++)
-            if (!push_once(&succs[i], etch_pointers_get(&m->block_of, LLVMGetSuccessor(last, k)) - f->first_block))
-                return NULL;
-    }
-    if (succs)
+    if (!succs)
+        return NULL;
+    for (uint32_t i = 0; ok && i < f->n_blocks; i++)
+        ok = add_ways(m, f, i, succs);
+    if (ok) {
         f->cfg = etch_cfg_make(f->n_blocks, succs);
+    } else {
+        free_lists(succs, f->n_blocks);
+    }
     if (f->cfg)
         f->cfg->first = f->first_block;
     return f->cfg;

@@ -197,7 +197,7 @@ static bool to_binary(const struct etch_model *m, const struct run *run, uint64_
     for (size_t i = 0; i < run->n_images; i++) {
         const Etch__Image *image = run->images[i];
 
-        if ((run->failure->pid == 0 || image->pid == 0 || image->pid == run->failure->pid) &&
+        if ((!run->failure || run->failure->pid == 0 || image->pid == 0 || image->pid == run->failure->pid) &&
             address >= image->start && address - image->start < image->size && is_ours(m, run, image))
             return etch_line_table_address(m->lines, address - image->start + image->file_offset, own);
     }
@@ -278,4 +278,109 @@ int etch_criterion_failure(struct etch_criterion **criterion, struct etch_model 
     }
     *criterion = c;
     return 0;
+}
+
+/* ---- Calls through pointers, as they were ---- */
+
+struct real_call {
+    uint32_t insn, function;
+};
+typedef ETCH_ARRAY(struct real_call) real_calls;
+
+/* The function that begins at an address of the binary. */
+static uint32_t function_at(const struct etch_model *m, uint64_t address)
+{
+    for (uint32_t i = 0; i < m->functions.n; i++) {
+        const struct etch_function *f = &m->functions.v[i];
+        LLVMLinkage linkage = LLVMGetLinkage(f->value);
+        bool local = linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
+        size_t n;
+        const char *source = LLVMGetSourceFileName(m->modules.v[f->module].module, &n), *base = strrchr(source, '/');
+        uint64_t start, size;
+
+        if (etch_line_table_symbol(m->lines, f->symbol, local ? (base ? base + 1 : source) : NULL, &start, &size) &&
+            start == address)
+            return i;
+    }
+    return ETCH_NONE;
+}
+
+static bool is_indirect(const struct etch_model *m, uint32_t insn)
+{
+    LLVMValueRef v = m->insns.v[insn].value;
+
+    return etch_is_call(v) && !etch_called(v);
+}
+
+/* Adds the calls of the bitcode that a call of the run may be, with its target (ETCH_NONE: outside the program). */
+static bool add_real(const struct etch_model *m, const struct run *run, const struct etch_indirect_call *call,
+                     real_calls *real)
+{
+    struct etch_criterion at = {0};
+    const struct etch_line_row *row;
+    uint64_t site, target;
+    uint32_t function = to_binary(m, run, call->target, &target) ? function_at(m, target) : ETCH_NONE;
+    bool ok = true;
+
+    row = to_binary(m, run, call->site, &site) ? etch_line_table_at(m->lines, site) : NULL;
+    if (row)
+        add_row(&at, m, row);
+    for (size_t i = 0; ok && i < at.insns.n; i++)
+        if (is_indirect(m, at.insns.v[i]))
+            ok = etch_array_push(real, ((struct real_call){at.insns.v[i], function}));
+    etch_array_free(&at.insns);
+    return ok;
+}
+
+static bool was_made(const real_calls *real, uint32_t insn)
+{
+    for (size_t i = 0; i < real->n; i++)
+        if (real->v[i].insn == insn)
+            return true;
+    return false;
+}
+
+static bool was_target(const real_calls *real, uint32_t insn, uint32_t function)
+{
+    for (size_t i = 0; i < real->n; i++)
+        if (real->v[i].insn == insn && real->v[i].function == function)
+            return true;
+    return false;
+}
+
+static void keep_real(struct etch_model *m, const real_calls *real)
+{
+    for (uint32_t i = 0; i < m->functions.n; i++) {
+        struct etch_function *f = &m->functions.v[i];
+        size_t kept = 0;
+
+        for (size_t k = 0; k < f->callers.n; k++) {
+            uint32_t insn = f->callers.v[k].insn;
+
+            if (f->callers.v[k].edge != ETCH_EDGE_CALL || !is_indirect(m, insn) || !was_made(real, insn) ||
+                was_target(real, insn, i))
+                f->callers.v[kept++] = f->callers.v[k];
+        }
+        f->callers.n = kept;
+    }
+}
+
+int etch_model_narrow(struct etch_model *m, const Etch__Program *program, Etch__Image *const *images, size_t n_images,
+                      const struct etch_indirect_call *calls, size_t n_calls, struct etch_error *err)
+{
+    struct run run = {NULL, program, images, n_images};
+    real_calls real = {0};
+    int narrowed = 0;
+
+    for (size_t i = 0; i < n_calls; i++) {
+        if (!add_real(m, &run, &calls[i], &real)) {
+            etch_array_free(&real);
+            return etch_error_set(err, "out of memory");
+        }
+    }
+    for (uint32_t i = 0; i < m->insns.n && real.n; i++)
+        narrowed += was_made(&real, i);
+    keep_real(m, &real);
+    etch_array_free(&real);
+    return narrowed;
 }

@@ -154,7 +154,8 @@ static bool add_units(struct etch_line_table *t)
     while (dwarf_get_units(t->dwarf, cu, &cu, &version, &type, &unit, &sub) == 0)
         if (dwarf_tag(&unit) == DW_TAG_compile_unit && (!add_unit_rows(t, &unit) || !add_unit_functions(t, &unit)))
             return false;
-    qsort(t->rows.v, t->rows.n, sizeof(*t->rows.v), compare_rows);
+    if (t->rows.n)
+        qsort(t->rows.v, t->rows.n, sizeof(*t->rows.v), compare_rows);
     return true;
 }
 
@@ -207,8 +208,10 @@ static bool add_symbols(struct etch_line_table *t)
             !add_symbols_of(t, scn, &head))
             return false;
     }
-    qsort(t->symbols.v, t->symbols.n, sizeof(*t->symbols.v), compare_symbols);
-    qsort(t->declared.v, t->declared.n, sizeof(*t->declared.v), compare_declared);
+    if (t->symbols.n)
+        qsort(t->symbols.v, t->symbols.n, sizeof(*t->symbols.v), compare_symbols);
+    if (t->declared.n)
+        qsort(t->declared.v, t->declared.n, sizeof(*t->declared.v), compare_declared);
     return true;
 }
 
@@ -366,6 +369,8 @@ bool etch_line_table_symbol(const struct etch_line_table *t, const char *name, c
     for (; s < end && s->name == want.name; s++)
         if (!best || (source ? s->local && s->source == from : !s->local))
             best = s;
+    if (!best)
+        return false;
     *address = best->address;
     *size = best->size;
     return true;

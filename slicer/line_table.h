@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine code's side: which addresses belong to which place in the source, where symbols are, the build-id. Read with
- * libdw, since LLVM-C cannot. Addresses are the binary's own, as its symbols have them. Private to slicer/. */
+/* The machine code's side: which addresses belong to which place in the source, where symbols are, the build-id. Read
+ * with libdw, since LLVM-C cannot. Addresses are the binary's own, as its symbols have them. Private to slicer/. */
 #ifndef ETCH_SLICER_LINE_TABLE_H
 #define ETCH_SLICER_LINE_TABLE_H
 

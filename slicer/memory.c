@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which accesses may be of one place, without alias analysis: by the same variable, the same field of the same type, the same
- * pointer expression. What this misses, watching at run time finds; see model.h for the keys. */
+/* Which accesses may be of one place, without alias analysis: by the same variable, the same field of the same type,
+ * the same pointer expression. What this misses, watching at run time finds; see model.h for the keys. */
 #include "slicer/model.h"
 
 #include <ctype.h>
@@ -97,8 +97,7 @@ static void walk_gep(LLVMValueRef gep, struct path *path)
     for (int i = 2; i < n; i++) {
         LLVMValueRef index = LLVMGetOperand(gep, (unsigned)i);
 
-        step_into(path, path->type,
-                  LLVMIsAConstantInt(index) ? (unsigned)LLVMConstIntGetZExtValue(index) : 0);
+        step_into(path, path->type, LLVMIsAConstantInt(index) ? (unsigned)LLVMConstIntGetZExtValue(index) : 0);
     }
 }
 
@@ -108,8 +107,8 @@ static bool is_aggregate(LLVMTypeRef type)
                     LLVMGetTypeKind(type) == LLVMArrayTypeKind);
 }
 
-/* The address of a struct is that of its first field, and LLVM writes it so: an access of a single value through a pointer to
- * a struct is one of that field. */
+/* The address of a struct is that of its first field, and LLVM writes it so: an access of a single value through a
+ * pointer to a struct is one of that field. */
 static void step_to_value(struct path *path, LLVMTypeRef access)
 {
     while (access && !is_aggregate(access) && is_aggregate(path->type))
@@ -128,7 +127,8 @@ static LLVMValueRef only_value(LLVMValueRef variable)
             if (value || LLVMGetOperand(user, 1) != variable)
                 return NULL;
             value = LLVMGetOperand(user, 0);
-        } else if (!LLVMIsALoadInst(user) && !(etch_is_call(user) && strncmp(etch_called_name(user), "llvm.", 5) == 0)) {
+        } else if (!LLVMIsALoadInst(user) &&
+                   !(etch_is_call(user) && strncmp(etch_called_name(user), "llvm.", 5) == 0)) {
             return NULL;
         }
     }
@@ -311,13 +311,45 @@ bool etch_call_synchronises(const char *name)
 
 bool etch_call_only_reads(const char *name, unsigned argument)
 {
-    static const char *const all[] = {
-        "strlen",  "strcmp",  "strncmp", "strcasecmp", "strncasecmp", "memcmp",        "strchr",        "strrchr",
-        "strstr",  "printf",  "puts",    "atoi",       "atol",        "atof",          "perror",        "write",
-        "strdup",  "strndup", "getenv",  "access",     "unlink",      "__assert_fail", "strspn",        "strcspn",
-        "fputs",   "fwrite",  "abort",   "exit",       "open",        "strtol",        "strtoul",       "memchr",
-        "pthread_join", "pthread_detach", "pthread_equal", "pthread_self", "pthread_setspecific", NULL};
-    static const char *const but_first[] = {"strcpy",  "strncpy",  "strcat",   "strncat", "memcpy",  "memmove",
+    static const char *const all[] = {"strlen",
+                                      "strcmp",
+                                      "strncmp",
+                                      "strcasecmp",
+                                      "strncasecmp",
+                                      "memcmp",
+                                      "strchr",
+                                      "strrchr",
+                                      "strstr",
+                                      "printf",
+                                      "puts",
+                                      "atoi",
+                                      "atol",
+                                      "atof",
+                                      "perror",
+                                      "write",
+                                      "strdup",
+                                      "strndup",
+                                      "getenv",
+                                      "access",
+                                      "unlink",
+                                      "__assert_fail",
+                                      "strspn",
+                                      "strcspn",
+                                      "fputs",
+                                      "fwrite",
+                                      "abort",
+                                      "exit",
+                                      "open",
+                                      "strtol",
+                                      "strtoul",
+                                      "memchr",
+                                      "pthread_join",
+                                      "pthread_detach",
+                                      "pthread_equal",
+                                      "pthread_self",
+                                      "pthread_setspecific",
+                                      NULL};
+    static const char *const but_first[] = {"strcpy",  "strncpy",  "strcat",    "strncat", "memcpy",  "memmove",
                                             "sprintf", "snprintf", "vsnprintf", "stpcpy",  "fprintf", NULL};
 
     if (strcmp(name, "pthread_join") == 0 || strcmp(name, "thrd_join") == 0)
@@ -353,7 +385,14 @@ static bool add_writer_through(struct etch_model *m, LLVMValueRef pointer, LLVMT
 static bool add_object_writer(struct etch_model *m, LLVMValueRef pointer, uint32_t insn)
 {
     char name[256], key[ETCH_KEY_SIZE];
+    LLVMValueRef local = etch_memory_local(pointer);
+    struct path path = {0};
 
+    /* A variable of which nobody has the address is no other object of its type. */
+    if (local ? !etch_memory_escapes(local)
+              : base_of(m, strip(pointer), &path, 0) && path.variable &&
+                    etch_strings_find(&m->shared, path.base) == ETCH_NONE)
+        return true;
     if (!etch_name_pointee_struct(m, pointer, name, sizeof(name)))
         return true;
     snprintf(key, sizeof(key), "t:%s", name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The inside of the program model. Instructions, blocks, functions and memory keys have small numbers; LLVM's own values are
- * looked up once. Private to slicer/. */
+/* The inside of the program model. Instructions, blocks, functions and memory keys have small numbers; LLVM's own
+ * values are looked up once. Private to slicer/. */
 #ifndef ETCH_SLICER_MODEL_H
 #define ETCH_SLICER_MODEL_H
 
@@ -71,9 +71,9 @@ struct etch_model {
     ETCH_ARRAY(LLVMMetadataRef) variables;
     struct etch_strings symbols; /* external definitions; the number indexes symbol_function */
     etch_numbers symbol_function;
-    struct etch_strings files; /* absolute paths */
+    struct etch_strings files;  /* absolute paths */
     struct etch_strings shared; /* globals whose address goes around */
-    struct etch_strings keys;  /* memory locations; the number indexes writers */
+    struct etch_strings keys;   /* memory locations; the number indexes writers */
     ETCH_ARRAY(etch_numbers) writers;
     size_t n_stores, n_calls;
 };
@@ -108,8 +108,8 @@ const char *etch_called_name(LLVMValueRef call);
 
 #define ETCH_KEY_SIZE 320
 
-/* The location that a pointer points to, for an access of this type (NULL: of all that is there); false where nothing sure
- * can be said. */
+/* The location that a pointer points to, for an access of this type (NULL: of all that is there); false where nothing
+ * sure can be said. */
 bool etch_memory_key(struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char key[ETCH_KEY_SIZE]);
 
 /* The t: key of the outermost struct that the location is a field of. */
@@ -148,8 +148,8 @@ bool etch_memory_defs(struct etch_model *m, LLVMValueRef variable, etch_defs *de
 
 /* ---- names.c ---- */
 
-/* The name of what an access of this type through a pointer is of, as the source would write it ("fifo->mut"). False where
- * there is no name to give. */
+/* The name of what an access of this type through a pointer is of, as the source would write it ("fifo->mut"). False
+ * where there is no name to give. */
 bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char *text, size_t size);
 
 /* The struct's name of the type that `pointer` points to, by the source's types; false where it is no struct. */

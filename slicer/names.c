@@ -136,8 +136,8 @@ static void value_text(const struct etch_model *m, LLVMValueRef value, char *tex
     snprintf(text, size, "...");
 }
 
-/* The member of `type` at this byte offset; its name is appended. A member without a name (an anonymous struct) is looked into
- * by the next step of the address. */
+/* The member of `type` at this byte offset; its name is appended. A member without a name (an anonymous struct) is
+ * looked into by the next step of the address. */
 static void take_member(LLVMContextRef context, struct name *name, uint64_t offset, unsigned index)
 {
     LLVMMetadataRef type = plain(context, name->type);
@@ -167,7 +167,8 @@ static void take_member(LLVMContextRef context, struct name *name, uint64_t offs
         append(name, "%s#%u", name->through ? "->" : ".", index);
         name->type = NULL;
     } else {
-        if (LLVMGetDINodeTag(found) == TAG_MEMBER && string_operand(context, found, NAME_OF_TYPE, member, sizeof(member))) {
+        if (LLVMGetDINodeTag(found) == TAG_MEMBER &&
+            string_operand(context, found, NAME_OF_TYPE, member, sizeof(member))) {
             append(name, "%s%s", name->through ? "->" : ".", member);
             name->through = false;
         }

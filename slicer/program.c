@@ -25,9 +25,7 @@ uint32_t etch_model_insn(const struct etch_model *m, LLVMValueRef value)
 
 bool etch_is_call(LLVMValueRef value)
 {
-    LLVMOpcode op = LLVMIsAInstruction(value) ? LLVMGetInstructionOpcode(value) : 0;
-
-    return op == LLVMCall || op == LLVMInvoke;
+    return LLVMIsACallInst(value) || LLVMIsAInvokeInst(value);
 }
 
 LLVMValueRef etch_called(LLVMValueRef call)
@@ -120,12 +118,12 @@ static int load_section(void *context, const uint8_t *section, size_t size, stru
     struct etch_model *m = context;
     etch_bitcode_modules modules = {0};
     uint8_t *copy = malloc(size + 4); /* LLVM wants its input aligned */
-    int result = copy ? 0 : short_of_memory(err);
+    int result;
 
-    if (result == 0) {
-        memcpy(copy, section, size);
-        result = etch_bitcode_split(copy, size, &modules, err);
-    }
+    if (!copy)
+        return short_of_memory(err);
+    memcpy(copy, section, size);
+    result = etch_bitcode_split(copy, size, &modules, err);
     for (size_t i = 0; result == 0 && i < modules.n; i++)
         result = load_module(m, copy, &modules.v[i], err);
     etch_array_free(&modules);
@@ -231,8 +229,8 @@ static bool is_debug_call(LLVMValueRef value)
     return etch_is_call(value) && strncmp(etch_called_name(value), "llvm.dbg.", 9) == 0;
 }
 
-/* Where a function has several returns, the bitcode has one, at the closing brace, that reads what they left in a variable of
- * the compiler's: the statements are the returns, the brace is none. */
+/* Where a function has several returns, the bitcode has one, at the closing brace, that reads what they left in a
+ * variable of the compiler's: the statements are the returns, the brace is none. */
 static void hide_brace(struct etch_model *m, uint32_t last)
 {
     LLVMValueRef ret = m->insns.v[last].value;
@@ -370,7 +368,8 @@ static bool creates_thread(const char *name)
            strncmp(name, "_ZNSt6threadC1", 14) == 0 || strncmp(name, "_ZNSt6threadC2", 14) == 0;
 }
 
-/* A lambda goes to a thread as an object of a class without a name: any operator() within the same function may be it. */
+/* A lambda goes to a thread as an object of a class without a name: any operator() within the same function may be it.
+ */
 static bool note_lambda(struct etch_model *m, LLVMValueRef pointer, uint32_t insn)
 {
     LLVMTypeRef type = LLVMIsAAllocaInst(pointer) ? LLVMGetAllocatedType(pointer) : NULL;
@@ -481,7 +480,7 @@ static bool note_indirect_calls(struct etch_model *m)
         ok = type != ETCH_NONE;
         if (ok && type == of_type.n)
             ok = etch_array_push(&of_type, (etch_numbers){0});
-        ok = ok && etch_array_push(&of_type.v[type], i);
+        ok = ok && type < of_type.n && etch_array_push(&of_type.v[type], i);
     }
     for (uint32_t i = 0; ok && i < m->insns.n; i++) {
         LLVMValueRef v = m->insns.v[i].value;
@@ -493,7 +492,7 @@ static bool note_indirect_calls(struct etch_model *m)
         text = LLVMPrintTypeToString(LLVMGetCalledFunctionType(v));
         type = etch_strings_find(&types, text);
         LLVMDisposeMessage(text);
-        for (size_t k = 0; ok && type != ETCH_NONE && k < of_type.v[type].n; k++)
+        for (size_t k = 0; ok && type < of_type.n && k < of_type.v[type].n; k++)
             ok = add_caller(m, of_type.v[type].v[k], i, ETCH_EDGE_CALL);
     }
     for (size_t i = 0; i < of_type.n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The program model: all modules of a binary as one program, from the bitcode that etch cc embedded. The bitcode is that
- * before optimisation: its statements and names are those of the source, whatever the optimiser made of them; where each
- * ended up in the machine code is the line table's to say. */
+/* The program model: all modules of a binary as one program, from the bitcode that etch cc embedded. The bitcode is
+ * that before optimisation: its statements and names are those of the source, whatever the optimiser made of them;
+ * where each ended up in the machine code is the line table's to say. */
 #ifndef ETCH_SLICER_PROGRAM_H
 #define ETCH_SLICER_PROGRAM_H
 
@@ -16,8 +16,8 @@ struct etch_model_size {
     size_t modules, functions, instructions, stores, calls;
 };
 
-/* Reads the binary at `path`. Returns 0, or -1 with `err` set: no such file, no ELF file, no bitcode, bitcode of another
- * LLVM, bitcode that is not of this binary's code. */
+/* Reads the binary at `path`. Returns 0, or -1 with `err` set: no such file, no ELF file, no bitcode, bitcode of
+ * another LLVM, bitcode that is not of this binary's code. */
 int etch_model_open(struct etch_model **model, const char *path, struct etch_error *err);
 
 void etch_model_free(struct etch_model *model);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From an access in the bitcode to the instruction of the binary that makes it: the line table gives the machine code of its
- * line and column, and the right instruction there is the one whose memory operand fits. */
+/* From an access in the bitcode to the instruction of the binary that makes it: the line table gives the machine code
+ * of its line and column, and the right instruction there is the one whose memory operand fits. */
 #include "slicer/slicing.h"
 
 #include <Zydis/Zydis.h>
@@ -29,7 +29,8 @@ static bool add_mention(struct etch_model *m, uint32_t insn, LLVMValueRef pointe
     }
     while (LLVMIsAGetElementPtrInst(base) || (LLVMIsAConstantExpr(base) && LLVMGetNumOperands(base)))
         base = LLVMGetOperand(base, 0);
-    mention.shared = !local && !(LLVMIsAGlobalVariable(base) && (LLVMIsThreadLocal(base) || LLVMIsGlobalConstant(base)));
+    mention.shared =
+        !local && !(LLVMIsAGlobalVariable(base) && (LLVMIsThreadLocal(base) || LLVMIsGlobalConstant(base)));
     mention.size = type && LLVMTypeIsSized(type) ? (uint32_t)LLVMStoreSizeOfType(layout_of(m, insn), type) : 0;
     return etch_array_push(mentions, mention);
 }
@@ -64,7 +65,8 @@ bool etch_mentions_of(struct etch_model *m, uint32_t insn, etch_mentions *mentio
 
 /* ---- Where it is ---- */
 
-/* The global and the constant offset that a pointer is made of; false where it is not. Offset alone is given for other bases. */
+/* The global and the constant offset that a pointer is made of; false where it is not. Offset alone is given for other
+ * bases. */
 static LLVMValueRef constant_offset(const struct etch_model *m, uint32_t insn, LLVMValueRef pointer, int64_t *offset,
                                     bool *constant)
 {
@@ -133,7 +135,8 @@ static const char *register_name(ZydisRegister reg)
 static bool keeps_frame_pointer(const struct etch_model *m, uint32_t insn)
 {
     LLVMValueRef function = m->functions.v[etch_insn_function(m, insn)].value;
-    LLVMAttributeRef attribute = LLVMGetStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "frame-pointer", 13);
+    LLVMAttributeRef attribute =
+        LLVMGetStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "frame-pointer", 13);
     unsigned n = 0;
 
     return attribute && strncmp(LLVMGetStringAttributeValue(attribute, &n), "none", 4) != 0;

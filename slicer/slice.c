@@ -6,8 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Why an instruction is visited: for its value, only because it ran, or for all that it was given. */
-enum { FOR_VALUE = 1, FOR_RUNNING = 2, FOR_ARGUMENTS = 4 };
+/* Why an instruction is visited: for its value, only because it ran, or for all that it was given.
+ *
+ * ANY_CALLER: it is not known who called its function, so every caller counts. Without it the walk came down from a
+ * call, for what that call returned; then only calls that are in the slice count, or each use of a common function
+ * would bring in all the program. */
+enum { FOR_VALUE = 1, FOR_RUNNING = 2, FOR_ARGUMENTS = 4, ANY_CALLER = 8 };
 
 struct item {
     uint32_t insn;
@@ -27,16 +31,17 @@ struct walk {
     ETCH_ARRAY(struct item) now;
     ETCH_ARRAY(struct item) next;
     uint32_t level;
-    uint8_t *seen;          /* modes, of each instruction */
-    bool *seen_block;       /* its control dependences are in */
-    bool *seen_function;    /* its callers are in */
+    uint8_t *seen;       /* modes, of each instruction */
+    uint8_t *seen_block; /* its control dependences are in: 1 for calls of the slice, 2 for any caller */
+    bool any_caller;     /* of what is visited now */
+    bool *seen_function; /* its callers are in */
     struct etch_pointers seen_argument;
     struct etch_strings seen_keys;
     struct etch_strings places; /* "file:line:function" -> statement */
     struct etch_pointers defs_of;
     ETCH_ARRAY(etch_defs) defs;
     ETCH_ARRAY(struct target) targets; /* of calls through pointers, by call */
-    uint32_t *stamp; /* of blocks, for searches */
+    uint32_t *stamp;                   /* of blocks, for searches */
     uint32_t stamps;
     bool short_of_memory;
 };
@@ -45,17 +50,18 @@ struct walk {
 
 static bool in_system_header(const struct etch_model *m, uint32_t file)
 {
-    return strncmp(m->files.all.v[file], "/usr/include/", 13) == 0 || strncmp(m->files.all.v[file], "/usr/lib/", 9) == 0;
+    return strncmp(m->files.all.v[file], "/usr/include/", 13) == 0 ||
+           strncmp(m->files.all.v[file], "/usr/lib/", 9) == 0;
 }
 
-/* The statement of an instruction: made where `make`, else ETCH_NONE for a new one. ETCH_NONE also for what has no place in
- * the program's own source. */
+/* The statement of an instruction: made where `make`, else ETCH_NONE for a new one. ETCH_NONE also for what has no
+ * place in the program's own source. */
 static uint32_t statement_of(struct walk *w, uint32_t insn, bool make)
 {
     const struct etch_insn *i = &w->m->insns.v[insn];
     uint32_t function = etch_insn_function(w->m, insn), number;
-    struct etch_statement fresh = {.file = i->file, .line = i->line, .column = i->column, .function = function,
-                                   .distance = w->level};
+    struct etch_statement fresh = {
+        .file = i->file, .line = i->line, .column = i->column, .function = function, .distance = w->level};
     char place[600];
 
     if (i->file == ETCH_NONE || in_system_header(w->m, i->file))
@@ -84,10 +90,10 @@ static bool same_statement(const struct walk *w, uint32_t insn, uint32_t stateme
 static void need(struct walk *w, uint32_t from, uint32_t insn, uint8_t mode, Etch__StatementRole role)
 {
     const struct etch_insn *i = &w->m->insns.v[insn];
-    struct item item = {insn, from, mode, (uint8_t)role};
+    struct item item = {insn, from, (uint8_t)(mode | (w->any_caller ? ANY_CALLER : 0)), (uint8_t)role};
     bool near = i->file == ETCH_NONE || in_system_header(w->m, i->file) || same_statement(w, insn, from);
 
-    if ((w->seen[insn] & mode) == mode && near)
+    if ((w->seen[insn] & item.mode) == item.mode && near)
         return;
     if (!(near ? etch_array_push(&w->now, item) : etch_array_push(&w->next, item)))
         w->short_of_memory = true;
@@ -95,7 +101,8 @@ static void need(struct walk *w, uint32_t from, uint32_t insn, uint8_t mode, Etc
 
 /* ---- Values ---- */
 
-/* What may have written what an access of this type at instruction `at` sees through `pointer`; NULL: all that is there. */
+/* What may have written what an access of this type at instruction `at` sees through `pointer`; NULL: all that is
+ * there. */
 static void need_memory(struct walk *w, uint32_t from, uint32_t at, LLVMValueRef pointer, LLVMTypeRef access);
 static void need_key(struct walk *w, uint32_t from, const char *key);
 static void need_variable(struct walk *w, uint32_t from, const char *key);
@@ -164,28 +171,49 @@ static uint32_t index_of(LLVMValueRef argument)
     return i;
 }
 
+/* What one call passes. Its own context counts, not that of the function it calls. */
+static void need_passed(struct walk *w, uint32_t from, uint32_t call, uint32_t index)
+{
+    LLVMValueRef v = w->m->insns.v[call].value;
+    bool before = w->any_caller;
+
+    if (index >= LLVMGetNumArgOperands(v))
+        return;
+    w->any_caller = before || (w->seen[call] & ANY_CALLER);
+    need(w, from, call, FOR_RUNNING, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT);
+    need_value(w, from, LLVMGetOperand(v, index), ETCH__STATEMENT_ROLE__ROLE_ARGUMENT);
+    w->any_caller = before;
+}
+
 static void need_argument(struct walk *w, uint32_t from, LLVMValueRef argument)
 {
     uint32_t function = etch_pointers_get(&w->m->function_of, LLVMGetParamParent(argument));
-    uint32_t index = index_of(argument);
+    uint32_t index = index_of(argument), seen = etch_pointers_get(&w->seen_argument, argument);
     const struct etch_function *f = function == ETCH_NONE ? NULL : &w->m->functions.v[function];
 
-    if (!f || etch_pointers_get(&w->seen_argument, argument) != ETCH_NONE)
+    if (!f || (seen != ETCH_NONE && seen >= 1u + w->any_caller))
         return;
-    w->short_of_memory |= !etch_pointers_set(&w->seen_argument, argument, 1);
+    w->short_of_memory |= !etch_pointers_set(&w->seen_argument, argument, 1u + w->any_caller);
     for (size_t i = 0; i < f->callers.n; i++) {
         uint32_t call = f->callers.v[i].insn;
-        LLVMValueRef v = w->m->insns.v[call].value;
 
-        if (f->callers.v[i].edge == ETCH_EDGE_THREAD) {
+        if (f->callers.v[i].edge == ETCH_EDGE_THREAD)
             need_thread_argument(w, from, call, index);
-        } else if (f->callers.v[i].edge == ETCH_EDGE_CALLBACK) {
+        else if (f->callers.v[i].edge == ETCH_EDGE_CALLBACK)
             need_callback_arguments(w, from, call);
-        } else if (f->callers.v[i].edge == ETCH_EDGE_CALL && index < LLVMGetNumArgOperands(v)) {
-            need(w, from, call, FOR_RUNNING, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT);
-            need_value(w, from, LLVMGetOperand(v, index), ETCH__STATEMENT_ROLE__ROLE_ARGUMENT);
-        }
+        else if (f->callers.v[i].edge == ETCH_EDGE_CALL && (w->any_caller || (w->seen[call] & FOR_VALUE)))
+            need_passed(w, from, call, index);
     }
+}
+
+/* A call that comes into the slice after its function's parameters did. */
+static void need_reached_arguments(struct walk *w, uint32_t from, uint32_t call, uint32_t function)
+{
+    LLVMValueRef f = w->m->functions.v[function].value;
+
+    for (unsigned i = 0; i < LLVMCountParams(f); i++)
+        if (etch_pointers_get(&w->seen_argument, LLVMGetParam(f, i)) != ETCH_NONE)
+            need_passed(w, from, call, i);
 }
 
 /* ---- Memory ---- */
@@ -193,14 +221,18 @@ static void need_argument(struct walk *w, uint32_t from, LLVMValueRef argument)
 static void need_writers(struct walk *w, uint32_t from, const char *key, LLVMValueRef but_local)
 {
     const etch_numbers *writers = etch_memory_writers(w->m, key);
+    bool before = w->any_caller;
 
     for (size_t i = 0; writers && i < writers->n; i++) {
         LLVMValueRef v = w->m->insns.v[writers->v[i]].value;
 
         if (but_local && LLVMIsAStoreInst(v) && etch_memory_local(LLVMGetOperand(v, 1)) == but_local)
             continue;
+        w->any_caller = before || from == ETCH_NONE ||
+                        etch_insn_function(w->m, writers->v[i]) != w->slice->statements.v[from].function;
         need(w, from, writers->v[i], FOR_VALUE | FOR_ARGUMENTS, ETCH__STATEMENT_ROLE__ROLE_MEMORY);
     }
+    w->any_caller = before;
 }
 
 /* What a parameter points to is what the callers' arguments point to. */
@@ -474,7 +506,9 @@ static void need_memory(struct walk *w, uint32_t from, uint32_t at, LLVMValueRef
 static void need_returns(struct walk *w, uint32_t from, uint32_t function, Etch__StatementRole role)
 {
     const struct etch_function *f = &w->m->functions.v[function];
+    bool before = w->any_caller;
 
+    w->any_caller = role == ETCH__STATEMENT_ROLE__ROLE_THREAD;
     for (uint32_t i = f->first_block; i < f->first_block + f->n_blocks; i++) {
         uint32_t last = w->m->blocks.v[i].first + w->m->blocks.v[i].n - 1;
 
@@ -482,6 +516,7 @@ static void need_returns(struct walk *w, uint32_t from, uint32_t function, Etch_
             LLVMGetNumOperands(w->m->insns.v[last].value))
             need(w, from, last, FOR_VALUE, role);
     }
+    w->any_caller = before;
 }
 
 /* The threads that a join may wait for: those whose handle is kept where the join reads it, else all. */
@@ -547,12 +582,16 @@ static void need_call(struct walk *w, uint32_t from, uint32_t insn, uint8_t mode
             need_value(w, from, LLVMGetOperand(i->value, k), ETCH__STATEMENT_ROLE__ROLE_DATA);
     if (i->callee != ETCH_NONE) {
         need_returns(w, from, i->callee, ETCH__STATEMENT_ROLE__ROLE_RETURN);
+        need_reached_arguments(w, from, insn, i->callee);
         return;
     }
     need_value(w, from, LLVMGetCalledValue(i->value), ETCH__STATEMENT_ROLE__ROLE_DATA);
-    for (size_t k = 0; k < w->targets.n; k++)
-        if (w->targets.v[k].insn == insn)
+    for (size_t k = 0; k < w->targets.n; k++) {
+        if (w->targets.v[k].insn == insn) {
             need_returns(w, from, w->targets.v[k].function, ETCH__STATEMENT_ROLE__ROLE_RETURN);
+            need_reached_arguments(w, from, insn, w->targets.v[k].function);
+        }
+    }
 }
 
 /* ---- Control ---- */
@@ -581,9 +620,9 @@ static void need_control(struct walk *w, uint32_t from, uint32_t insn)
     uint32_t block = w->m->insns.v[insn].block, function = w->m->blocks.v[block].function;
     const struct etch_cfg *cfg;
 
-    if (w->seen_block[block])
+    if (w->seen_block[block] >= 1 + w->any_caller)
         return;
-    w->seen_block[block] = true;
+    w->seen_block[block] = (uint8_t)(1 + w->any_caller);
     cfg = etch_cfg_of(w->m, function);
     if (!cfg) {
         w->short_of_memory = true;
@@ -594,7 +633,8 @@ static void need_control(struct walk *w, uint32_t from, uint32_t insn)
 
         need(w, from, by->first + by->n - 1, FOR_VALUE, ETCH__STATEMENT_ROLE__ROLE_CONTROL);
     }
-    need_callers(w, from, function);
+    if (w->any_caller)
+        need_callers(w, from, function);
 }
 
 /* ---- The walk ---- */
@@ -681,6 +721,7 @@ static void visit(struct walk *w, const struct item *item)
     if (!fresh)
         return;
     w->seen[item->insn] |= item->mode;
+    w->any_caller = item->mode & ANY_CALLER;
     need_control(w, from, item->insn);
     if (item->mode & (FOR_VALUE | FOR_ARGUMENTS))
         expand(w, from, item->insn, item->mode);
@@ -705,13 +746,13 @@ static bool find_targets(struct walk *w)
 static bool run_walk(struct walk *w, const struct etch_criterion *criterion)
 {
     w->seen = calloc(w->m->insns.n + 1, 1);
-    w->seen_block = calloc(w->m->blocks.n + 1, sizeof(bool));
+    w->seen_block = calloc(w->m->blocks.n + 1, 1);
     w->seen_function = calloc(w->m->functions.n + 1, sizeof(bool));
     w->stamp = calloc(w->m->blocks.n + 1, sizeof(uint32_t));
     if (!w->seen || !w->seen_block || !w->seen_function || !w->stamp || !find_targets(w))
         return false;
     for (size_t i = 0; i < criterion->insns.n; i++) {
-        struct item item = {criterion->insns.v[i], ETCH_NONE, FOR_VALUE | FOR_ARGUMENTS,
+        struct item item = {criterion->insns.v[i], ETCH_NONE, FOR_VALUE | FOR_ARGUMENTS | ANY_CALLER,
                             ETCH__STATEMENT_ROLE__ROLE_FAILURE};
 
         if (!etch_array_push(&w->now, item))

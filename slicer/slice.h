@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The backward slice: from where a program failed to the statements that can have caused it, nearest first; and the plan for
- * watching the nearest of them. */
+/* The backward slice: from where a program failed to the statements that can have caused it, nearest first; and the
+ * plan for watching the nearest of them. */
 #ifndef ETCH_SLICER_SLICE_H
 #define ETCH_SLICER_SLICE_H
 
@@ -13,19 +13,30 @@
 /* Where a slice begins: instructions of the program, grouped by the place that they are on. */
 struct etch_criterion;
 
-/* "FILE:LINE" or "FILE:LINE:COLUMN"; FILE may leave out leading folders. Returns 0, or -1 with `err` set: no such file, no
- * code on the line (the nearest lines with code are named). */
+/* "FILE:LINE" or "FILE:LINE:COLUMN"; FILE may leave out leading folders. Returns 0, or -1 with `err` set: no such file,
+ * no code on the line (the nearest lines with code are named). */
 int etch_criterion_at(struct etch_criterion **criterion, struct etch_model *model, const char *place,
                       struct etch_error *err);
 
-/* From a recorded failure: the failing instruction's statement, or that of the nearest caller within the program where it
- * failed in a library; for a hang, where each thread waits. `images` are the run's mappings, `program` says which binary
- * ran. Returns 0, or -1 with `err` set: another build, no frame within the program. */
+/* From a recorded failure: the failing instruction's statement, or that of the nearest caller within the program where
+ * it failed in a library; for a hang, where each thread waits. `images` are the run's mappings, `program` says which
+ * binary ran. Returns 0, or -1 with `err` set: another build, no frame within the program. */
 int etch_criterion_failure(struct etch_criterion **criterion, struct etch_model *model, const Etch__Failure *failure,
                            const Etch__Program *program, Etch__Image *const *images, size_t n_images,
                            struct etch_error *err);
 
 void etch_criterion_free(struct etch_criterion *criterion);
+
+/* A call through a pointer as a run made it: the call instruction and where it went, addresses of the run. */
+struct etch_indirect_call {
+    uint64_t site, target;
+};
+
+/* Leaves to each call through a pointer that the run made only the targets it had there, instead of all that fit by
+ * type. Calls that the run did not make stay as they are. Returns how many calls were narrowed, or -1 with `err` set.
+ */
+int etch_model_narrow(struct etch_model *model, const Etch__Program *program, Etch__Image *const *images,
+                      size_t n_images, const struct etch_indirect_call *calls, size_t n_calls, struct etch_error *err);
 
 struct etch_slice_options {
     bool alias; /* also stores through pointers of which only the type is known to fit */
@@ -41,8 +52,8 @@ void etch_slice_free(struct etch_slice *slice);
 /* As a message, to be freed with etch__slice__free_unpacked(). NULL when memory is short. */
 Etch__Slice *etch_slice_message(struct etch_slice *slice);
 
-/* The plan for the first `sigma` statements with `slots` watchpoints in a run, to be freed with etch__plan__free_unpacked().
- * NULL when memory is short. */
+/* The plan for the first `sigma` statements with `slots` watchpoints in a run, to be freed with
+ * etch__plan__free_unpacked(). NULL when memory is short. */
 Etch__Plan *etch_slice_plan(struct etch_slice *slice, uint32_t sigma, uint32_t slots);
 
 #endif

@@ -23,7 +23,7 @@ struct etch_statement {
 struct etch_slice {
     struct etch_model *model;
     ETCH_ARRAY(struct etch_statement) statements;
-    uint32_t *order; /* statements, nearest first */
+    uint32_t *order;  /* statements, nearest first */
     uint32_t *rank;   /* statement -> place in the order */
     uint32_t failure; /* statement; the nearest of the criterion's */
 };
@@ -31,7 +31,7 @@ struct etch_slice {
 /* ---- sites.c: where an access of the bitcode is in the machine code ---- */
 
 struct etch_site {
-    uint64_t address;  /* of the instruction; 0 with the reason in `unmapped` */
+    uint64_t address; /* of the instruction; 0 with the reason in `unmapped` */
     const char *unmapped;
     char operand[64]; /* its address expression: base,index,scale,displacement */
     uint32_t size;

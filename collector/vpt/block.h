@@ -27,10 +27,11 @@ struct vpt_block {
     uint64_t target;     /* of a direct branch; where there is none, the end */
     uint32_t instructions;
     uint8_t ending;
-    bool single;      /* one instruction: perhaps one that QEMU runs again by itself */
-    bool first_traps; /* its first instruction divides */
-    _Atomic bool handler; /* a signal handler begins here */
+    bool single;            /* one instruction: perhaps one that QEMU runs again by itself */
+    bool first_traps;       /* its first instruction divides */
+    _Atomic bool handler;   /* a signal handler begins here */
     struct vpt_block *next; /* in the list of all */
+    void *list;             /* of its instructions, where callbacks need one */
 };
 
 /* Looks at the last instruction's bytes. `b` has its addresses set. Returns -1 where they are no instruction. */
@@ -48,8 +49,8 @@ struct vpt_traits vpt_instruction_traits(const uint8_t *bytes, size_t size);
 /* The rarer endings of vpt_block_ends(). */
 bool vpt_block_ends_rarely(struct vpt_writer *w, const struct vpt_block *b, uint64_t next);
 
-/* Writes what the end of block `b` says when execution goes on at `next`. False, and nothing written, where it cannot go
- * on there: something came between that was not seen. */
+/* Writes what the end of block `b` says when execution goes on at `next`. False, and nothing written, where it cannot
+ * go on there: something came between that was not seen. */
 static inline __attribute__((always_inline)) bool vpt_block_ends(struct vpt_writer *w, const struct vpt_block *b,
                                                                  uint64_t next)
 {

@@ -83,19 +83,22 @@ struct words {
     size_t n, capacity;
 };
 
-static void add(struct words *w, const char *word)
+/* False without memory; the list stays as it was, and ends in NULL. */
+static bool add(struct words *w, const char *word)
 {
     if (w->n + 1 >= w->capacity) {
         size_t capacity = w->capacity ? 2 * w->capacity : 64;
         const char **grown = realloc((void *)w->v, capacity * sizeof(*grown));
 
         if (!grown)
-            return;
+            return false;
         w->v = grown;
         w->capacity = capacity;
     }
-    w->v[w->n++] = word;
+    if (word)
+        w->v[w->n++] = word;
     w->v[w->n] = NULL;
+    return true;
 }
 
 static const char *guest_string(uint64_t base, uint64_t array, size_t i)
@@ -112,9 +115,6 @@ static void add_environment(struct words *qemu, struct words *environment, uint6
 {
     const char *s;
 
-    add(environment, "QEMU_NOT_SET="); /* so that the array exists */
-    environment->n = 0;
-    environment->v[0] = NULL;
     for (size_t i = 0; (s = guest_string(base, envp, i)); i++) {
         if (strncmp(s, "LD_", 3) == 0) {
             add(qemu, "-E");
@@ -150,7 +150,8 @@ void vpt_exec_follow(const struct vpt_exec *exec, uint64_t base, uint64_t argv, 
         add(&words, exec->program);
     for (size_t i = 1; first && (s = guest_string(base, argv, i)); i++)
         add(&words, s);
-    execve(self, (char **)(uintptr_t)words.v, (char **)(uintptr_t)environment.v);
+    if (add(&words, NULL) && add(&environment, NULL))
+        execve(self, (char **)(uintptr_t)words.v, (char **)(uintptr_t)environment.v);
     free((void *)words.v);
     free((void *)environment.v);
 }

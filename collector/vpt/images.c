@@ -60,7 +60,8 @@ static bool parse(const char *line, struct image *i, char path[VPT_MAX_PATH])
 {
     int at = 0;
 
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &i->start, &i->end, &i->file_offset, &at) < 3 ||
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &i->start, &i->end, &i->file_offset, &at) <
+            3 ||
         !at)
         return false;
     i->start -= base;
@@ -174,7 +175,7 @@ static void translated_without_file(struct vpt_self *t, uint64_t start, uint64_t
     image.mapped_tsc = last_gone(start, end);
     if (!same) {
         image.mapped_tsc = __rdtsc();
-        t->code_changed = true;
+        t->code_changed = image.mapped_tsc;
         drop(t, start, end, image.mapped_tsc);
     }
     add(t, image, NULL, bytes);
@@ -225,6 +226,24 @@ void vpt_images_mapped(struct vpt_self *t, uint64_t start, uint64_t size, uint64
         image.end = start + size;
         image.mapped_tsc = tsc;
         add(t, image, path, NULL);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void vpt_images_replaced(struct vpt_self *t, uint64_t tsc)
+{
+    pthread_mutex_lock(&lock);
+    for (const struct image *i = images; i; i = i->next)
+        report(t, i, tsc, i->bytes);
+    pthread_mutex_unlock(&lock);
+}
+
+void vpt_images_kept(struct vpt_self *t, uint64_t tsc)
+{
+    pthread_mutex_lock(&lock);
+    for (struct image *i = images; i; i = i->next) {
+        i->mapped_tsc = tsc;
+        report(t, i, 0, i->bytes);
     }
     pthread_mutex_unlock(&lock);
 }

@@ -16,6 +16,10 @@ void vpt_images_translated(struct vpt_self *self, uint64_t start, const uint8_t 
 void vpt_images_mapped(struct vpt_self *self, uint64_t start, uint64_t size, uint64_t tsc);
 void vpt_images_unmapped(struct vpt_self *self, uint64_t start, uint64_t size, uint64_t tsc);
 
+/* Another program takes this one's place at `tsc`: nothing of it stays. And the undoing, where that failed. */
+void vpt_images_replaced(struct vpt_self *self, uint64_t tsc);
+void vpt_images_kept(struct vpt_self *self, uint64_t tsc);
+
 /* After fork: the child has all that the parent had. */
 void vpt_images_forked(struct vpt_self *self);
 void vpt_images_fork_lock(void);

@@ -3,7 +3,8 @@
  * /dev/shm, which outlive whoever is killed.
  *
  *   control    made by etch: what to record; one for all processes of a recording
- *   N.thread   made by the plugin, one for each guest thread: a page of header, the ring of PT bytes, the ring of events
+ *   N.thread   made by the plugin, one for each guest thread: a page of header, the ring of PT bytes, the ring of
+ * events
  *
  * A ring's head and tail count bytes since its beginning; a byte's place is its count modulo the size, a power of two.
  * The plugin alone moves heads, etch alone moves tails. */
@@ -22,8 +23,8 @@
 
 enum { VPT_SNAPSHOT = 1u, VPT_TRUTH = 2u };
 enum { VPT_WATCH_READS = 1u, VPT_WATCH_WRITES = 2u, VPT_WATCH_IN_PROGRAM = 4u };
-/* A site is an instruction: what it accesses is reported each time, and from the first time on whoever else accesses it;
- * with VPT_WATCH_HERE only the instruction's own accesses are. */
+/* A site is an instruction: what it accesses is reported each time, and from the first time on whoever else accesses
+ * it; with VPT_WATCH_HERE only the instruction's own accesses are. */
 enum { VPT_WATCH_SITE = 8u, VPT_WATCH_HERE = 16u };
 
 struct vpt_watch {
@@ -49,14 +50,13 @@ struct vpt_control {
     _Atomic uint32_t wake;    /* futex: the plugin counts it up when a ring wants to be emptied */
     _Atomic uint32_t closed;  /* etch takes nothing more: record no further */
     _Atomic uint32_t refused; /* threads that could not be recorded, for lack of memory */
-    _Atomic uint32_t no_registers; /* this QEMU does not let a plugin see registers */
     _Atomic uint32_t log_size;
     char log[4096]; /* what QEMU itself had to say, kept off the target's standard error */
 };
 
 /* What is certain at one instant. All of it must be from the same instant however the thread is killed, and a thread is
- * killed between two instructions: so there are two of these, and one store makes the other one current. While no packet
- * is finished only the last two words change, and one store of 16 bytes changes both. */
+ * killed between two instructions: so there are two of these, and one store makes the other one current. While no
+ * packet is finished only the last two words change, and one store of 16 bytes changes both. */
 struct vpt_state {
     _Atomic uint64_t head; /* whole packets end here */
     uint64_t unused;
@@ -70,8 +70,8 @@ struct vpt_thread {
     uint32_t parent_tid; /* of the thread that forked; other threads' parents come as events */
     uint32_t unused;
     uint64_t start_tsc;
-    _Atomic uint64_t end_tsc; /* 0: runs, or was killed */
-    _Atomic uint32_t ended;   /* nothing more comes */
+    _Atomic uint64_t end_tsc;    /* 0: runs, or was killed */
+    _Atomic uint32_t ended;      /* nothing more comes */
     _Atomic uint32_t tail_moved; /* futex: etch counts it up after taking bytes out */
     char name[16];
 
@@ -90,11 +90,11 @@ _Static_assert(sizeof(struct vpt_thread) <= VPT_PAGE, "the header is one page");
 enum vpt_event_type {
     VPT_EVENT_IMAGE = 1,
     VPT_EVENT_ACCESS,
-    VPT_EVENT_CHILD,   /* a thread was created: number = its tid */
-    VPT_EVENT_FAULT,   /* the process is about to die of a signal */
-    VPT_EVENT_EXEC,    /* text: the program; number = 1 where it is recorded as well */
-    VPT_EVENT_ARMED,   /* a watch: number, address, value; flags 1: value known, 2: found at a site, that watch << 8 */
-    VPT_EVENT_GAP,     /* control flow that could not be followed: an OVF packet was written; address = where it went on */
+    VPT_EVENT_CHILD, /* a thread was created: number = its tid */
+    VPT_EVENT_FAULT, /* the process is about to die of a signal */
+    VPT_EVENT_EXEC,  /* text: the program; number = 1 where it is recorded as well */
+    VPT_EVENT_ARMED, /* a watch: number, address, value; flags 1: value known, 2: found at a site, that watch << 8 */
+    VPT_EVENT_GAP, /* control flow that could not be followed: an OVF packet was written; address = where it went on */
 };
 
 struct vpt_event {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
-/* Control flow into Intel PT packets, as a CPU writes them: conditional branches gather in TNT packets, returns to where
- * they were called from are a bit there too, other indirect targets are TIP packets with only the bytes that changed.
- * The bytes go through libipt's encoder into memory that the caller gives. Nothing is published here: vpt_commit() says
- * what is certain, all at once. */
+/* Control flow into Intel PT packets, as a CPU writes them: conditional branches gather in TNT packets, returns to
+ * where they were called from are a bit there too, other indirect targets are TIP packets with only the bytes that
+ * changed. The bytes go through libipt's encoder into memory that the caller gives. Nothing is published here:
+ * vpt_commit() says what is certain, all at once. */
 #ifndef ETCH_VPT_PACKETS_H
 #define ETCH_VPT_PACKETS_H
 
@@ -11,26 +11,27 @@
 #include <intel-pt.h>
 #include <stdbool.h>
 
-#define VPT_RETURNS 64u  /* as deep as libipt and the CPU follow calls */
-#define VPT_TNT_BITS 47u /* of a long TNT packet */
-#define VPT_RESERVE 512u /* bytes that the packets between two commits stay below */
+#define VPT_RETURNS 64u           /* as deep as libipt and the CPU follow calls */
+#define VPT_TNT_BITS 47u          /* of a long TNT packet */
+#define VPT_RESERVE UINT64_C(512) /* bytes that the packets between two commits stay below */
 
 struct vpt_writer {
     struct pt_encoder *encoder;
     struct vpt_thread *thread;
     uint64_t mask;  /* ring size - 1 */
     uint64_t head;  /* bytes written, published or not */
+    uint64_t place; /* of the head in the ring, where the encoder is */
     uint64_t tnt;   /* see struct vpt_state */
     uint64_t last_ip;
     struct vpt_state *state; /* the current one */
     uint32_t current;        /* counts changes of the current one */
-    bool failed;      /* the encoder refused something: nothing more is written */
+    bool failed;             /* the encoder refused something: nothing more is written */
     unsigned n_returns, next_return;
     uint64_t returns[VPT_RETURNS];
 };
 
-/* `flow` is the ring of `size` bytes (a power of two) mapped twice in a row, so that a packet never wraps. Returns 0, or
- * -1 without memory. */
+/* `flow` is the ring of `size` bytes (a power of two) mapped twice in a row, so that a packet never wraps. Returns 0,
+ * or -1 without memory. */
 int vpt_writer_init(struct vpt_writer *writer, struct vpt_thread *thread, uint8_t *flow, uint64_t size);
 void vpt_writer_release(struct vpt_writer *writer);
 
@@ -59,13 +60,21 @@ static inline void vpt_put_call(struct vpt_writer *writer, uint64_t return_addre
         writer->n_returns++;
 }
 
-/* A return that goes where its call came from is one taken bit. After one that does not (longjmp, an exception) decoders
- * disagree on what is left of the calls, so all are forgotten: more bytes, never a wrong path. */
+/* Whether a return to `target` goes where its call came from; then that call is done with. */
+static inline bool vpt_take_return(struct vpt_writer *writer, uint64_t target)
+{
+    if (!writer->n_returns || writer->returns[(writer->next_return - 1) % VPT_RETURNS] != target)
+        return false;
+    writer->n_returns--;
+    writer->next_return--;
+    return true;
+}
+
+/* One taken bit for such a return. After one that does not match (longjmp, an exception) decoders disagree on what is
+ * left of the calls, so all are forgotten: more bytes, never a wrong path. */
 static inline void vpt_put_return(struct vpt_writer *writer, uint64_t target)
 {
-    if (writer->n_returns && writer->returns[(writer->next_return - 1) % VPT_RETURNS] == target) {
-        writer->n_returns--;
-        writer->next_return--;
+    if (vpt_take_return(writer, target)) {
         vpt_put_bit(writer, 1);
         return;
     }

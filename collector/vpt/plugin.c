@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
 /* vpt, the QEMU plugin: follows each guest thread from block to block and writes what an Intel CPU with PT would have
  * written while tracing user code only. A block's end is known when the next one begins; what can come in between is a
- * system call (QEMU tells), a signal or a fault (signals.c finds out), or a block that QEMU runs again from its middle. */
+ * system call (QEMU tells), a signal or a fault (signals.c finds out), or a block that QEMU runs again from its middle.
+ */
 #include "collector/vpt/exec.h"
 #include "collector/vpt/images.h"
 #include "collector/vpt/qemu_plugin.h"
@@ -99,11 +100,12 @@ static void interrupt(struct vpt_self *t, uint64_t ip)
         vpt_put_fup(w, ip);
     }
     vpt_put_disable(w);
+    vpt_put_tsc(w, __rdtsc());
     t->block = NULL;
 }
 
-/* QEMU gave up on the running block in its middle and goes on from there: an instruction that it must run alone, such as an
- * atomic one across two words, or one that writes to the page it is on. */
+/* QEMU gave up on the running block in its middle and goes on from there: an instruction that it must run alone, such
+ * as an atomic one across two words, or one that writes to the page it is on. */
 static bool is_continued(const struct vpt_block *from, uint64_t at)
 {
     return at >= from->start && at < from->end && !(from->ending == VPT_REPEATS && at == from->last);
@@ -115,7 +117,7 @@ static void take_turn(struct vpt_self *t, const struct vpt_block *to)
     const struct vpt_block *from = t->block;
     uint64_t ip;
 
-    if (from && to->handler && vpt_signals_entered(t, to->start, &ip)) {
+    if (from && to->handler && vpt_signals_entered(t, to, &ip)) {
         interrupt(t, ip);
         from = NULL;
     }
@@ -160,8 +162,9 @@ static __attribute__((noinline)) void turn_block(unsigned cpu, const struct vpt_
     }
     w = &t->writer;
     if (t->code_changed) {
-        t->code_changed = false;
-        vpt_put_tsc(w, __rdtsc());
+        vpt_put_tsc(w, t->code_changed - 1);
+        vpt_put_tsc(w, t->code_changed);
+        t->code_changed = 0;
     }
     if (!t->block)
         begin_block(cpu, t);
@@ -173,7 +176,7 @@ static __attribute__((noinline)) void turn_block(unsigned cpu, const struct vpt_
         vpt_self_attend(t, b->start);
 }
 
-/* The hot path: nearly all blocks end in a conditional branch or go on to one place, and finish no packet. */
+/* The hot path: what finishes no packet, which is nearly all. */
 static void on_block(unsigned cpu, void *data)
 {
     const struct vpt_block *b = data, *from;
@@ -185,15 +188,22 @@ static void on_block(unsigned cpu, void *data)
     from = t->block;
     if (unlikely(!from || t->code_changed))
         goto turn;
+    tnt = t->writer.tnt;
     if (likely(from->ending == VPT_CONDITIONAL)) {
-        tnt = t->writer.tnt << 1 | (b->start != from->end);
+        tnt = tnt << 1 | (b->start != from->end);
         /* One test, not two: which way it went is as hard to predict here as it was for the guest. */
         if (unlikely(((b->start != from->target) & (b->start != from->end)) | (tnt >> VPT_TNT_BITS != 0)))
             goto turn;
-        t->writer.tnt = tnt;
-    } else if (from->ending != VPT_GOES_ON || b->start != from->target) {
+    } else if (from->ending == VPT_RETURN) {
+        tnt = tnt << 1 | 1;
+        if (tnt >> VPT_TNT_BITS || !vpt_take_return(&t->writer, b->start))
+            goto turn;
+    } else if (from->ending > VPT_CALLS || b->start != from->target) {
         goto turn;
+    } else if (from->ending == VPT_CALLS) {
+        vpt_put_call(&t->writer, from->end);
     }
+    t->writer.tnt = tnt;
     t->block = b;
     vpt_commit_bits(&t->writer, b->start);
     return;
@@ -231,12 +241,13 @@ static void on_memory(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
 
 /* ---- Translation ---- */
 
-/* Per-instruction callbacks, where something asked for them. Lives as long as the process: a translated block may run at
- * any time. */
-static void instrument(struct qemu_plugin_tb *tb, size_t n)
+/* Per-instruction callbacks, where something asked for them. Lives as long as the process: a translated block may run
+ * at any time. */
+static void instrument(struct qemu_plugin_tb *tb, struct vpt_block *b, size_t n)
 {
     struct vpt_instruction *list = calloc(n, sizeof(*list));
 
+    b->list = list;
     for (size_t i = 0; list && i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         struct vpt_traits traits = vpt_instruction_traits(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
@@ -302,8 +313,9 @@ static void report_code(struct qemu_plugin_tb *tb, const struct vpt_block *b)
         vpt_images_translated(self, b->start, (const uint8_t *)(uintptr_t)(guest_base + b->start), b->end - b->start);
 }
 
-/* How many instructions the block really has. One that crosses into the next page is translated on its own, but QEMU 7.2
- * leaves it in the list of the block before, with the bytes that it had read: the beginning of an instruction is none. */
+/* How many instructions the block really has. One that crosses into the next page is translated on its own, but
+ * QEMU 7.2 leaves it in the list of the block before, with the bytes that it had read: the beginning of an instruction
+ * is none. */
 static size_t count(const struct qemu_plugin_tb *tb)
 {
     size_t n = qemu_plugin_tb_n_insns(tb);
@@ -326,7 +338,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     remember(b);
     qemu_plugin_register_vcpu_tb_exec_cb(tb, vpt_watch_any() ? on_watched_block : on_block, QEMU_PLUGIN_CB_NO_REGS, b);
     if (vpt_control->flags & VPT_TRUTH || vpt_watch_any())
-        instrument(tb, n);
+        instrument(tb, b, n);
 }
 
 /* ---- System calls ---- */
@@ -336,15 +348,20 @@ static void follow_exec(struct vpt_self *t, uint64_t path, uint64_t argv, uint64
     const char *program = (const char *)(uintptr_t)(guest_base + path);
     struct vpt_exec exec;
     bool follow = path && vpt_exec_can_follow(program, &exec);
+    uint64_t tsc;
 
     if (!path || access(program, X_OK) < 0)
         return;
     vpt_event_note(t, VPT_EVENT_EXEC, t->syscall_tsc, follow, 0, 0, 0, program);
     if (!follow)
         return;
+    tsc = __rdtsc();
+    vpt_images_replaced(t, tsc);
     end();
-    vpt_exec_follow(&exec, guest_base, argv, envp, folder, __rdtsc());
+    vpt_exec_follow(&exec, guest_base, argv, envp, folder, tsc);
     silent = false; /* it failed after all: go on in a new ring */
+    if (begin())
+        vpt_images_kept(self, __rdtsc());
 }
 
 static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3,
@@ -356,10 +373,11 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
     (void)id, (void)cpu, (void)a7, (void)a8;
     if (!t || closing)
         return;
-    t->syscall_tsc = __rdtsc();
+    t->syscall_tsc = __rdtsc(); /* mappings change one tick later: no time belongs to both sides */
     memcpy(t->syscall_arguments, (uint64_t[]){a1, a2, a3, a4, a5, a6}, sizeof(t->syscall_arguments));
     if (t->block) {
         vpt_put_disable(&t->writer);
+        vpt_put_tsc(&t->writer, t->syscall_tsc); /* it may wait: what ran before must not seem to have run after */
         t->block = NULL;
         vpt_commit(&t->writer, 0);
     }
@@ -379,13 +397,16 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
     case SYS_execve:
         follow_exec(t, a1, a2, a3);
         break;
+    case SYS_execveat: /* fexecve and its like, by descriptor, are named as lost: there is no path */
+        follow_exec(t, a2, a3, a4);
+        break;
     case SYS_munmap:
     case SYS_mremap:
-        vpt_images_unmapped(t, a1, a2, t->syscall_tsc);
+        vpt_images_unmapped(t, a1, a2, t->syscall_tsc + 1);
         break;
     case SYS_mmap:
         if (a4 & MAP_FIXED_FLAG)
-            vpt_images_unmapped(t, a1, a2, t->syscall_tsc);
+            vpt_images_unmapped(t, a1, a2, t->syscall_tsc + 1);
         break;
     default:
         break;
@@ -404,7 +425,8 @@ static void on_syscall_return(qemu_plugin_id_t id, unsigned cpu, int64_t number,
     switch (number) {
     case SYS_mmap:
         if (result > 0 && a[2] & PROT_EXEC_FLAG && (int32_t)a[4] >= 0)
-            vpt_images_mapped(t, (uint64_t)result, (a[1] + VPT_PAGE - 1) & ~(uint64_t)(VPT_PAGE - 1), t->syscall_tsc);
+            vpt_images_mapped(t, (uint64_t)result, (a[1] + VPT_PAGE - 1) & ~(uint64_t)(VPT_PAGE - 1),
+                              t->syscall_tsc + 1);
         break;
     case SYS_clone:
     case SYS_clone3:
@@ -467,9 +489,9 @@ static void die(void)
 
 /* ---- Beginning ---- */
 
-/* QEMU's own words must not mix with the target's: the target writes to descriptor 2, QEMU to the stream. The line that it
- * prints before it kills itself, in the thread that failed and with its registers in place, is also the only word that a
- * plugin gets of a deadly signal. */
+/* QEMU's own words must not mix with the target's: the target writes to descriptor 2, QEMU to the stream. The line that
+ * it prints before it kills itself, in the thread that failed and with its registers in place, is also the only word
+ * that a plugin gets of a deadly signal. */
 static ssize_t keep_log(void *cookie, const char *text, size_t size)
 {
     uint32_t at = atomic_fetch_add(&vpt_control->log_size, (uint32_t)size);
@@ -512,8 +534,10 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
         return -1;
     }
     take_stderr();
-    if (!vpt_registers_find())
-        atomic_store(&vpt_control->no_registers, 1);
+    if (!vpt_registers_find()) { /* then a signal could not be told from a jump, and the trace would lie */
+        fprintf(stderr, "this QEMU hides the guest's registers from plugins\n");
+        return -1;
+    }
     pthread_atfork(before_fork, after_fork, in_child);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);

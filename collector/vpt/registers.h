@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
-/* Guest registers. Version 1 of the plugin interface has none, but where a signal came in between can be had from nowhere
- * else: so this asks QEMU's own gdb server functions, which its program exports (as every build does that can load
- * plugins through glib's modules). */
+/* Guest registers. Version 1 of the plugin interface has none, but where a signal came in between can be had from
+ * nowhere else: so this asks QEMU's own gdb server functions, which its program exports (as every build does that can
+ * load plugins through glib's modules). */
 #ifndef ETCH_VPT_REGISTERS_H
 #define ETCH_VPT_REGISTERS_H
 

@@ -54,17 +54,29 @@ bool vpt_signals_is_handler(uint64_t address)
     return false;
 }
 
-bool vpt_signals_entered(const struct vpt_self *t, uint64_t start, uint64_t *ip)
+/* A handler that jumps to another one as its last act leaves the frame where it is: that is no new signal. */
+static bool is_jump(const struct vpt_self *t, const struct vpt_block *to, uint64_t context)
+{
+    const struct vpt_block *from = t->block;
+
+    if (from->ending == VPT_JUMPS_INDIRECT)
+        return context == t->signal_context;
+    return (from->ending == VPT_GOES_ON || from->ending == VPT_CONDITIONAL) && from->target == to->start &&
+           load(context + SAVED_RIP) != to->start;
+}
+
+bool vpt_signals_entered(struct vpt_self *t, const struct vpt_block *to, uint64_t *ip)
 {
     uint64_t context = vpt_register_read(t->cpu, VPT_RDX);
     uint64_t stack = vpt_register_read(t->cpu, VPT_RSP);
     uint64_t number = vpt_register_read(t->cpu, VPT_RDI);
 
-    if (context != stack + FRAME_CONTEXT || number == 0 || number >= N_SIGNALS)
+    if (context != stack + FRAME_CONTEXT || number == 0 || number >= N_SIGNALS || is_jump(t, to, context))
         return false;
+    t->signal_context = context;
     *ip = load(context + SAVED_RIP);
     /* Interrupted before its own first instruction is another handler: that one's frame is below. */
-    while (vpt_signals_is_handler(*ip) && *ip != start) {
+    while (vpt_signals_is_handler(*ip)) {
         stack = load(context + SAVED_RSP);
         if (load(context + SAVED_RDX) != stack + FRAME_CONTEXT)
             break;

@@ -14,9 +14,9 @@ uint64_t vpt_signals_handler(uint64_t number, uint64_t act);
 /* Whether a handler begins at `address`. */
 bool vpt_signals_is_handler(uint64_t address);
 
-/* The thread begins a block at the handler `start`. Was it called by the kernel? Then `ip` is the guest's instruction that
- * would have been next, the outermost one where several signals came at once. */
-bool vpt_signals_entered(const struct vpt_self *self, uint64_t start, uint64_t *ip);
+/* The thread begins block `to`, a handler's first. Was it called by the kernel? Then `ip` is the guest's instruction
+ * that would have been next, the outermost one where several signals came at once. */
+bool vpt_signals_entered(struct vpt_self *self, const struct vpt_block *to, uint64_t *ip);
 
 /* Whether execution stopped inside the block that runs, before `ip` was done, rather than behind its end. */
 bool vpt_signals_inside(const struct vpt_self *self, uint64_t ip);
@@ -24,8 +24,8 @@ bool vpt_signals_inside(const struct vpt_self *self, uint64_t ip);
 /* Whether the block that runs ended in a memory fault of the host's; then the address is in self->fault. */
 bool vpt_signals_faulted(const struct vpt_self *self);
 
-/* Watch the host's own memory faults: they tell a fault in a block from a signal behind it. Once per process. `find` gives
- * the calling thread's state. */
+/* Watch the host's own memory faults: they tell a fault in a block from a signal behind it. Once per process. `find`
+ * gives the calling thread's state. */
 void vpt_signals_hook(struct vpt_self *(*find)(void));
 
 #endif

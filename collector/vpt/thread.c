@@ -29,7 +29,7 @@ int vpt_control_open(const char *name)
 
     if (strlen(name) >= sizeof(folder))
         return -ENAMETOOLONG;
-    strcpy(folder, name);
+    snprintf(folder, sizeof(folder), "%s", name);
     snprintf(path, sizeof(path), "%s/control", folder);
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)

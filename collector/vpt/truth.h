@@ -4,8 +4,8 @@
  *
  * A file for each thread, PID.TID.truth: the addresses in the order in which the instructions began, one lower-case
  * hexadecimal number a line without 0x, as `etch decode --as insn --fields ip --thread TID` prints them. An instruction
- * that began and did not finish, because it faulted, has the word "fault" behind it. A string instruction with its repeat
- * prefix is one instruction, as on a CPU. After exec the same thread goes on in the same file.
+ * that began and did not finish, because it faulted, has the word "fault" behind it. A string instruction with its
+ * repeat prefix is one instruction, as on a CPU. After exec the same thread goes on in the same file.
  *
  * The log is mapped memory, so it is complete also after SIGKILL; zero bytes behind the last line are room not used. */
 #ifndef ETCH_VPT_TRUTH_H

@@ -162,7 +162,8 @@ static void report(struct vpt_self *t, const struct armed *a, const struct vpt_i
 }
 
 /* The site's own access. True where it was reported here and nowhere else. */
-static bool at_site(struct vpt_self *t, const struct vpt_instruction *by, uint64_t address, uint32_t size, uint32_t flags)
+static bool at_site(struct vpt_self *t, const struct vpt_instruction *by, uint64_t address, uint32_t size,
+                    uint32_t flags)
 {
     uint32_t number = by->site - 1u;
     const struct vpt_watch *watch = &vpt_control->watches[number];
@@ -181,8 +182,11 @@ void vpt_watch_access(struct vpt_self *t, const struct vpt_instruction *by, uint
     uint32_t flags = store ? VPT_ACCESS_WRITE : VPT_ACCESS_READ;
     unsigned n;
 
-    if (store && by->atomic)
+    if (by->atomic) { /* one access of both sorts; while there is one thread only QEMU makes two of it */
+        if (!store)
+            return;
         flags |= VPT_ACCESS_READ;
+    }
     if (by->site && at_site(t, by, address, size, flags))
         return;
     if (address >= highest || address + size <= lowest)

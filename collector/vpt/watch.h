@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
-/* Emulated watchpoints: every load and store of the guest is looked at, where there is something to watch. What the kernel
- * reads and writes for a system call is not seen, as with debug registers. */
+/* Emulated watchpoints: every load and store of the guest is looked at, where there is something to watch. What the
+ * kernel reads and writes for a system call is not seen, as with debug registers. */
 #ifndef ETCH_VPT_WATCH_H
 #define ETCH_VPT_WATCH_H
 

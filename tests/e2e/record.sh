@@ -116,6 +116,30 @@ for d in /dev/shm/etch-*; do [ -d "$d" ] && kill -0 "$(basename "$d" | cut -d- -
 expect 0 "$ETCH" record -o run.etch --watch steps --watch total:w -- "$programs/threads"
 has err "16009 accesses" # 16000 atomic additions, one last read of them, 8 writes
 expect 0 "$ETCH" info --verify run.etch
+expect 0 "$ETCH" record -o run.etch --watch shared --watch large:w -- "$programs/watched"
+expect 0 "$ETCH" info --records run.etch
+python3 - out >accesses <<'PY'
+import json, sys
+for line in open(sys.argv[1]):
+    record = json.loads(line)
+    if "watch" in record:
+        w = record["watch"]
+        print("watch", w["name"], w["size"], w.get("initial_value", "unknown"), w["emulated"])
+    for a in record.get("accesses", {}).get("accesses", []):
+        print(a["watch"], "r" if a["read"] else "-", "w" if a["write"] else "-", a["size"], a["value"])
+PY
+cat >want <<'END'
+watch shared 4 0x5 True
+watch large:w 24 unknown True
+0 - w 4 0x7
+0 r - 4 0x7
+0 r - 4 0x7
+0 - w 4 0xb
+0 r w 4 0x14
+0 - w 1 0x114
+1 - w 1 0x78
+END
+same want accesses
 expect 125 "$ETCH" record -o run.etch --watch nothing_of_that_name -- "$programs/threads"
 has err "has no variable of that name"
 expect 125 "$ETCH" record -o run.etch --watch 12: -- "$programs/threads"

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Some hundred million instructions of mixed work in two threads, for measurements. An argument scales it. */
+/* busy [ROUNDS [KIND [THREADS]]]: work for measurements, some ten million instructions a round and thread. KIND is
+ * mixed (sorting with a callback, and a loop whose branches cannot be foreseen), calls (recursion), jumps (a switch
+ * through a table) or loop (straight code in a loop). */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+static long rounds = 5;
+static uint32_t (*kind)(uint32_t);
 
 static int compare(const void *a, const void *b)
 {
@@ -24,31 +30,105 @@ static uint32_t collatz(uint32_t n)
     return steps;
 }
 
+static uint32_t mixed(uint32_t seed)
+{
+    uint32_t v[4000], sum = 0;
+
+    for (int i = 0; i < 4000; i++)
+        v[i] = seed = seed * 1103515245u + 12345u;
+    qsort(v, 4000, sizeof(*v), compare);
+    for (uint32_t i = 1; i < 4000; i++)
+        sum += collatz(i) ^ v[i];
+    return sum;
+}
+
+static __attribute__((noinline)) uint32_t fib(uint32_t n)
+{
+    return n < 2 ? n : fib(n - 1) + fib(n - 2);
+}
+
+static uint32_t calls(uint32_t seed)
+{
+    return fib(27 + (seed & 1));
+}
+
+static uint32_t jumps(uint32_t x)
+{
+    for (int i = 0; i < 600000; i++) {
+        switch (x % 9) {
+        case 0:
+            x += 7;
+            break;
+        case 1:
+            x ^= x << 3;
+            break;
+        case 2:
+            x = x * 17 + 1;
+            break;
+        case 3:
+            x = ~x;
+            break;
+        case 4:
+            x -= 5;
+            break;
+        case 5:
+            x ^= x >> 5;
+            break;
+        case 6:
+            x += x << 2;
+            break;
+        case 7:
+            x = x * 33;
+            break;
+        default:
+            x++;
+            break;
+        }
+    }
+    return x;
+}
+
+static uint32_t loop(uint32_t x)
+{
+    for (int i = 0; i < 700000; i++) {
+        x = x * 1664525u + 1013904223u;
+        x ^= x >> 13;
+        x += x << 7;
+        x ^= x >> 17;
+    }
+    return x;
+}
+
 static void *work(void *argument)
 {
-    uint32_t *v = malloc(20000 * sizeof(*v)), seed = (uint32_t)(uintptr_t)argument, sum = 0;
-    long rounds = (long)((uintptr_t)argument >> 32);
+    uint32_t sum = (uint32_t)(uintptr_t)argument;
 
-    for (long r = 0; r < rounds; r++) {
-        for (int i = 0; i < 20000; i++)
-            v[i] = seed = seed * 1103515245u + 12345u;
-        qsort(v, 20000, sizeof(*v), compare);
-        for (uint32_t i = 1; i < 20000; i++)
-            sum += collatz(i) ^ v[i];
-    }
-    free(v);
+    for (long r = 0; r < rounds; r++)
+        sum = sum * 31 + kind(sum);
     return (void *)(uintptr_t)sum;
 }
 
 int main(int argc, char **argv)
 {
-    uintptr_t rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 5;
-    pthread_t other;
-    void *a, *b;
+    const char *name = argc > 2 ? argv[2] : "mixed";
+    long n = argc > 3 ? strtol(argv[3], NULL, 10) : 2;
+    pthread_t threads[16];
+    uintptr_t sum = 0;
 
-    pthread_create(&other, NULL, work, (void *)(rounds << 32 | 1));
-    a = work((void *)(rounds << 32 | 2));
-    pthread_join(other, &b);
-    printf("busy %lu\n", (unsigned long)((uintptr_t)a ^ (uintptr_t)b));
+    if (argc > 1)
+        rounds = strtol(argv[1], NULL, 10);
+    kind = strcmp(name, "calls") == 0   ? calls
+           : strcmp(name, "jumps") == 0 ? jumps
+           : strcmp(name, "loop") == 0  ? loop
+                                        : mixed;
+    for (long i = 0; i < n && i < 16; i++)
+        pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)(i + 1));
+    for (long i = 0; i < n && i < 16; i++) {
+        void *result;
+
+        pthread_join(threads[i], &result);
+        sum ^= (uintptr_t)result;
+    }
+    printf("busy %s %lu\n", name, (unsigned long)sum);
     return 0;
 }

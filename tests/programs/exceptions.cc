@@ -8,7 +8,10 @@
 static int destroyed;
 
 struct Witness {
-    ~Witness() { destroyed++; }
+    ~Witness()
+    {
+        destroyed++;
+    }
 };
 
 struct Shape {
@@ -17,13 +20,21 @@ struct Shape {
 };
 
 struct Square : Shape {
-    explicit Square(int n) : side(n) {}
-    int area() const override { return side * side; }
+    explicit Square(int n) : side(n)
+    {
+    }
+    int area() const override
+    {
+        return side * side;
+    }
     int side;
 };
 
 struct Line : Shape {
-    int area() const override { throw std::domain_error("a line"); }
+    int area() const override
+    {
+        throw std::domain_error("a line");
+    }
 };
 
 static int dive(int n)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Signals of each sort: raised by the thread itself, memory faults that a handler mends, divisions that it steps over,
- * a trap instruction, several at once, a handler on its own stack that jumps out, and timer ticks in the middle of loops. */
+ * a trap instruction, several at once, a handler on its own stack that jumps out, and timer ticks in the middle of
+ * loops. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>

@@ -20,6 +20,25 @@ static const char *made_source(void *context, const char *file, uint32_t line)
     return text;
 }
 
+static int write_corpus(const char *folder)
+{
+    for (size_t i = 0; sample_names[i]; i++) {
+        Etch__Sketch *sketch = sample_make(sample_names[i]);
+        uint8_t *bytes = calloc(1, etch__sketch__get_packed_size(sketch) + 1);
+        size_t size = etch__sketch__pack(sketch, bytes + 1) + 1;
+        char path[4096];
+        FILE *out;
+
+        snprintf(path, sizeof(path), "%s/%s", folder, sample_names[i]);
+        out = fopen(path, "wb");
+        if (!out || fwrite(bytes, 1, size, out) != size || fclose(out))
+            return 1;
+        free(bytes);
+        etch__sketch__free_unpacked(sketch, NULL);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     Etch__Sketch *sketch = argc > 2 ? sample_make(argv[1]) : NULL;
@@ -28,6 +47,8 @@ int main(int argc, char **argv)
     char *text = NULL;
     size_t size = 0;
 
+    if (argc == 3 && !strcmp(argv[1], "--corpus"))
+        return write_corpus(argv[2]);
     if (!sketch)
         return 2;
     for (int i = 4; i < argc; i++) {

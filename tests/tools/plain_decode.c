@@ -5,8 +5,8 @@
 #include "proto/bundle.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <intel-pt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,10 +64,14 @@ static struct stream *stream_of(uint32_t id)
 static void add_flow(const Etch__Flow *flow)
 {
     struct stream *s = stream_of(flow->stream);
+    uint8_t *grown;
 
     if (!s)
         return;
-    s->bytes = realloc(s->bytes, s->size + flow->data.len);
+    grown = realloc(s->bytes, s->size + flow->data.len);
+    if (!grown)
+        abort();
+    s->bytes = grown;
     memcpy(s->bytes + s->size, flow->data.data, flow->data.len);
     s->size += flow->data.len;
 }
@@ -166,7 +170,8 @@ static void add_record(const Etch__Record *record)
     else if (record->body_case == ETCH__RECORD__BODY_FLOW)
         add_flow(record->flow);
     else if (record->body_case == ETCH__RECORD__BODY_STREAM && n_streams < MAX)
-        streams[n_streams++] = (struct stream){record->stream->id, record->stream->tid, record->stream->pid, NULL, 0, NULL};
+        streams[n_streams++] =
+            (struct stream){record->stream->id, record->stream->tid, record->stream->pid, NULL, 0, NULL};
 }
 
 int main(int argc, char **argv)

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static ssize_t read_memory(const struct etch_stream *stream, const struct etch_piece *piece, uint64_t skip, void *buffer,
-                           size_t size)
+static ssize_t read_memory(const struct etch_stream *stream, const struct etch_piece *piece, uint64_t skip,
+                           void *buffer, size_t size)
 {
     const uint8_t *bytes = (const uint8_t *)(uintptr_t)piece->where;
     size_t n = piece->size - skip < size ? (size_t)(piece->size - skip) : size;
@@ -149,7 +149,10 @@ const char *real_captures(void)
     static char path[4096];
     const char *given = getenv("ETCH_PTDATA"), *source = getenv("ETCH_SOURCE");
 
-    snprintf(path, sizeof(path), "%s%s", given ? given : source ? source : ETCH_SOURCE_DIR,
+    snprintf(path, sizeof(path), "%s%s",
+             given    ? given
+             : source ? source
+                      : ETCH_SOURCE_DIR,
              given ? "" : "/../shared/ptdata");
     return access(path, R_OK) == 0 ? path : NULL;
 }

@@ -27,7 +27,7 @@
 
 static _Alignas(64) volatile long token;
 static _Alignas(64) _Atomic long turn;
-static long hand_overs = 100000;
+static long hand_overs = 10000;
 
 /* A sample, as the attributes below make it. */
 struct sample {

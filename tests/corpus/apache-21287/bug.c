@@ -39,7 +39,7 @@ int main(void)
     pthread_t a, b;
 
     cached = calloc(1, sizeof(*cached));
-    cached->body = malloc(64);
+    cached->body = malloc(4000);
     cached->refcount = 2;
     pthread_create(&a, NULL, worker, cached);
     pthread_create(&b, NULL, worker, cached);

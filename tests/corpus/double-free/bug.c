@@ -31,7 +31,7 @@ int main(void)
 {
     pthread_t a, b;
 
-    buffer = malloc(100);          //@make
+    buffer = malloc(4000);         //@make
     pthread_create(&a, NULL, closer, NULL);
     pthread_create(&b, NULL, closer, NULL);
     pthread_join(a, NULL);

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# etch calibrate on this machine: a table, JSON whose ranges make sense, a picture that is well-formed, and usage errors.
+. "$(dirname "$0")/lib.sh"
+grep -q '^flags.*constant_tsc.*nonstop_tsc' /proc/cpuinfo || skip "the clock of this machine is not fit for it"
+expect 0 "$ETCH" calibrate --seconds 1 --plot "$work/clocks.svg"
+has "$work/out" "TSC constant, nonstop"
+has "$work/out" "CLOCK_MONOTONIC_RAW"
+has "$work/out" "took "
+has "$work/clocks.svg" "</svg>"
+python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$work/clocks.svg" || fail "the picture is not XML"
+expect 0 "$ETCH" calibrate --seconds 1 --json
+python3 - "$work/out" <<'PY' 2>"$work/py" || { cat "$work/py" >&2; fail "the JSON is not what it should be"; }
+import json, os, sys
+d = json.load(open(sys.argv[1]))
+assert d["orders"] is True and d["refused_because"] == ""
+assert len(d["cpus"]) == len(os.sched_getaffinity(0)) - 1
+for c in d["cpus"]:
+    if c["bounds"]:  # null on a machine too busy to measure
+        assert c["bounds"]["lo"] < c["bounds"]["hi"]
+        for v in c["variants"].values():
+            assert v is None or (v["lo"] <= c["bounds"]["lo"] and v["hi"] >= c["bounds"]["hi"]), v
+    if c["statistics"]:
+        assert c["statistics"]["confidence"] == 0.99999
+        assert c["statistics"]["range"]["lo"] < c["statistics"]["range"]["hi"]
+assert 0.1 < d["perf_clock"]["monotonic_raw"]["cycles_per_ns"] < 20
+if d["trap_latency"]:
+    assert d["trap_latency"]["outside"] == 0  # the conversion puts every trap between the stamps around it
+PY
+checks=$((checks + 1))
+expect 0 taskset -c 0 "$ETCH" calibrate --seconds 0.2
+has "$work/out" "one CPU only"
+expect 2 "$ETCH" calibrate --seconds zero
+expect 2 "$ETCH" calibrate --confidence 100
+expect 2 "$ETCH" calibrate extra
+expect 1 "$ETCH" calibrate --seconds 0.1 --plot /nonexistent/x.svg
+has "$work/err" "cannot write /nonexistent/x.svg"
+done_checking

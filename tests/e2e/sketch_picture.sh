@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Sketches made by hand, in all four formats: the terminal's against golden files (ETCH_GOLDEN=write makes them anew, to be
+# looked at), JSON against docs/sketch.schema.json, SARIF against what the standard requires.
+. "$(dirname "$0")/lib.sh"
+picture=$ETCH_BUILD/tests/sketch_picture
+here=$ETCH_SOURCE/tests/sketch
+[ -x "$picture" ] || fail "no $picture"
+samples="pbzip2 one_failure lost_update with_loss five_threads huge_values hostile empty no_failure weak"
+
+for sample in $samples; do
+  for set in unicode ascii; do
+    for width in 40 80 120 200; do
+      echo "==== $sample, $width columns, $set"
+      "$picture" "$sample" terminal "$width" "$set"
+    done
+  done >"$work/$sample"
+  if [ "${ETCH_GOLDEN:-}" = write ]; then
+    cp "$work/$sample" "$here/golden/$sample.txt"
+  fi
+  same "$here/golden/$sample.txt" "$work/$sample"
+done
+
+for sample in $samples; do
+  for format in json sarif html; do
+    expect 0 "$picture" "$sample" "$format"
+    cp "$work/out" "$work/$sample.$format"
+    expect 0 "$picture" "$sample" "$format"
+    same "$work/out" "$work/$sample.$format"
+  done
+done
+expect 0 python3 "$here/schema.py" "$ETCH_SOURCE/docs/sketch.schema.json" "$work"/*.json
+expect 0 python3 "$here/sarif.py" "$work"/*.sarif
+
+# The validator does find faults.
+sed 's/"f":/"F":/' "$work/pbzip2.json" >"$work/broken"
+expect 1 python3 "$here/schema.py" "$ETCH_SOURCE/docs/sketch.schema.json" "$work/broken"
+has "$work/out" "no 'f'"
+sed 's/"startLine": 207/"startLine": 0/' "$work/pbzip2.sarif" >"$work/broken"
+expect 1 python3 "$here/sarif.py" "$work/broken"
+
+# What the formats promise, beyond their shape.
+python3 - "$work" <<'PY'
+import json, sys
+sketch = json.load(open(sys.argv[1] + "/pbzip2.json"))
+best = sketch["predictors"][0]
+assert best["kind"] == "order" and best["f"] == 1 and [s["line"] for s in best["statements"]] == [207, 141], best
+assert json.load(open(sys.argv[1] + "/with_loss.json"))["steps"][5]["values"][0]["value"] is None
+flows = json.load(open(sys.argv[1] + "/lost_update.sarif"))["runs"][0]["results"][0]["codeFlows"][0]["threadFlows"]
+orders = {t["id"]: [x["executionOrder"] for x in t["locations"]] for t in flows}
+assert orders == {"T1": [4], "T2": [1, 3], "T3": [2, 3]}, orders
+log = json.load(open(sys.argv[1] + "/pbzip2.sarif"))["runs"][0]
+assert log["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "pbzip/pbzip.c", "uriBaseId": "%SRCROOT%"}
+assert log["originalUriBaseIds"]["%SRCROOT%"]["uri"] == "file:///src/", log
+assert json.load(open(sys.argv[1] + "/no_failure.sarif"))["runs"][0]["results"] == []
+lost = json.load(open(sys.argv[1] + "/with_loss.sarif"))["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+assert [n["level"] for n in lost] == ["warning", "warning", "note"], lost
+PY
+checks=$((checks + 8))
+
+# The page loads nothing and lets nothing in.
+for sample in $samples; do
+  ! grep -niE 'https?://|//[a-z]+\.[a-z]|@import|url\(' "$work/$sample.html" || fail "$sample.html names something to load"
+  ! grep -nE '<img|onerror=alert\(1\)"' "$work/$sample.html" || fail "$sample.html has markup of the text"
+  has "$work/$sample.html" "Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-"
+done
+done_checking
