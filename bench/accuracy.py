@@ -18,15 +18,21 @@ def main():
     labels = {m: n + 1 for n, line in enumerate(source) for m in re.findall(r"//@(\w+)", line)}
     sketch = json.load(open(sys.argv[3]))
     want = [labels[name] for name in ideal["sketch"].split()]
+    bug = sys.argv[2].rsplit("/", 1)[-1]
+
+    def place(p):
+        name = p["file"].rsplit("/", 1)[-1]
+        return p["line"] if name == bug else f"{name}:{p['line']}"
+
     got = []
     for step in sketch["steps"]:
-        if step["place"]["line"] not in got:
-            got.append(step["place"]["line"])
+        if place(step["place"]) not in got:
+            got.append(place(step["place"]))
     both = [line for line in want if line in got]
     a_r = 100 * len(both) / len(set(want) | set(got))
     ranks = {}
     for step in sketch["steps"]:
-        ranks.setdefault(step["place"]["line"], []).append(step["row"])
+        ranks.setdefault(place(step["place"]), []).append(step["row"])
     # A pair disagrees where the sketch puts every instance of the later one strictly before every one of the earlier one:
     # equal ranks are "unordered", which claims nothing.
     pairs = wrong = 0

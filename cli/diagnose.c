@@ -44,7 +44,7 @@ struct diagnosis {
     Etch__Clock *clock;
     double began;
     unsigned runs, failures, stored; /* of this call, with those of the store, and how many those were */
-    unsigned unplaced; /* failed, but nowhere in the program */
+    unsigned unplaced;               /* failed, but nowhere in the program */
     unsigned failing_tracked, passing_tracked, failing_at_round;
     unsigned round;
     uint32_t sigma;
@@ -177,7 +177,8 @@ static int open_store(struct diagnosis *d, struct etch_error *err)
 /* A program that nearly always fails: what counts then is to see it pass. */
 static bool is_one_too_many(const struct diagnosis *d, const struct runner_result *result)
 {
-    return result->sigma && strcmp(result->verdict, "pass") != 0 && d->failing_tracked - d->failing_at_round >= FAILING_MAX;
+    return result->sigma && strcmp(result->verdict, "pass") != 0 &&
+           d->failing_tracked - d->failing_at_round >= FAILING_MAX;
 }
 
 static int keep(struct diagnosis *d, const struct runner_result *result, struct etch_error *err)
@@ -395,7 +396,8 @@ static int conclude(struct diagnosis *d, struct etch_error *err)
     int status;
 
     if (!d->failures && d->unplaced) {
-        etch_error_set(err, "%u of %u runs failed, none of them at a known place of %s", d->unplaced, d->runs, d->o->argv[0]);
+        etch_error_set(err, "%u of %u runs failed, none of them at a known place of %s", d->unplaced, d->runs,
+                       d->o->argv[0]);
         return etch_error_advise(err, "a longer --timeout, if they hang; build it with etch cc -g");
     }
     if (!d->failures) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which statements a sketch shows: where it failed, what the best predictors speak of, how the deciding values came to be,
- * who made the threads. Where threads have no part in it, the way of the data to the failure. */
+/* Which statements a sketch shows: where it failed, what the best predictors speak of, how the deciding values came to
+ * be, who made the threads. Where threads have no part in it, the way of the data to the failure. */
 #include "sketch/layout.h"
 
 #include <string.h>

@@ -136,7 +136,8 @@ static const struct etch_turn *read_too_early(const struct etch_predictor *p, co
     return read;
 }
 
-static enum etch_truth order_holds(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)
+static enum etch_truth order_holds(const struct etch_predictor *p, const struct facts *facts,
+                                   const struct etch_run *run)
 {
     bool rw = strcmp(p->pattern, "RW") == 0, open, incomplete = false;
 
@@ -156,7 +157,8 @@ static enum etch_truth order_holds(const struct etch_predictor *p, const struct 
     return rw && !p->ever && read_too_early(p, facts, run) ? ETCH_TRUE : ETCH_FALSE;
 }
 
-static const struct etch_run_access *last_value(const struct etch_run *run, uint32_t place, uint32_t variable, bool write)
+static const struct etch_run_access *last_value(const struct etch_run *run, uint32_t place, uint32_t variable,
+                                                bool write)
 {
     for (size_t i = run->accesses.n; i-- > 0;) {
         const struct etch_run_access *a = &run->accesses.v[i];
@@ -455,7 +457,8 @@ static const struct etch_run_visit *visit_in(const struct etch_run *run, uint32_
     return NULL;
 }
 
-/* Whether a statement comes behind the failing one where all goes well: that it did not run is what came of the failure. */
+/* Whether a statement comes behind the failing one where all goes well: that it did not run is what came of the
+ * failure. */
 static bool comes_behind(const struct search *s, const struct etch_run *failing, uint32_t place)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -556,6 +559,13 @@ static bool decides(const struct search *s, uint32_t place)
     return false;
 }
 
+static bool is_one_function(const struct search *s, const struct etch_predictor *p)
+{
+    const struct etch_line_place *first = &s->names->places.v[p->places[0]], *last = &s->names->places.v[p->places[2]];
+
+    return strcmp(first->function, last->function) == 0 && strcmp(first->file, last->file) == 0;
+}
+
 static void judge(struct etch_predictor *p, const struct search *s)
 {
     double p_lo, p_hi, r_lo, r_hi;
@@ -570,7 +580,8 @@ static void judge(struct etch_predictor *p, const struct search *s)
     etch_wilson(p->failing_true, p->failing, &r_lo, &r_hi);
     p->f_lo = etch_f_half(p_lo, r_lo);
     p->f_hi = etch_f_half(p_hi, r_hi);
-    p->guarded = p->kind == ETCH_PREDICTOR_ATOMICITY && (strcmp(p->pattern, "RWR") != 0 || decides(s, p->places[0]));
+    p->guarded = p->kind == ETCH_PREDICTOR_ATOMICITY && is_one_function(s, p) &&
+                 (strcmp(p->pattern, "RWR") != 0 || decides(s, p->places[0]));
     p->distance = UINT32_MAX;
     for (uint32_t i = 0; i < p->n_places; i++) {
         uint32_t d = s->names->places.v[p->places[i]].distance;
@@ -606,7 +617,8 @@ static int by_rank(const void *x, const void *y, void *context)
         return a->kind <= ETCH_PREDICTOR_LOCK_ORDER ? -1 : 1;
     if (a->kind > ETCH_PREDICTOR_LOCK_ORDER && a->kind != b->kind)
         return a->kind < b->kind ? -1 : 1;
-    /* What was meant to be one step says more than an order; where nothing says that it was, two statements say enough. */
+    /* What was meant to be one step says more than an order; where nothing says that it was, two statements say enough.
+     */
     if (a->guarded != b->guarded)
         return a->guarded ? -1 : 1;
     if (a->failing + a->passing != b->failing + b->passing)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a recording to a run: walks each thread's steps once, and takes along what the slice and the watches ask for; see
- * run_build.h. */
+/* From a recording to a run: walks each thread's steps once, and takes along what the slice and the watches ask for;
+ * see run_build.h. */
 #include "sketch/run_build.h"
 #include "sketch/run_order.h"
 
@@ -58,8 +58,10 @@ struct build {
     struct walk *walk;
     ETCH_ARRAY(struct etch_run_access) accesses; /* by thread, in program order */
     ETCH_ARRAY(uint32_t) from;                   /* index in the recording */
-    struct { size_t first, n; } *of_thread;      /* into accesses, by thread */
-    bool failed; /* memory was short */
+    struct {
+        size_t first, n;
+    } *of_thread; /* into accesses, by thread */
+    bool failed;  /* memory was short */
 };
 
 static int out_of_memory(struct etch_error *err)
@@ -142,7 +144,8 @@ static int make_table(struct build *b, struct etch_error *err)
     if (t->start >= t->end)
         t->start = t->end = 0;
     if (t->end - t->start > TABLE_MAX)
-        return etch_error_set(err, "the slice spreads over %llu MiB of code", (unsigned long long)(t->end - t->start) >> 20);
+        return etch_error_set(err, "the slice spreads over %llu MiB of code",
+                              (unsigned long long)(t->end - t->start) >> 20);
     t->place = malloc((t->end - t->start + 1) * sizeof(*t->place));
     t->begins = calloc(t->end - t->start + 1, sizeof(*t->begins));
     if (!t->place || !t->begins)
@@ -218,7 +221,7 @@ static int by_start(const void *x, const void *y)
 
     if ((*a)->start_tsc != (*b)->start_tsc)
         return (*a)->start_tsc < (*b)->start_tsc ? -1 : 1;
-    return (*a)->tid < (*b)->tid ? -1 : (*a)->tid > (*b)->tid;
+    return (*a)->tid<(*b)->tid ? -1 : (*a)->tid>(*b)->tid;
 }
 
 /* In the order in which they began, so that their numbers are the same in like runs. Only the recorded program's own
@@ -441,7 +444,8 @@ static void visit_place(struct build *b, struct walk *w, const struct etch_step 
 
 static void take_accesses(struct build *b, struct walk *w, uint64_t ip, uint32_t index)
 {
-    size_t end = w->thread < b->run->threads.n && b->of_thread ? b->of_thread[w->thread].first + b->of_thread[w->thread].n : 0;
+    size_t end =
+        w->thread < b->run->threads.n && b->of_thread ? b->of_thread[w->thread].first + b->of_thread[w->thread].n : 0;
     bool wrote = false;
 
     while (w->next_access < end) {
@@ -936,7 +940,8 @@ static int check_program(const struct build *b, struct etch_error *err)
         return etch_error_advise(err, "a bundle made by etch record");
     }
     if (slice && slice->build_id.len && p->build_id.len &&
-        (slice->build_id.len != p->build_id.len || memcmp(slice->build_id.data, p->build_id.data, p->build_id.len) != 0)) {
+        (slice->build_id.len != p->build_id.len ||
+         memcmp(slice->build_id.data, p->build_id.data, p->build_id.len) != 0)) {
         etch_error_set(err, "%s is of another build of the program", b->recording->path);
         return etch_error_advise(err, "bundles and program of one build");
     }

@@ -146,8 +146,7 @@ struct fixture {
 
 static void find(struct fixture *f)
 {
-    assert_int_equal(
-        etch_predictors_find(&f->found, &f->names, (const struct etch_run *const *)f->runs, f->n), 0);
+    assert_int_equal(etch_predictors_find(&f->found, &f->names, (const struct etch_run *const *)f->runs, f->n), 0);
 }
 
 static void release(struct fixture *f)
@@ -256,8 +255,8 @@ static void find_atomicity(void **state)
     static const struct {
         char how[4];
         const char *name;
-    } cases[] = {{"RWR", "RWR"}, {"WWR", "WWR"}, {"RWW", "RWW"}, {"WRW", "WRW"}, {"UUR", "WWR"}, {"RUU", "RWW"},
-                 {"RRR", NULL},  {"WRR", NULL},  {"RRW", NULL}};
+    } cases[] = {{"RWR", "RWR"}, {"WWR", "WWR"}, {"RWW", "RWW"}, {"WRW", "WRW"}, {"UUR", "WWR"},
+                 {"RUU", "RWW"}, {"RRR", NULL},  {"WRR", NULL},  {"RRW", NULL}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
