@@ -436,6 +436,9 @@ static void visit_place(struct build *b, struct walk *w, const struct etch_step 
         return;
     }
     visit->count++;
+    visit->seq_before = visit->seq;
+    visit->lo_before = visit->lo;
+    visit->hi_before = visit->hi;
     visit->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
     visit->lo = step->time.lo;
     visit->hi = step->time.hi;
