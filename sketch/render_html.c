@@ -305,8 +305,8 @@ static void put_value(struct etch_page *page, const Etch__SketchValue *value, co
     char number[24];
 
     etch_render_value(value, number);
-    etch_page_write(page, "<span class=\"value%s%s\" tabindex=\"0\">", value->deciding ? " deciding" : "",
-                    number[0] == '?' ? " unknown" : "");
+    etch_page_write(page, "<span class=\"value%s%s\" tabindex=\"0\">",
+                    value->deciding && page->sketch->compared ? " deciding" : "", number[0] == '?' ? " unknown" : "");
     if (shared)
         etch_page_write(page, "T%u ", step->thread + 1);
     etch_page_write(page, "%s %s<span class=\"tip\" role=\"tooltip\">%s%s", value->write ? "wrote" : "read", number,

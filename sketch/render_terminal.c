@@ -315,6 +315,12 @@ static void share_width(struct picture *p, const unsigned *natural, unsigned roo
             p->width[c] = room / (unsigned)left;
 }
 
+/* Before anything was compared, nothing decides. */
+static bool is_deciding(const struct picture *p, const Etch__SketchValue *value)
+{
+    return value->deciding && p->sketch->compared;
+}
+
 static unsigned value_cell(const struct picture *p, const Etch__SketchValue *value, bool named, size_t thread,
                            char *text, size_t size)
 {
@@ -324,8 +330,8 @@ static unsigned value_cell(const struct picture *p, const Etch__SketchValue *val
     if (named)
         snprintf(who, sizeof(who), "T%zu ", thread + 1);
     snprintf(text, size, "%s%c %s%s", who, value->write ? 'W' : 'R', number,
-             value->deciding ? (p->canvas.unicode ? " ◀" : " <") : "");
-    return (unsigned)(strlen(text) - (value->deciding && p->canvas.unicode ? 2 : 0));
+             is_deciding(p, value) ? (p->canvas.unicode ? " ◀" : " <") : "");
+    return (unsigned)(strlen(text) - (is_deciding(p, value) && p->canvas.unicode ? 2 : 0));
 }
 
 static bool row_is_shared(const struct picture *p, size_t step)
@@ -539,7 +545,7 @@ static unsigned draw_inline_values(struct picture *p, size_t i, unsigned x, unsi
         struct etch_run runs[] = {
             {known ? etch_render_string(p->sketch->variables[value->variable]->name) : "?", LOOK_VALUE, width},
             {"  ", LOOK_PLAIN, 0},
-            {text, value->deciding ? LOOK_CAUSE : LOOK_VALUE, 0}};
+            {text, is_deciding(p, value) ? LOOK_CAUSE : LOOK_VALUE, 0}};
 
         lines += etch_canvas_flow(&p->canvas, x, y + lines, width, 2, runs, 3);
     }
@@ -560,7 +566,7 @@ static void draw_beside_values(struct picture *p, size_t i, unsigned *used)
         value_cell(p, value, row_is_shared(p, i), step->thread, text, sizeof(text));
         y = p->step_y[i] > used[value->variable] ? p->step_y[i] : used[value->variable];
         etch_canvas_flow(&p->canvas, p->value_x[value->variable], y, p->value_width[value->variable], 0,
-                         &(struct etch_run){text, value->deciding ? LOOK_CAUSE : LOOK_VALUE, 0}, 1);
+                         &(struct etch_run){text, is_deciding(p, value) ? LOOK_CAUSE : LOOK_VALUE, 0}, 1);
         used[value->variable] = y + 1;
     }
 }

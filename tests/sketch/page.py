@@ -70,7 +70,7 @@ def shows_the_cause(b):
     shoot(b, "light")
     b.open(url("one_failure"))
     check("one failure, no comparison yet" in b.run("document.body.innerText"), "says that nothing was compared")
-    check(b.run("document.querySelector('.cause, .letter, .marked, .because')") is None, "no cause without comparison")
+    check(b.run("document.querySelector('.cause, .letter, .marked, .because, .deciding')") is None, "no cause without comparison")
     b.open(url("with_loss"))
     text = b.run("document.body.innerText")
     for words in ("steps may be missing here", "Lost: aux truncated, 4096 bytes", "pbzip.c has changed", "read ?"):
