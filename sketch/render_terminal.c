@@ -219,6 +219,12 @@ static const char *text_of(const Etch__SketchStep *step, char *spare, size_t siz
     return spare;
 }
 
+/* Arrows are for the orders of a cause; the others are told in words. */
+static bool has_arrow(const struct picture *p, const Etch__SketchOrder *order)
+{
+    return order->predictor && p->model.n_shown > 0;
+}
+
 /* What follows the text: how often it ran, what it is proven to be before, whether it failed. */
 static void tags_of(const struct picture *p, size_t i, char *text, size_t size)
 {
@@ -231,7 +237,7 @@ static void tags_of(const struct picture *p, size_t i, char *text, size_t size)
     for (size_t k = 0; k < p->sketch->n_orders && shown < 2; k++) {
         const Etch__SketchOrder *o = p->sketch->orders[k];
 
-        if (o->before != i || o->predictor || !etch_render_order_is_sound(p->sketch, o) ||
+        if (o->before != i || has_arrow(p, o) || !etch_render_order_is_sound(p->sketch, o) ||
             p->sketch->steps[o->after]->thread == step->thread)
             continue;
         n += (size_t)snprintf(text + n, size - n, "  %s%zu", p->canvas.unicode ? "─▶" : "->",
@@ -616,7 +622,7 @@ static bool row_has_target(const struct picture *p, size_t row)
     const Etch__Sketch *s = p->sketch;
 
     for (size_t k = 0; k < s->n_orders; k++)
-        if (s->orders[k]->predictor && etch_render_order_is_sound(s, s->orders[k]) &&
+        if (has_arrow(p, s->orders[k]) && etch_render_order_is_sound(s, s->orders[k]) &&
             p->model.row_of[s->orders[k]->after] == row)
             return true;
     return false;
@@ -776,7 +782,7 @@ static bool has_unknown_value(const Etch__Sketch *s)
 static bool has_tag_order(const struct picture *p)
 {
     for (size_t k = 0; k < p->sketch->n_orders; k++)
-        if (!p->sketch->orders[k]->predictor && etch_render_order_is_sound(p->sketch, p->sketch->orders[k]) &&
+        if (!has_arrow(p, p->sketch->orders[k]) && etch_render_order_is_sound(p->sketch, p->sketch->orders[k]) &&
             p->sketch->steps[p->sketch->orders[k]->before]->thread !=
                 p->sketch->steps[p->sketch->orders[k]->after]->thread)
             return true;
@@ -902,8 +908,7 @@ static bool draw_steps(struct picture *p)
     for (size_t row = 0; row < p->model.n_rows; row++)
         draw_row(p, row, used);
     for (size_t k = 0; k < p->sketch->n_orders; k++)
-        if (p->sketch->orders[k]->predictor && p->model.n_shown &&
-            etch_render_order_is_sound(p->sketch, p->sketch->orders[k]))
+        if (has_arrow(p, p->sketch->orders[k]) && etch_render_order_is_sound(p->sketch, p->sketch->orders[k]))
             draw_arrow(p, p->sketch->orders[k]);
     free(used);
     return true;
