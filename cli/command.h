@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 /* Exit statuses. `etch record` passes on its target's instead and has ETCH_EXIT_RECORD for a failure of its own. */
 enum { ETCH_EXIT_DONE = 0, ETCH_EXIT_FAILED = 1, ETCH_EXIT_USAGE = 2, ETCH_EXIT_RECORD = 125 };
 
@@ -14,15 +16,18 @@ struct etch_command {
     const char *summary; /* one line */
     const char *help;    /* all of --help, examples included */
     int (*run)(const struct etch_command *self, int argc, char **argv);
+    bool keeps_signals; /* runs programs, which must inherit signals as etch got them */
 };
 
 extern const struct etch_command etch_command_cc;
 extern const struct etch_command etch_command_cxx;
 extern const struct etch_command etch_command_decode;
 extern const struct etch_command etch_command_calibrate;
+extern const struct etch_command etch_command_diagnose;
 extern const struct etch_command etch_command_doctor;
 extern const struct etch_command etch_command_info;
 extern const struct etch_command etch_command_record;
+extern const struct etch_command etch_command_sketch;
 extern const struct etch_command etch_command_slice;
 
 /* Prints the help on standard output; returns ETCH_EXIT_DONE. */

@@ -91,7 +91,7 @@ static void put_pair(struct etch_text *out, uint64_t from, uint64_t to)
 {
     char *p;
 
-    if (!etch_text_reserve(out, 2 * ETCH_TEXT_HEX_ROOM))
+    if (!etch_text_reserve(out, (size_t)2 * ETCH_TEXT_HEX_ROOM))
         return;
     p = etch_text_put_hex(out->v + out->n, from);
     *p++ = ' ';

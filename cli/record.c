@@ -2,6 +2,8 @@
 /* etch record: runs a program and records it. */
 #include "collector/record.h"
 #include "cli/command.h"
+#include "collector/target.h"
+#include "decoder/variable.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -13,9 +15,9 @@
 
 static void print_size(char *text, size_t size, uint64_t bytes)
 {
-    if (bytes < 10u << 10)
+    if (bytes < 10240)
         snprintf(text, size, "%" PRIu64 " B", bytes);
-    else if (bytes < 10u << 20)
+    else if (bytes < (uint64_t)10 << 20)
         snprintf(text, size, "%.1f KiB", (double)bytes / 1024);
     else
         snprintf(text, size, "%.1f MiB", (double)bytes / (1024 * 1024));
@@ -28,6 +30,62 @@ static void print_failure(const struct etch_record_summary *s)
         fprintf(stderr, " in thread %" PRIu32 " at 0x%" PRIx64, s->failure_tid, s->failure_ip);
     if (s->failure_address_known)
         fprintf(stderr, ", address 0x%" PRIx64, s->failure_address);
+}
+
+/* Of all CPU time, the part that the program would not have used alone: etch's own, and the hits of watches at what one
+ * was measured to cost. */
+static void print_share(const struct etch_record_summary *s)
+{
+    double hits = (double)(s->accesses * s->hit_ns);
+    double own = (double)s->recorder_cpu_ns + hits;
+    double program = (double)s->target_cpu_ns > hits ? (double)s->target_cpu_ns - hits : 0;
+
+    if (s->target_cpu_ns)
+        fprintf(stderr, "; recording took %.1f %% of the CPU", 100 * own / (own + program));
+    fprintf(stderr, "%s etch %.3f s", s->target_cpu_ns ? ":" : "; CPU of", (double)s->recorder_cpu_ns / 1e9);
+    if (hits > 0)
+        fprintf(stderr, ", hits %.3f s", hits / 1e9);
+    if (s->target_cpu_ns)
+        fprintf(stderr, ", program %.3f s", program / 1e9);
+}
+
+static void print_native_failure(const struct etch_record_summary *s)
+{
+    static const char *const kinds[] = {
+        "", "", "exit with a failing status", "hang: no thread ran", "time limit", "check failed"};
+
+    if (s->failure_kind > 1 && s->failure_kind < 6)
+        fprintf(stderr, "; %s", kinds[s->failure_kind]);
+    else
+        print_failure(s);
+    if (s->failure_message[0])
+        fprintf(stderr, " (%s)", s->failure_message);
+}
+
+static void print_native_summary(const struct etch_record_options *options, const struct etch_record_summary *s)
+{
+    char file[32];
+
+    print_size(file, sizeof(file), s->bundle_bytes);
+    fprintf(stderr, "etch record: %s, %.3f s, %" PRIu64 " thread%s", s->source, (double)s->duration_ns / 1e9,
+            s->threads, s->threads == 1 ? "" : "s");
+    if (options->n_watches || options->plan)
+        fprintf(stderr, ", %" PRIu64 " hits", s->accesses);
+    if (s->skipped_watches)
+        fprintf(stderr, " (%" PRIu64 " watches left to other runs)", s->skipped_watches);
+    fprintf(stderr, ", %" PRIu64 " synchronisation events in %s (%s); ", s->syncs, options->output, file);
+    if (s->losses)
+        fprintf(stderr, "%" PRIu64 " loss%s (%s)", s->losses, s->losses == 1 ? "" : "es", s->loss);
+    else
+        fprintf(stderr, "nothing lost");
+    if (s->failed)
+        print_native_failure(s);
+    else if (s->left_running)
+        fprintf(stderr, "; the program goes on");
+    print_share(s);
+    fputc('\n', stderr);
+    for (size_t i = 0; i < s->n_notes; i++)
+        fprintf(stderr, "etch record: note: %s\n", s->notes[i]);
 }
 
 /* The one line. */
@@ -76,16 +134,53 @@ static int status_of(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static int record(const struct etch_command *self, const struct etch_record_options *options)
+/* name.field and its like, for a collector that knows no types: NAME+OFFSET:LENGTH, and :w behind it if it was there.
+ * What cannot be found that way is left as it is, for the collector to speak of. */
+static int explain_parts(struct etch_record_options *options, char texts[][400], struct etch_error *err)
 {
+    char path[4096];
+
+    if (options->pid)
+        snprintf(path, sizeof(path), "/proc/%d/exe", options->pid);
+    for (size_t i = 0; i < options->n_watches; i++) {
+        struct etch_variable part;
+        const char *mode = strrchr(options->watches[i], ':');
+
+        if (!etch_variable_has_parts(options->watches[i]) || (mode && mode[1] >= '0' && mode[1] <= '9'))
+            continue;
+        if (!options->pid && etch_target_find(options->argv[0], path, sizeof(path), err) < 0)
+            return -1;
+        if (etch_variable_find(&part, path, options->watches[i], err) < 0)
+            return -1;
+        if (part.size != 1 && part.size != 2 && part.size != 4 && part.size != 8)
+            return etch_error_set(err, "cannot watch '%s': it has %" PRIu64 " bytes, a watchpoint covers 1, 2, 4 or 8",
+                                  options->watches[i], part.size);
+        snprintf(texts[i], sizeof(texts[i]), "%s%s+%" PRIu64 ":%" PRIu64 "%s", part.dereference ? "*" : "", part.name,
+                 part.offset, part.size, mode ? mode : "");
+        options->watch_names[i] = options->watches[i];
+        options->watches[i] = texts[i];
+    }
+    return 0;
+}
+
+static int record(const struct etch_command *self, struct etch_record_options *options)
+{
+    static char texts[ETCH_RECORD_MAX_WATCHES][400];
     struct etch_record_summary summary;
     struct etch_error err;
 
+    if ((options->pid || strcmp(options->source, "none") == 0) && explain_parts(options, texts, &err) < 0) {
+        etch_command_failed(self, &err);
+        return ETCH_EXIT_RECORD;
+    }
     if (etch_record(options, &summary, &err) < 0) {
         etch_command_failed(self, &err);
         return ETCH_EXIT_RECORD;
     }
-    print_summary(options, &summary);
+    if (strcmp(summary.source, "none") == 0)
+        print_native_summary(options, &summary);
+    else
+        print_summary(options, &summary);
     return status_of(summary.status);
 }
 
@@ -95,68 +190,196 @@ static int usage(const struct etch_command *self, const char *what, const char *
     return ETCH_EXIT_RECORD;
 }
 
+enum {
+    OPTION_SOURCE = 256,
+    OPTION_WATCH,
+    OPTION_TRUTH,
+    OPTION_SNAPSHOT,
+    OPTION_PID,
+    OPTION_NO_SYNC,
+    OPTION_FAIL_ON_EXIT,
+    OPTION_ALLOW_PTRACE,
+    OPTION_HANG,
+    OPTION_WALL,
+    OPTION_KILL,
+    OPTION_BUDGET,
+    OPTION_SHARE,
+    OPTION_SET,
+    OPTION_PLAN,
+    OPTION_CLOCK,
+};
+
+static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                             {"output", required_argument, NULL, 'o'},
+                                             {"source", required_argument, NULL, OPTION_SOURCE},
+                                             {"watch", required_argument, NULL, OPTION_WATCH},
+                                             {"truth", required_argument, NULL, OPTION_TRUTH},
+                                             {"snapshot", required_argument, NULL, OPTION_SNAPSHOT},
+                                             {"pid", required_argument, NULL, OPTION_PID},
+                                             {"no-sync", no_argument, NULL, OPTION_NO_SYNC},
+                                             {"fail-on-exit", no_argument, NULL, OPTION_FAIL_ON_EXIT},
+                                             {"allow-ptrace", no_argument, NULL, OPTION_ALLOW_PTRACE},
+                                             {"hang", required_argument, NULL, OPTION_HANG},
+                                             {"wall", required_argument, NULL, OPTION_WALL},
+                                             {"kill", no_argument, NULL, OPTION_KILL},
+                                             {"watch-budget", required_argument, NULL, OPTION_BUDGET},
+                                             {"watch-share", required_argument, NULL, OPTION_SHARE},
+                                             {"set", required_argument, NULL, OPTION_SET},
+                                             {"clock", required_argument, NULL, OPTION_CLOCK},
+                                             {"plan", required_argument, NULL, OPTION_PLAN},
+                                             {0}};
+
+static int parse_number(const char *text, double least, double most, double *value)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    return end == text || *end || !(*value >= least && *value <= most) ? -1 : 0;
+}
+
+/* Options with a number. Returns 0, or the usage error's status. */
+static int take_number(const struct etch_command *self, int c, struct etch_record_options *options)
+{
+    double value;
+
+    if (c == OPTION_SNAPSHOT)
+        return parse_size(optarg, &options->snapshot) < 0
+                   ? usage(self, "--snapshot takes a size from 4K to 1024M, and got ", optarg)
+                   : 0;
+    if (c == OPTION_BUDGET && strcmp(optarg, "none") == 0)
+        return options->watch_hits_per_s = 0;
+    if (parse_number(optarg, c == OPTION_PID ? 1 : 0, c == OPTION_PID ? 1 << 22 : 1e9, &value) < 0)
+        return usage(self, "this is not a number that the option takes: ", optarg);
+    if (c == OPTION_PID) {
+        options->pid = (int)value;
+    } else if (c == OPTION_HANG) {
+        options->hang_s = value;
+    } else if (c == OPTION_CLOCK) {
+        options->clock_s = value;
+    } else if (c == OPTION_WALL) {
+        options->wall_s = value;
+    } else if (c == OPTION_BUDGET) {
+        options->watch_hits_per_s = (uint64_t)value;
+    } else if (c == OPTION_SHARE) {
+        options->watch_share = value / 100;
+    } else {
+        options->set_given = true;
+        options->set = (uint32_t)value;
+    }
+    return 0;
+}
+
+/* One option. Returns 0, or the usage error's status. */
+static int take_option(const struct etch_command *self, int c, char **argv, struct etch_record_options *options)
+{
+    switch (c) {
+    case 'o':
+        options->output = optarg;
+        return 0;
+    case OPTION_SOURCE:
+        options->source = optarg;
+        return 0;
+    case OPTION_WATCH:
+        if (options->n_watches == ETCH_RECORD_MAX_WATCHES)
+            return usage(self, "too many watches, at most 256", "");
+        options->watches[options->n_watches++] = optarg;
+        return 0;
+    case OPTION_PLAN:
+        options->plan = optarg;
+        return 0;
+    case OPTION_TRUTH:
+        options->truth = optarg;
+        return 0;
+    case OPTION_NO_SYNC:
+        options->no_sync = true;
+        return 0;
+    case OPTION_FAIL_ON_EXIT:
+        options->fail_on_exit = true;
+        return 0;
+    case OPTION_ALLOW_PTRACE:
+        options->allow_ptrace = true;
+        return 0;
+    case OPTION_KILL:
+        options->kill_on_hang = true;
+        return 0;
+    case ':':
+    case '?':
+        etch_command_bad_option(self, c, argv);
+        return ETCH_EXIT_RECORD;
+    default:
+        return take_number(self, c, options);
+    }
+}
+
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
-                                                 {"output", required_argument, NULL, 'o'},
-                                                 {"source", required_argument, NULL, 's'},
-                                                 {"watch", required_argument, NULL, 'w'},
-                                                 {"truth", required_argument, NULL, 't'},
-                                                 {"snapshot", required_argument, NULL, 'n'},
-                                                 {0}};
-    struct etch_record_options options = {.output = "run.etch", .source = "auto"};
-    int c;
+    struct etch_record_options options = {
+        .output = "run.etch", .source = "auto", .watch_hits_per_s = 100000, .watch_share = 0.25, .clock_s = 0.2};
+    int c, status;
 
     while ((c = getopt_long(argc, argv, "+:ho:", long_options, NULL)) != -1) {
-        switch (c) {
-        case 'h':
+        if (c == 'h')
             return etch_command_help(self);
-        case 'o':
-            options.output = optarg;
-            break;
-        case 's':
-            options.source = optarg;
-            break;
-        case 'w':
-            if (options.n_watches == ETCH_RECORD_MAX_WATCHES)
-                return usage(self, "too many watches, at most 64", "");
-            options.watches[options.n_watches++] = optarg;
-            break;
-        case 't':
-            options.truth = optarg;
-            break;
-        case 'n':
-            if (parse_size(optarg, &options.snapshot) < 0)
-                return usage(self, "--snapshot takes a size from 4K to 1024M, and got ", optarg);
-            break;
-        default:
-            etch_command_bad_option(self, c, argv);
-            return ETCH_EXIT_RECORD;
-        }
+        status = take_option(self, c, argv, &options);
+        if (status)
+            return status;
     }
-    if (optind == argc)
+    if (options.pid && optind != argc)
+        return usage(self, "--pid takes no program, and got ", argv[optind]);
+    if (!options.pid && optind == argc)
         return usage(self, "which program?", "");
-    options.argv = argv + optind;
+    if (!options.pid)
+        options.argv = argv + optind;
     return record(self, &options);
 }
 
 const struct etch_command etch_command_record = {
     .name = "record",
-    .summary = "runs a program and records what every thread does",
-    .help =
-        "usage: etch record [-o FILE] [--source S] [--watch WHAT]... [--snapshot SIZE] [--] PROG [ARG...]\n\n"
-        "Runs PROG with its own input, output and arguments, and records the control flow of its threads, and of\n"
-        "the processes that it starts, in FILE. The exit status is PROG's own, 128+N after signal N, and 125 where\n"
-        "etch itself failed. What was recorded is said in one line at the end, on standard error.\n\n"
-        "  -o, --output FILE  where to (run.etch)\n"
-        "  --source S         vpt: under QEMU, on any machine, real Intel PT packets; auto: what this machine has\n"
-        "  --watch WHAT       also record each read and write of a variable, with its value: NAME of a global, or\n"
-        "                     ADDRESS:LENGTH; :r or :w behind it for reads or writes only. May be repeated\n"
-        "  --snapshot SIZE    keep only the newest SIZE bytes (64K, 1M) of each thread, as a flight recorder does\n"
-        "  --truth DIR        for tests: also write each instruction that ran to DIR/PID.TID.truth\n\n"
-        "examples:\n"
-        "  etch record -- ./server --port 8080\n"
-        "  etch record -o crash.etch --watch counter ./a.out && etch info crash.etch\n"
-        "  etch record --snapshot 1M ./long-runner\n",
+    .summary = "runs a program, or joins one, and records what every thread does",
+    .help = "usage: etch record [-o FILE] [--source S] [--watch WHAT]... [OPTION...] [--] PROG [ARG...]\n"
+            "       etch record [-o FILE] [--watch WHAT]... [OPTION...] --pid PID\n"
+            "\n"
+            "Runs PROG with its own input, output and arguments, and records it in FILE. The exit status is PROG's\n"
+            "own, 128+N after signal N, and 125 where etch itself failed. What was recorded is said at the end, on\n"
+            "standard error.\n"
+            "\n"
+            "  -o, --output FILE  where to (run.etch)\n"
+            "  --source S         vpt: control flow under QEMU, on any machine, as real Intel PT packets; none: no\n"
+            "                     control flow, but hardware watches, synchronisation and failures at full speed;\n"
+            "                     auto: what this machine has\n"
+            "  --watch WHAT       also record each read and write of a variable, with its value: NAME of a global,\n"
+            "                     or ADDRESS:LENGTH; :w behind it for writes only. May be repeated. With source none\n"
+            "                     also NAME.field, NAME[3].x and POINTER->field (by the debug information),\n"
+            "                     NAME+16:8, *NAME+8:4 (what the pointer points to at that moment), and\n"
+            "                     @PLACE=BASE,INDEX,SCALE,OFFSET:LENGTH: the location that the instruction at PLACE\n"
+            "                     (an address, NAME+OFFSET) uses when it is first reached\n"
+            "\n"
+            "with source vpt:\n"
+            "  --snapshot SIZE    keep only the newest SIZE bytes (64K, 1M) of each thread, as a flight recorder does\n"
+            "  --truth DIR        for tests: also write each instruction that ran to DIR/PID.TID.truth\n"
+            "\n"
+            "with source none:\n"
+            "  --pid PID          join a running process; Ctrl-C leaves it as it was\n"
+            "  --plan FILE        watch what a plan of etch slice says, one of its sets a run\n"
+            "  --set N            of more watches than the CPU has debug registers, take the N-th set; without it the\n"
+            "                     one after that of the run in FILE\n"
+            "  --watch-budget N   a watch hit more than N times a second is cut for a moment (100000; none: no limit)\n"
+            "  --watch-share P    and so is one that costs more than P percent of a CPU (25; 0: no limit)\n"
+            "  --no-sync          do not preload the library that records pthread synchronisation\n"
+            "  --hang S           it is a failure if no thread runs for S seconds\n"
+            "  --wall S           it is a failure if the run takes longer than S seconds\n"
+            "  --kill             end the program after a hang or the time limit, instead of leaving it\n"
+            "  --fail-on-exit     an exit status other than 0 is a failure\n"
+            "  --clock S          seconds for measuring how far the CPUs' clocks are apart, before and again after\n"
+            "                     (0.2; 0: not measured, and no use for ordering events of different CPUs)\n"
+            "  --allow-ptrace     record a program although it calls ptrace\n"
+            "\n"
+            "examples:\n"
+            "  etch record -- ./server --port 8080\n"
+            "  etch record -o crash.etch --watch counter ./a.out && etch info crash.etch\n"
+            "  etch record --snapshot 1M ./long-runner\n"
+            "  etch record --source none --watch jobs --hang 10 ./server\n"
+            "  etch record --pid 4711 --watch 'queue->length'\n",
     .run = run,
+    .keeps_signals = true,
 };

@@ -11,16 +11,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ETCH_RECORD_MAX_WATCHES 64u
+#define ETCH_RECORD_MAX_WATCHES 256u
 
 struct etch_record_options {
     const char *output;
-    const char *source;                           /* "vpt" or "auto" */
-    char *const *argv;                            /* NULL at the end */
-    const char *watches[ETCH_RECORD_MAX_WATCHES]; /* NAME or ADDRESS:LENGTH, perhaps with :r, :w or :rw behind it */
+    const char *source; /* "vpt", "none" or "auto" */
+    char *const *argv;  /* NULL at the end */
+    /* NAME or ADDRESS:LENGTH, perhaps with :r, :w or :rw behind it; @ADDRESS:LENGTH: what the instruction there uses,
+     * from the first time on, or with :here only its own accesses */
+    const char *watches[ETCH_RECORD_MAX_WATCHES];
+    const char *watch_names[ETCH_RECORD_MAX_WATCHES]; /* what the bundle calls them; NULL: as above */
     size_t n_watches;
     const char *truth; /* folder for the truth log; NULL: none */
+    const struct Etch__Clock
+        *clock;        /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
     uint64_t snapshot; /* keep the newest bytes of each thread only; 0: all */
+
+    /* Of a program that runs on this CPU itself (source "none"). */
+    int pid;                   /* join this process instead of starting argv; 0: start */
+    bool no_sync;              /* leave the synchronisation library out */
+    bool fail_on_exit;         /* a status other than 0 is a failure */
+    bool allow_ptrace;         /* also a program that calls ptrace itself */
+    double hang_s;             /* no thread ran for so long: a failure; 0: not looked for */
+    double wall_s;             /* the run took so long: a failure; 0: no limit */
+    bool kill_on_hang;         /* after either of the two; else the program is left as it is */
+    uint64_t watch_hits_per_s; /* a watch that is hit more often is cut; 0: no limit */
+    double watch_share;        /* and one that costs more than this share of a CPU; 0: no limit */
+    uint32_t slots;            /* watches at a time; 0: as many as the CPU has */
+    double clock_s;            /* for measuring the CPUs' clocks before, and again after; 0: not done */
+    const char *plan;          /* a file with watches in sets; NULL: none */
+    bool set_given;
+    uint32_t set; /* which of several sets of watches */
 };
 
 struct etch_record_summary {
@@ -34,6 +55,14 @@ struct etch_record_summary {
     bool failure_placed; /* the next two are known */
     uint64_t failure_ip, failure_address;
     bool failure_address_known;
+
+    int failure_kind; /* Etch__FailureKind, of source "none" */
+    char failure_message[256];
+    uint64_t duration_ns, syncs, lost_events, cuts, cut_ns, skipped_watches;
+    uint64_t target_cpu_ns, recorder_cpu_ns, hit_ns;
+    bool left_running;
+    char notes[6][256]; /* what the user should know */
+    size_t n_notes;
 };
 
 /* One parsed watch. */
@@ -42,6 +71,8 @@ struct etch_record_watch {
     uint64_t address;
     uint64_t size; /* 0: the variable's own */
     bool reads, writes;
+    bool site; /* address is that of an instruction of the program, as the file has it */
+    bool here; /* only that instruction's own accesses */
 };
 
 int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, struct etch_error *err);

@@ -248,8 +248,8 @@ static uint64_t bytes_at(const struct etch_code_section *s, uint64_t ip)
     return s->bytes && ip - s->start < s->size ? s->size - (ip - s->start) : 0;
 }
 
-/* Whether it makes no difference which of the two is meant, from `ip` to the end of either: the same memory, or copies of
- * generated code that overlap. */
+/* Whether it makes no difference which of the two is meant, from `ip` to the end of either: the same memory, or copies
+ * of generated code that overlap. */
 static bool same_bytes(const struct etch_code_section *a, const struct etch_code_section *b, uint64_t ip)
 {
     uint64_t n = bytes_at(a, ip) < bytes_at(b, ip) ? bytes_at(a, ip) : bytes_at(b, ip);

@@ -20,7 +20,6 @@
 #define PT_ID 1u
 #define DUMMY_ID 2u
 #define PT_PMU_TYPE 8u /* any that is not one of the kernel's fixed ones */
-#define AUX_CHUNK (16u << 20)
 #define COPY_CHUNK (1u << 18)
 #define STRING_ALIGN 64u
 
@@ -624,10 +623,12 @@ static int copy_bytes(struct writer *w, const struct etch_stream *stream, const 
     return 0;
 }
 
-static int put_auxtrace(struct writer *w, const struct etch_stream *stream, const struct etch_piece *piece,
-                        uint64_t from, uint32_t queue)
+/* `n` pieces that follow each other without a hole, as one buffer: perf loses its way where a buffer ends within a
+ * packet. */
+static int put_auxtrace(struct writer *w, const struct etch_stream *stream, const struct etch_piece *piece, size_t n,
+                        uint32_t queue)
 {
-    uint64_t size = piece->size - from < AUX_CHUNK ? piece->size - from : AUX_CHUNK;
+    uint64_t size = piece[n - 1].offset + piece[n - 1].size - piece->offset;
     bool by_cpu = stream->about->of_case == ETCH__STREAM__OF_CPU;
 
     if (!w->sink && !etch_array_push(&w->index, ((struct index_entry){w->at, PERF_AUXTRACE_RECORD_SIZE})))
@@ -635,13 +636,18 @@ static int put_auxtrace(struct writer *w, const struct etch_stream *stream, cons
     if (!begin_record(w, PERF_USER_AUXTRACE, 0))
         return no_memory(w);
     add_u64(w, size);
-    add_u64(w, piece->offset + from);
+    add_u64(w, piece->offset);
     add_u64(w, w->references.v[stream - w->recording->streams.v]);
     add_u32(w, queue);
     add_u32(w, by_cpu ? UINT32_MAX : stream->about->tid);
     add_u32(w, by_cpu ? stream->about->cpu : UINT32_MAX);
     add_u32(w, 0);
-    return end_record(w) < 0 || copy_bytes(w, stream, piece, from, size) < 0 ? -1 : 0;
+    if (end_record(w) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (copy_bytes(w, stream, &piece[i], 0, piece[i].size) < 0)
+            return -1;
+    return 0;
 }
 
 /* perf takes the buffers of a queue for one sequence: behind a hole a new queue begins, which starts at its first PSB.
@@ -652,16 +658,16 @@ static int put_streams(struct writer *w)
 
     for (size_t i = 0; i < w->recording->streams.n; i++) {
         const struct etch_stream *stream = &w->recording->streams.v[i];
-        uint64_t end = 0;
+        size_t n;
 
-        for (size_t k = 0; k < stream->pieces.n; k++) {
+        for (size_t k = 0; k < stream->pieces.n; k += n) {
             const struct etch_piece *piece = &stream->pieces.v[k];
 
-            queue += k > 0 && piece->offset != end;
-            for (uint64_t from = 0; from < piece->size; from += AUX_CHUNK)
-                if (put_auxtrace(w, stream, piece, from, queue) < 0)
-                    return -1;
-            end = piece->offset + piece->size;
+            for (n = 1; k + n < stream->pieces.n && piece[n].offset == piece[n - 1].offset + piece[n - 1].size;)
+                n++;
+            queue += k > 0;
+            if (put_auxtrace(w, stream, piece, n, queue) < 0)
+                return -1;
         }
         queue++;
     }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STRETCH ((size_t)64 << 10) /* at least, where the stream has as much */
+#define STRETCH ((size_t)32 << 10) /* at least, where the stream has as much */
 #define READ_MORE ((size_t)64 << 10)
 #define TAIL ((size_t)4 << 10)          /* of the successor: its PSB, and a timing packet with luck */
 #define STRETCH_MAX ((size_t)256 << 20) /* without any PSB: no CPU does that */

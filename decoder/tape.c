@@ -26,12 +26,12 @@ void etch_tape_event(struct etch_tape *tape, const struct etch_tape_event *event
 
 void etch_tape_time(struct etch_tape *tape, uint64_t lo, uint64_t ticks)
 {
-    struct etch_tape_event *last = tape->events.n ? &tape->events.v[tape->events.n - 1] : NULL;
+    size_t n = tape->events.n;
 
-    if (last && last->kind == ETCH_TAPE_TIME && last->at == tape->blocks.n) {
-        last->ip = lo;
-        last->ticks = ticks;
-        last->to = UINT64_MAX;
+    if (n > 0 && tape->events.v[n - 1].kind == ETCH_TAPE_TIME && tape->events.v[n - 1].at == tape->blocks.n) {
+        tape->events.v[n - 1].ip = lo;
+        tape->events.v[n - 1].ticks = ticks;
+        tape->events.v[n - 1].to = UINT64_MAX;
         return;
     }
     etch_tape_event(tape,

@@ -61,12 +61,13 @@ static inline uint64_t etch_text_digits(uint32_t v)
 static inline char *etch_text_put_hex(char *p, uint64_t v)
 {
     unsigned digits = v ? (67u - (unsigned)__builtin_clzll(v)) / 4u : 1u;
-    uint64_t high = etch_text_digits((uint32_t)(v >> 32)), low = etch_text_digits((uint32_t)v);
-    char all[32];
+    uint64_t high, low;
 
-    memcpy(all, &high, 8);
-    memcpy(all + 8, &low, 8);
-    memcpy(p, all + 16 - digits, 16); /* a fixed size is one move; what follows the digits is written over */
+    v <<= 4 * (16 - digits); /* so that the text needs no moving: what follows the digits is written over */
+    high = etch_text_digits((uint32_t)(v >> 32));
+    low = etch_text_digits((uint32_t)v);
+    memcpy(p, &high, 8);
+    memcpy(p + 8, &low, 8);
     return p + digits;
 }
 

@@ -17,6 +17,8 @@ int vpt_writer_init(struct vpt_writer *w, struct vpt_thread *thread, uint8_t *fl
     w->state = &thread->states[0];
     w->mask = size - 1;
     w->tnt = 1;
+    if (w->encoder && pt_enc_sync_set(w->encoder, 0) < 0)
+        w->failed = true;
     return w->encoder ? 0 : -1;
 }
 
@@ -32,13 +34,18 @@ static void put(struct vpt_writer *w, const struct pt_packet *packet)
 
     if (w->failed)
         return;
-    size = pt_enc_sync_set(w->encoder, w->head & w->mask);
-    if (size >= 0)
-        size = pt_enc_next(w->encoder, packet);
-    if (size < 0)
+    if (w->place != (w->head & w->mask)) { /* it went past the end, into the ring's second image */
+        w->place = w->head & w->mask;
+        if (pt_enc_sync_set(w->encoder, w->place) < 0)
+            w->failed = true;
+    }
+    size = pt_enc_next(w->encoder, packet);
+    if (size < 0) {
         w->failed = true;
-    else
-        w->head += (uint64_t)size;
+        return;
+    }
+    w->head += (uint64_t)size;
+    w->place += (uint64_t)size;
 }
 
 static void put_plain(struct vpt_writer *w, enum pt_packet_type type)

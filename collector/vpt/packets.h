@@ -18,9 +18,10 @@
 struct vpt_writer {
     struct pt_encoder *encoder;
     struct vpt_thread *thread;
-    uint64_t mask; /* ring size - 1 */
-    uint64_t head; /* bytes written, published or not */
-    uint64_t tnt;  /* see struct vpt_state */
+    uint64_t mask;  /* ring size - 1 */
+    uint64_t head;  /* bytes written, published or not */
+    uint64_t place; /* of the head in the ring, where the encoder is */
+    uint64_t tnt;   /* see struct vpt_state */
     uint64_t last_ip;
     struct vpt_state *state; /* the current one */
     uint32_t current;        /* counts changes of the current one */
@@ -59,13 +60,21 @@ static inline void vpt_put_call(struct vpt_writer *writer, uint64_t return_addre
         writer->n_returns++;
 }
 
-/* A return that goes where its call came from is one taken bit. After one that does not (longjmp, an exception)
- * decoders disagree on what is left of the calls, so all are forgotten: more bytes, never a wrong path. */
+/* Whether a return to `target` goes where its call came from; then that call is done with. */
+static inline bool vpt_take_return(struct vpt_writer *writer, uint64_t target)
+{
+    if (!writer->n_returns || writer->returns[(writer->next_return - 1) % VPT_RETURNS] != target)
+        return false;
+    writer->n_returns--;
+    writer->next_return--;
+    return true;
+}
+
+/* One taken bit for such a return. After one that does not match (longjmp, an exception) decoders disagree on what is
+ * left of the calls, so all are forgotten: more bytes, never a wrong path. */
 static inline void vpt_put_return(struct vpt_writer *writer, uint64_t target)
 {
-    if (writer->n_returns && writer->returns[(writer->next_return - 1) % VPT_RETURNS] == target) {
-        writer->n_returns--;
-        writer->next_return--;
+    if (vpt_take_return(writer, target)) {
         vpt_put_bit(writer, 1);
         return;
     }

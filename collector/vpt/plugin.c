@@ -176,7 +176,7 @@ static __attribute__((noinline)) void turn_block(unsigned cpu, const struct vpt_
         vpt_self_attend(t, b->start);
 }
 
-/* The hot path: nearly all blocks end in a conditional branch or go on to one place, and finish no packet. */
+/* The hot path: what finishes no packet, which is nearly all. */
 static void on_block(unsigned cpu, void *data)
 {
     const struct vpt_block *b = data, *from;
@@ -188,20 +188,39 @@ static void on_block(unsigned cpu, void *data)
     from = t->block;
     if (unlikely(!from || t->code_changed))
         goto turn;
+    tnt = t->writer.tnt;
     if (likely(from->ending == VPT_CONDITIONAL)) {
-        tnt = t->writer.tnt << 1 | (b->start != from->end);
+        tnt = tnt << 1 | (b->start != from->end);
         /* One test, not two: which way it went is as hard to predict here as it was for the guest. */
         if (unlikely(((b->start != from->target) & (b->start != from->end)) | (tnt >> VPT_TNT_BITS != 0)))
             goto turn;
-        t->writer.tnt = tnt;
-    } else if (from->ending != VPT_GOES_ON || b->start != from->target) {
+    } else if (from->ending == VPT_RETURN) {
+        tnt = tnt << 1 | 1;
+        if (tnt >> VPT_TNT_BITS || !vpt_take_return(&t->writer, b->start))
+            goto turn;
+    } else if (from->ending > VPT_CALLS || b->start != from->target) {
         goto turn;
+    } else if (from->ending == VPT_CALLS) {
+        vpt_put_call(&t->writer, from->end);
     }
+    t->writer.tnt = tnt;
     t->block = b;
     vpt_commit_bits(&t->writer, b->start);
     return;
 turn:
     turn_block(cpu, b);
+}
+
+/* Where something is watched, accesses are told with the time their block began and the call they are in. */
+static void on_watched_block(unsigned cpu, void *data)
+{
+    const struct vpt_block *b = data;
+
+    if (self && self->block)
+        vpt_watch_follow(self, self->block, b->start);
+    on_block(cpu, data);
+    if (self)
+        self->block_tsc = __rdtscp(&self->block_cpu);
 }
 
 static void on_instruction(unsigned cpu, void *data)
@@ -233,7 +252,10 @@ static void instrument(struct qemu_plugin_tb *tb, struct vpt_block *b, size_t n)
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         struct vpt_traits traits = vpt_instruction_traits(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
 
-        list[i] = (struct vpt_instruction){qemu_plugin_insn_vaddr(insn), traits.atomic, traits.repeats};
+        list[i] = (struct vpt_instruction){
+            .ip = qemu_plugin_insn_vaddr(insn), .atomic = traits.atomic, .repeats = traits.repeats};
+        if (vpt_watch_any())
+            vpt_watch_site(&list[i], guest_base);
         if (vpt_control->flags & VPT_TRUTH)
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_instruction, QEMU_PLUGIN_CB_NO_REGS, &list[i]);
         if (vpt_watch_any())
@@ -314,7 +336,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         return;
     report_code(tb, b);
     remember(b);
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, vpt_watch_any() ? on_watched_block : on_block, QEMU_PLUGIN_CB_NO_REGS, b);
     if (vpt_control->flags & VPT_TRUTH || vpt_watch_any())
         instrument(tb, b, n);
 }

@@ -32,7 +32,7 @@ fails_at() {
 }
 corpus=$ETCH_SOURCE/tests/corpus
 for level in -O0 -O2; do
-  fails_at "$ETCH_SOURCE/tests/programs/fails.c" $level fail
+  fails_at "$ETCH_SOURCE/tests/programs/inlined_crash.c" $level fail
   fails_at "$corpus/memcached-127/bug.c" $level check
   fails_at "$corpus/deadlock-abba/bug.c" $level 'b1 a2' 300
 done
@@ -48,10 +48,10 @@ echo 'int main(void){return 1;}' >other.c && "$ETCH" cc other.c -o other
 grep -q 'no frame of the failure is in other' err || { cat err; fail "another program: not said"; }
 # the build-id decides, whatever the path says
 id_of() { readelf -n "$1" | sed -n 's/.*Build ID: //p'; }
-"$ETCH" cc -O0 -w "$ETCH_SOURCE/tests/programs/fails.c" -o program && rm -f run.etch
+"$ETCH" cc -O0 -w "$ETCH_SOURCE/tests/programs/inlined_crash.c" -o program && rm -f run.etch
 "$catch" run.etch ./program 20000 "$(id_of program)" >/dev/null 2>&1
 "$ETCH" slice program --failure run.etch >out 2>err || { cat err; fail "its own build was refused"; }
-"$ETCH" cc -O1 -w "$ETCH_SOURCE/tests/programs/fails.c" -o program
+"$ETCH" cc -O1 -w "$ETCH_SOURCE/tests/programs/inlined_crash.c" -o program
 "$ETCH" slice program --failure run.etch >out 2>err && fail "another build was taken"
 grep -q "the failure is of another build: program has build-id $(id_of program)" err || { cat err; fail "another build: not said"; }
 [ "$tried" = 10 ] || fail "only $tried of 10 failures"

@@ -1,0 +1,795 @@
+/* SPDX-License-Identifier: MIT */
+/* Recording a program on this CPU itself; see native.h. */
+#include "collector/native.h"
+
+#include "collector/host.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#define TICK_MS 100          /* between two looks at the rings */
+#define BUSY_TICK_MS 2       /* while the synchronisation rings fill fast */
+#define FORWARD_NS 30000000u /* how long a signal waits to be seen at the program itself before it is passed on */
+#define POLL_MAX 4096
+#define RING_BYTES (4u << 20) /* 16,000 hits on each CPU */
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- Watches ---- */
+
+static int parse_watches(struct native *n, struct etch_error *err)
+{
+    const struct etch_record_options *o = n->options;
+    uint32_t slots = o->slots ? o->slots : ETCH_WATCH_SLOTS;
+
+    for (size_t i = 0; i < o->n_watches; i++) {
+        struct native_watch *watch = &n->list[i];
+
+        if (etch_place_parse(&watch->place, o->watches[i], err) < 0)
+            return -1;
+        if (o->watch_names[i])
+            snprintf(watch->place.text, sizeof(watch->place.text), "%s", o->watch_names[i]);
+        watch->id = (uint32_t)i + 1;
+        watch->set = (uint32_t)(i / slots);
+        watch->size = watch->place.size;
+    }
+    n->n_list = o->n_watches;
+    n->sets = o->n_watches ? (uint32_t)((o->n_watches + slots - 1) / slots) : 1;
+    return 0;
+}
+
+/* A plan's watch: a global by its address in the file, or what an instruction of the file will use. */
+static int take_planned(struct native *n, const Etch__PlanWatch *planned, uint32_t set, struct etch_error *err)
+{
+    struct native_watch *watch = &n->list[n->n_list];
+    struct etch_place *place = &watch->place;
+
+    if (n->n_list == ETCH_RECORD_MAX_WATCHES)
+        return etch_error_set(err, "the plan has more than %u watches", ETCH_RECORD_MAX_WATCHES);
+    snprintf(place->text, sizeof(place->text), "%s", planned->name);
+    place->size = planned->size > 8 ? 8 : planned->size; /* what one debug register covers */
+    place->reads = planned->reads;
+    place->writes = true;
+    place->in_file = true;
+    place->site = !planned->global;
+    place->address = planned->global ? planned->global : planned->site;
+    if (place->site && etch_place_operand_parse(&place->operand, planned->site_operand, err) < 0)
+        return etch_error_prefix(err, "the plan's watch '%s'", planned->name);
+    watch->id = (uint32_t)n->n_list + 1;
+    watch->set = set;
+    watch->size = place->size;
+    n->n_list++;
+    return 0;
+}
+
+static int take_plan(struct native *n, const Etch__Plan *plan, struct etch_error *err)
+{
+    n->sets = plan->n_sets ? (uint32_t)plan->n_sets : 1;
+    n->plan_build_id_size = plan->build_id.len <= sizeof(n->plan_build_id) ? plan->build_id.len : 0;
+    memcpy(n->plan_build_id, plan->build_id.data, n->plan_build_id_size);
+    for (size_t i = 0; i < plan->n_sets; i++)
+        for (size_t k = 0; k < plan->sets[i]->n_watches; k++)
+            if (take_planned(n, plan->sets[i]->watches[k], (uint32_t)i, err) < 0)
+                return -1;
+    return 0;
+}
+
+static int read_plan(struct native *n, struct etch_error *err)
+{
+    struct etch_bundle_reader *reader;
+    struct etch_bundle_item item;
+    int status = -1;
+    bool found = false;
+
+    if (!n->options->plan)
+        return 0;
+    if (n->options->n_watches)
+        return etch_error_set(err, "--plan and --watch do not go together: the plan says what to watch");
+    if (etch_bundle_open(&reader, n->options->plan, err) < 0)
+        return -1;
+    while (!found && etch_bundle_next(reader, &item, err) < ETCH_BUNDLE_END)
+        if (item.record && item.record->body_case == ETCH__RECORD__BODY_PLAN) {
+            found = true;
+            status = take_plan(n, item.record->plan, err);
+        }
+    if (!found)
+        etch_error_set(err, "there is no plan in %s", n->options->plan);
+    etch_bundle_reader_free(reader);
+    return status;
+}
+
+/* Which watches this run takes: as told, or the next after the run that the output file holds. */
+static void choose_set(struct native *n)
+{
+    struct etch_bundle_reader *reader;
+    struct etch_bundle_item item;
+    struct etch_error ignored;
+    const Etch__Record__BodyCase wanted = ETCH__RECORD__BODY_PROGRAM;
+
+    if (n->sets <= 1)
+        return;
+    if (n->options->set_given) {
+        n->set = n->options->set % n->sets;
+        return;
+    }
+    if (access(n->options->output, R_OK) < 0 || etch_bundle_open(&reader, n->options->output, &ignored) < 0)
+        return;
+    etch_bundle_want(reader, &wanted, 1);
+    while (etch_bundle_next(reader, &item, &ignored) < ETCH_BUNDLE_END)
+        if (item.record && item.record->body_case == ETCH__RECORD__BODY_PROGRAM) {
+            n->set = (item.record->program->plan_set + 1) % n->sets;
+            break;
+        }
+    etch_bundle_reader_free(reader);
+}
+
+static size_t read_target(void *context, uint64_t address, void *buffer, size_t size)
+{
+    return etch_process_read(*(pid_t *)context, address, buffer, size);
+}
+
+/* In all threads that there are, those that appear meanwhile included. A thread that both inherited the watch and gets
+ * it here is sorted out by etch_watches_drain(). */
+static int arm_everywhere(struct native *n, uint32_t index, bool site, struct etch_error *err)
+{
+    const struct native_watch *w = &n->list[index];
+    struct etch_tids done = {0}, now;
+    bool more = true;
+    int status = 0;
+
+    while (more && status == 0) {
+        more = false;
+        if (etch_process_threads(n->target.pid, &now) < 0)
+            break;
+        for (size_t i = 0; i < now.list.n && status == 0; i++) {
+            pid_t tid = now.list.v[i];
+            bool known = false;
+
+            for (size_t k = 0; k < done.list.n; k++)
+                known |= done.list.v[k] == tid;
+            if (known)
+                continue;
+            more = true;
+            status = site ? etch_watches_arm_site(n->watches, index, tid, w->site, err)
+                          : etch_watches_arm(n->watches, index, tid, w->address, w->size, w->place.reads, err);
+            if (status > 0)
+                status = 0; /* it ended */
+            if (!etch_array_push(&done.list, tid))
+                more = false;
+        }
+        etch_array_free(&now.list);
+        if (n->target.launched && !n->late)
+            break; /* one thread, stopped: nothing appears */
+    }
+    etch_array_free(&done.list);
+    return status;
+}
+
+static int arm_watch(struct native *n, uint32_t index, const struct etch_object *object, uint64_t bias,
+                     struct etch_error *err)
+{
+    struct native_watch *w = &n->list[index];
+    uint64_t at;
+    uint32_t size;
+
+    if (etch_place_find(&w->place, object, bias, read_target, &n->target.pid, &at, &size, err) < 0) {
+        if (!w->place.in_file)
+            return -1;
+        native_write_watch(n, w, err->what); /* one of a plan's watches: the others go on */
+        n->summary->skipped_watches++;
+        return 0;
+    }
+    if (w->place.site) {
+        w->site = at;
+        return arm_everywhere(n, index, true, err);
+    }
+    w->address = at;
+    w->size = size;
+    if (arm_everywhere(n, index, false, err) < 0)
+        return -1;
+    w->armed = true;
+    native_write_watch(n, w, NULL);
+    return 0;
+}
+
+static int find_bias(struct native *n, const struct etch_object *object, uint64_t *bias, struct etch_error *err)
+{
+    struct etch_mappings mappings;
+    char exe[4096];
+
+    if (etch_process_mappings(n->target.pid, &mappings, err) < 0)
+        return -1;
+    etch_process_exe(n->target.pid, exe, sizeof(exe));
+    for (size_t i = 0; i < mappings.list.n; i++)
+        if (strcmp(mappings.list.v[i].path, exe) == 0) {
+            *bias = etch_object_bias(object, mappings.list.v[i].start, mappings.list.v[i].offset);
+            etch_mappings_release(&mappings);
+            return 0;
+        }
+    etch_mappings_release(&mappings);
+    return etch_error_set(err, "cannot find %s in its own process", exe);
+}
+
+static int check_build(const struct native *n, const struct etch_object *object, struct etch_error *err)
+{
+    uint8_t id[64];
+    size_t size = etch_object_build_id(object, id);
+
+    if (!n->plan_build_id_size || (size == n->plan_build_id_size && memcmp(id, n->plan_build_id, size) == 0))
+        return 0;
+    etch_error_set(err, "the plan %s was made for another build of the program", n->options->plan);
+    return etch_error_advise(err, "etch slice, on this build");
+}
+
+static int arm_watches(struct native *n, struct etch_error *err)
+{
+    const struct etch_watch_budget budget = {n->options->watch_hits_per_s, n->options->watch_share};
+    struct etch_object *object = NULL;
+    uint64_t bias = 0;
+    char name[64], reason[64];
+    int status = 0;
+
+    if (!n->n_list)
+        return 0;
+    snprintf(name, sizeof(name), "/proc/%d/exe", (int)n->target.pid);
+    if (etch_object_open(&object, name, err) < 0 || check_build(n, object, err) < 0 ||
+        find_bias(n, object, &bias, err) < 0 || etch_watches_new(&n->watches, RING_BYTES, &budget, err) < 0)
+        status = -1;
+    for (uint32_t i = 0; status == 0 && i < n->n_list; i++) {
+        if (n->list[i].set == n->set) {
+            status = arm_watch(n, i, object, bias, err);
+            continue;
+        }
+        snprintf(reason, sizeof(reason), "set %u of %u; this run took set %u", n->list[i].set, n->sets, n->set);
+        native_write_watch(n, &n->list[i], reason);
+        n->summary->skipped_watches++;
+    }
+    etch_object_free(object);
+    return status;
+}
+
+/* The first arrival at a site: the location is now known. The thread is stopped before the instruction. */
+static bool on_site(struct native *n, pid_t tid)
+{
+    struct user_regs_struct r;
+    struct etch_error err;
+
+    if (!n->watches || ptrace(PTRACE_GETREGS, tid, NULL, &r) < 0)
+        return true;
+    for (uint32_t i = 0; i < n->n_list; i++) {
+        struct native_watch *w = &n->list[i];
+        const uint64_t registers[24] = {r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.rsp, r.rip, 0,    0, 0, 0, 0,
+                                        0,     0,     r.r8,  r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15};
+
+        if (!w->place.site || w->armed || w->site != r.rip)
+            continue;
+        etch_watches_disarm_site(n->watches, i);
+        w->address = etch_place_operand_address(&w->place.operand, registers);
+        n->late = true;
+        w->armed = true;
+        if (!etch_place_fits(w->address, w->size))
+            native_write_watch(n, w, "the location is not aligned to its length");
+        else if (arm_everywhere(n, i, false, &err) < 0)
+            native_write_watch(n, w, err.what);
+        else
+            native_write_watch(n, w, NULL);
+    }
+    return true;
+}
+
+/* ---- What the target does ---- */
+
+static int on_exec(void *context, struct etch_target *target, bool first)
+{
+    struct native *n = context;
+
+    if (first) {
+        n->start_tsc = __rdtsc();
+        native_write_program(n);
+        native_write_images(n);
+        return arm_watches(n, n->err);
+    }
+    (void)target;
+    native_drain(n, false);
+    for (size_t i = 0; i < n->n_list && n->watches; i++)
+        n->list[i].counted += etch_watches_count(n->watches, (uint32_t)i);
+    if (n->watches && n->n_list) {
+        etch_watches_disarm_all(n->watches);
+        native_note(n, "the program became another by exec; its watches ended there");
+    }
+    n->images.n = 0;
+    native_write_images(n);
+    return 0;
+}
+
+static void on_thread_start(void *context, struct etch_target *target, const struct etch_target_thread *thread)
+{
+    (void)context;
+    (void)target;
+    (void)thread;
+}
+
+static void capture(struct native *n, Etch__FailureKind kind, pid_t tid, const siginfo_t *signal, bool hold)
+{
+    struct etch_failure failure;
+    struct etch_error err;
+
+    if (n->failure_written)
+        return;
+    native_drain(n, false);
+    if (etch_failure_capture(&failure, &n->target, kind, tid, signal, hold, &err) == 0)
+        native_write_failure(n, &failure);
+    etch_failure_release(&failure);
+}
+
+static void on_thread_exit(void *context, struct etch_target *target, const struct etch_target_thread *thread,
+                           int wait_status)
+{
+    struct native *n = context;
+
+    if (n->options->fail_on_exit && WIFEXITED(wait_status) && WEXITSTATUS(wait_status))
+        capture(n, ETCH__FAILURE_KIND__FAILURE_EXIT, thread->tid, NULL, false);
+    if (thread->tid == target->pid || target->threads.n == 1)
+        native_write_images(n); /* the last chance to see the libraries */
+    native_write_thread(n, thread, true);
+}
+
+/* Signals that etch got for itself while the program may get them too. */
+static struct {
+    uint64_t seen_ns;
+    uint64_t due_ns; /* 0: none waits */
+    pid_t seen_from, due_from;
+} passing[65];
+
+static bool on_signal(void *context, struct etch_target *target, pid_t tid, const siginfo_t *info)
+{
+    struct native *n = context;
+    struct etch_process_status status;
+    int number = info->si_signo;
+
+    if (number == SIGTRAP && info->si_code == ETCH_TRAP_PERF)
+        return on_site(n, tid);
+    if (number > 0 && number < 65) {
+        passing[number].seen_ns = now_ns();
+        passing[number].seen_from = info->si_code == SI_USER ? info->si_pid : 0;
+        if (passing[number].due_from == passing[number].seen_from)
+            passing[number].due_ns = 0;
+    }
+    if (etch_signal_is_failure(number) && etch_process_status(target->pid, tid, &status) == 0 &&
+        etch_signal_is_fatal(&status, number))
+        capture(n, ETCH__FAILURE_KIND__FAILURE_SIGNAL, tid, info, true);
+    return false;
+}
+
+/* Ctrl-Z: the shell waits for us, so we stop as well; SIGCONT goes to the whole group. A stop by hand (SIGSTOP to the
+ * program alone) is its sender's to undo, for which we must be awake. */
+static void on_stopped(void *context, struct etch_target *target, int signal)
+{
+    struct native *n = context;
+
+    (void)n;
+    if (!target->launched || signal == SIGSTOP || getpgid(target->pid) != getpgrp())
+        return;
+    kill(getpid(), SIGSTOP);
+    kill(target->pid, SIGCONT);
+}
+
+/* ---- Before the start ---- */
+
+static bool find_library(char *path, size_t size)
+{
+    static const char *const places[] = {"etch-sync.so", "../lib/etch/etch-sync.so"};
+    char self[4096] = "";
+    char *slash;
+
+    if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 || !(slash = strrchr(self, '/')))
+        return false;
+    *slash = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        snprintf(path, size, "%s/%s", self, places[i]);
+        if (access(path, R_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+struct environment {
+    char **words;
+    char preload[8300], sync[64], before[4200];
+};
+
+/* The program's environment, with the library in it. */
+static int prepare_environment(struct environment *e, const char *library, const struct etch_sync_reader *sync)
+{
+    extern char **environ;
+    const char *given = getenv("LD_PRELOAD");
+    char path[48];
+    size_t n = 0, k = 0;
+
+    while (environ[n])
+        n++;
+    e->words = calloc(n + 4, sizeof(char *));
+    if (!e->words)
+        return -1;
+    for (size_t i = 0; i < n; i++) /* each in its place: the program may look */
+        e->words[k++] = library && strncmp(environ[i], "LD_PRELOAD=", 11) == 0 ? e->preload : environ[i];
+    if (!library)
+        return 0;
+    etch_sync_reader_path(sync, path, sizeof(path));
+    snprintf(e->preload, sizeof(e->preload), "LD_PRELOAD=%s%s%s", library, given ? ":" : "", given ? given : "");
+    snprintf(e->sync, sizeof(e->sync), ETCH_SYNC_VARIABLE "=%s", path);
+    e->words[k++] = e->sync;
+    if (!given) {
+        e->words[k++] = e->preload;
+    } else {
+        snprintf(e->before, sizeof(e->before), ETCH_SYNC_PRELOAD_VARIABLE "=%s", given);
+        e->words[k++] = e->before;
+    }
+    return 0;
+}
+
+/* A program with more rights than its user loses them under a tracer: that would not be the same program. */
+static int refuse_privileged(const char *path, struct etch_error *err)
+{
+    struct stat st;
+
+    if (geteuid() == 0 || stat(path, &st) < 0 || !(st.st_mode & (S_ISUID | S_ISGID)))
+        return 0;
+    etch_error_set(err, "cannot record %s: it is set-user-id or set-group-id, and would lose that under a tracer",
+                   path);
+    return etch_error_advise(err, "run etch as root");
+}
+
+static int refuse_tracer(struct native *n, const struct etch_object *object, struct etch_error *err)
+{
+    if (n->options->allow_ptrace || !etch_object_imports(object, "ptrace"))
+        return 0;
+    etch_error_set(err, "cannot record %s: it uses ptrace itself, and a process has one tracer only", n->path);
+    return etch_error_advise(err,
+                             "record the program that it traces; or --allow-ptrace if it traces none but children");
+}
+
+/* Looks at the file, and decides whether the library goes in. */
+static int examine(struct native *n, char *library, size_t size, struct etch_error *err)
+{
+    struct etch_object *object = NULL;
+    struct etch_error ignored;
+
+    library[0] = '\0';
+    if (etch_target_find(n->options->argv[0], n->path, sizeof(n->path), err) < 0 || refuse_privileged(n->path, err) < 0)
+        return -1;
+    if (etch_object_open(&object, n->path, &ignored) == 0 && refuse_tracer(n, object, err) < 0) {
+        etch_object_free(object);
+        return -1;
+    }
+    if (n->options->no_sync)
+        library[0] = '\0';
+    else if (object && !etch_object_is_dynamic(object))
+        native_note(n, "no synchronisation events: %s is linked statically", n->path);
+    else if (!find_library(library, size))
+        native_note(n, "no synchronisation events: etch-sync.so is not beside etch");
+    else if (strpbrk(library, ": \t"))
+        library[0] = '\0', native_note(n, "no synchronisation events: the path of etch-sync.so has a space or colon");
+    etch_object_free(object);
+    return 0;
+}
+
+/* ---- Running ---- */
+
+struct loop {
+    int signals; /* signalfd */
+    sigset_t mask, mask_before;
+    struct sigaction child_before;
+    struct rlimit files_before;
+    bool finish; /* leave a joined process */
+    uint64_t ran_ns, ran_changed_ns, started_ns;
+    bool hang_reported;
+    struct pollfd *fds;
+};
+
+static const int watched_signals[] = {SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP, SIGUSR1,
+                                      SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
+
+static int take_signals(struct loop *l, struct etch_error *err)
+{
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    struct rlimit files;
+
+    sigemptyset(&l->mask);
+    for (size_t i = 0; i < sizeof(watched_signals) / sizeof(watched_signals[0]); i++)
+        sigaddset(&l->mask, watched_signals[i]);
+    sigaction(SIGCHLD, &standard, &l->child_before);
+    sigprocmask(SIG_BLOCK, &l->mask, &l->mask_before);
+    getrlimit(RLIMIT_NOFILE, &l->files_before);
+    files = l->files_before;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    l->signals = signalfd(-1, &l->mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    l->fds = calloc(POLL_MAX, sizeof(*l->fds));
+    if (l->signals < 0 || !l->fds)
+        return etch_error_set_errno(err, errno, "cannot watch for signals");
+    memset(passing, 0, sizeof(passing));
+    return 0;
+}
+
+static void give_back_signals(struct loop *l)
+{
+    struct timespec none = {0, 0};
+
+    if (l->signals >= 0)
+        close(l->signals);
+    free(l->fds);
+    setrlimit(RLIMIT_NOFILE, &l->files_before);
+    while (sigtimedwait(&l->mask, NULL, &none) > 0)
+        ; /* what came for the program is not to end us now */
+    sigprocmask(SIG_SETMASK, &l->mask_before, NULL);
+    sigaction(SIGCHLD, &l->child_before, NULL);
+}
+
+/* A signal for etch. From the terminal the program has it as well. From another process it was perhaps meant for the
+ * group, perhaps for the program under our process id: it is passed on unless the program turns out to have got it. */
+static void on_own_signal(struct native *n, struct loop *l, const struct signalfd_siginfo *info)
+{
+    uint32_t number = info->ssi_signo;
+
+    if (number == SIGCHLD || number == SIGPIPE || number >= 65)
+        return;
+    if (!n->target.launched) {
+        l->finish |= number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+        return;
+    }
+    if (info->ssi_code != SI_USER && info->ssi_code != SI_QUEUE)
+        return;
+    if (passing[number].seen_from == (pid_t)info->ssi_pid &&
+        now_ns() - passing[number].seen_ns < (uint64_t)4 * FORWARD_NS)
+        return;
+    passing[number].due_ns = now_ns() + FORWARD_NS;
+    passing[number].due_from = (pid_t)info->ssi_pid;
+}
+
+static void pass_on_due(struct native *n)
+{
+    uint64_t now = now_ns();
+
+    for (int i = 1; i < 65; i++)
+        if (passing[i].due_ns && passing[i].due_ns <= now) {
+            passing[i].due_ns = 0;
+            kill(n->target.pid, i);
+        }
+}
+
+static bool signal_waits(void)
+{
+    for (int i = 1; i < 65; i++)
+        if (passing[i].due_ns)
+            return true;
+    return false;
+}
+
+static void give_up_on(struct native *n, Etch__FailureKind kind)
+{
+    bool end = n->options->kill_on_hang;
+
+    capture(n, kind, 0, NULL, end);
+    if (end)
+        kill(n->target.pid, SIGKILL);
+}
+
+static void check_hang(struct native *n, struct loop *l)
+{
+    uint64_t now = now_ns(), ran;
+
+    if (l->hang_reported)
+        return;
+    if (n->options->wall_s > 0 && (double)(now - l->started_ns) / 1e9 >= n->options->wall_s) {
+        l->hang_reported = true;
+        give_up_on(n, ETCH__FAILURE_KIND__FAILURE_TIMEOUT);
+        return;
+    }
+    if (n->options->hang_s <= 0)
+        return;
+    ran = etch_process_ran_ns(n->target.pid);
+    if (ran != l->ran_ns) {
+        l->ran_ns = ran;
+        l->ran_changed_ns = now;
+    } else if ((double)(now - l->ran_changed_ns) / 1e9 >= n->options->hang_s) {
+        l->hang_reported = true;
+        give_up_on(n, ETCH__FAILURE_KIND__FAILURE_HANG);
+    }
+}
+
+static int next_wait_ms(const struct native *n)
+{
+    if (signal_waits())
+        return 10;
+    if (n->watches || n->sync || n->options->hang_s > 0 || n->options->wall_s > 0)
+        return n->busy ? BUSY_TICK_MS : TICK_MS;
+    return -1;
+}
+
+static int follow(struct native *n, struct loop *l, struct etch_error *err)
+{
+    l->started_ns = l->ran_changed_ns = now_ns();
+    while (!n->target.gone && !l->finish) {
+        struct signalfd_siginfo info;
+        size_t fds = 1;
+
+        if (etch_target_pump(&n->target, err) < 0)
+            return -1;
+        if (n->target.gone)
+            break;
+        l->fds[0] = (struct pollfd){.fd = l->signals, .events = POLLIN};
+        if (n->watches)
+            fds += etch_watches_poll(n->watches, l->fds + 1, POLL_MAX - 1);
+        if (poll(l->fds, fds, next_wait_ms(n)) < 0 && errno != EINTR)
+            return etch_error_set_errno(err, errno, "cannot wait");
+        while (read(l->signals, &info, sizeof(info)) == sizeof(info))
+            on_own_signal(n, l, &info);
+        pass_on_due(n);
+        native_drain(n, false);
+        check_hang(n, l);
+    }
+    return 0;
+}
+
+static int launch(struct native *n, struct loop *l, struct etch_error *err)
+{
+    struct environment *e = calloc(1, sizeof(*e));
+    struct etch_launch launch;
+    char library[4096];
+    int status = -1;
+
+    if (!e)
+        return etch_error_set(err, "out of memory");
+    if (examine(n, library, sizeof(library), err) == 0 && (!library[0] || etch_sync_reader_new(&n->sync, err) == 0)) {
+        if (prepare_environment(e, library[0] ? library : NULL, n->sync) < 0) {
+            etch_error_set(err, "out of memory");
+        } else {
+            launch = (struct etch_launch){.argv = n->options->argv,
+                                          .path = n->path,
+                                          .environment = e->words,
+                                          .signal_mask = &l->mask_before,
+                                          .sigchld_ignored = l->child_before.sa_handler == SIG_IGN,
+                                          .descriptors = &l->files_before};
+            status = etch_target_launch(&n->target, &launch, err);
+        }
+    }
+    free(e->words);
+    free(e);
+    return status;
+}
+
+static int join(struct native *n, struct etch_error *err)
+{
+    if (etch_process_perf_events(n->options->pid) && n->n_list) {
+        etch_error_set(err, "cannot watch in process %d: it uses perf events, perhaps hardware breakpoints, itself",
+                       (int)n->options->pid);
+        return etch_error_advise(err, "record it without --watch");
+    }
+    if (etch_target_attach(&n->target, n->options->pid, err) < 0)
+        return -1;
+    native_note(n, "no synchronisation events: the library goes into a program only at its start");
+    n->start_tsc = __rdtsc();
+    n->late = true;
+    native_write_program(n);
+    native_write_images(n);
+    return arm_watches(n, err);
+}
+
+/* ---- The end ---- */
+
+/* The debug registers' own counts against what came through. */
+static void account(struct native *n)
+{
+    for (uint32_t i = 0; n->watches && i < n->n_list; i++) {
+        struct native_watch *w = &n->list[i];
+        uint64_t counted = w->counted + etch_watches_count(n->watches, i);
+        char detail[200];
+
+        if (w->place.site && !w->armed && w->set == n->set)
+            native_write_watch(n, w, "its site was never reached");
+        if (w->cut) {
+            snprintf(detail, sizeof(detail), "%.100s went beyond its budget and was not watched to the end",
+                     w->place.text);
+            native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_RATE_LIMITED, w->id, 0, 0, detail);
+        }
+        if (!n->late && counted > w->hits + w->reported)
+            native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, w->id, 0, counted - w->hits - w->reported,
+                              "the debug register fired more often than was written");
+    }
+}
+
+static void conclude(struct native *n)
+{
+    if (!n->target.gone) {
+        native_write_images(n);
+        for (size_t i = 0; i < n->target.threads.n; i++)
+            native_write_thread(n, &n->target.threads.v[i], false);
+    }
+    native_drain(n, true);
+    account(n);
+    if (n->sync && !etch_sync_reader_joined(n->sync))
+        native_note(n, "no synchronisation events: etch-sync.so did not come up in the program");
+    if (n->watches && !etch_watches_see_kernel(n->watches))
+        native_note(n, "accesses by the kernel for the program (read(2) into it) were not seen: needs CAP_PERFMON");
+    n->summary->threads = n->target.threads_seen;
+    n->summary->status = n->target.wait_status;
+    n->summary->left_running = !n->target.gone;
+    native_write_outcome(n); /* first: what follows is not part of the run */
+    native_write_clock(n, ETCH__CLOCK_PHASE__CLOCK_AFTER);
+}
+
+static int run(struct native *n, struct loop *l, struct etch_error *err)
+{
+    struct timespec now;
+
+    if (etch_host_write(n->bundle, err) < 0)
+        return -1;
+    etch_clock_pairs_take(&n->first_pair, 1, CLOCK_MONOTONIC_RAW, 0);
+    native_write_clock(n, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
+    clock_gettime(CLOCK_REALTIME, &now);
+    n->start_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    n->start_cpu_ns = native_cpu_ns(RUSAGE_SELF);
+    if ((n->options->pid ? join(n, err) : launch(n, l, err)) < 0 || follow(n, l, err) < 0)
+        return -1;
+    conclude(n);
+    if (!n->broken && etch_bundle_finish(n->bundle, &n->write_error) < 0)
+        n->broken = true;
+    if (n->broken)
+        native_note(n, "the bundle is not whole: %s", n->write_error.what);
+    return 0;
+}
+
+int etch_native_record(const struct etch_record_options *options, struct etch_record_summary *summary,
+                       struct etch_error *err)
+{
+    struct native *n = calloc(1, sizeof(*n));
+    struct loop loop = {.signals = -1};
+    int status = -1;
+
+    if (!n)
+        return etch_error_set(err, "out of memory");
+    n->options = options;
+    n->summary = summary;
+    n->err = err;
+    n->target.watcher =
+        (struct etch_target_watcher){n, on_exec, on_thread_start, on_thread_exit, on_signal, on_stopped};
+    summary->source = "none";
+    if (parse_watches(n, err) == 0 && read_plan(n, err) == 0) {
+        choose_set(n);
+        if (etch_bundle_create(&n->bundle, options->output, err) == 0) {
+            if (take_signals(&loop, err) == 0)
+                status = run(n, &loop, err);
+            give_back_signals(&loop);
+            summary->bundle_bytes = etch_bundle_written(n->bundle);
+            etch_bundle_writer_free(n->bundle);
+            if (status < 0)
+                unlink(options->output); /* nothing was recorded */
+        }
+    }
+    etch_calibration_free(&n->calibration);
+    etch_watches_free(n->watches);
+    etch_sync_reader_free(n->sync);
+    etch_target_free(&n->target);
+    etch_array_free(&n->images);
+    free(n);
+    return status;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading synchronisation rings; see reader.h. The program may write anything into the memory: nothing in it is
+ * trusted beyond its own ring. */
+#include "collector/sync/reader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct etch_sync_reader {
+    int fd;
+    struct etch_sync_memory *memory;
+    uint64_t read[ETCH_SYNC_THREADS];
+    uint64_t unplaced;
+};
+
+int etch_sync_reader_new(struct etch_sync_reader **reader, struct etch_error *err)
+{
+    struct etch_sync_reader *r = calloc(1, sizeof(*r));
+    void *map = MAP_FAILED;
+
+    *reader = NULL;
+    if (!r)
+        return etch_error_set(err, "out of memory");
+    r->fd = memfd_create("etch-sync", MFD_CLOEXEC);
+    if (r->fd >= 0 && ftruncate(r->fd, sizeof(*r->memory)) == 0)
+        map = mmap(NULL, sizeof(*r->memory), PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+    if (map == MAP_FAILED) {
+        etch_error_set_errno(err, errno, "cannot make shared memory for synchronisation events");
+        etch_sync_reader_free(r);
+        return -1;
+    }
+    r->memory = map;
+    r->memory->magic = ETCH_SYNC_MAGIC;
+    r->memory->version = ETCH_SYNC_VERSION;
+    r->memory->threads = ETCH_SYNC_THREADS;
+    r->memory->events = ETCH_SYNC_EVENTS;
+    *reader = r;
+    return 0;
+}
+
+void etch_sync_reader_free(struct etch_sync_reader *reader)
+{
+    if (!reader)
+        return;
+    if (reader->memory)
+        munmap(reader->memory, sizeof(*reader->memory));
+    if (reader->fd >= 0)
+        close(reader->fd);
+    free(reader);
+}
+
+void etch_sync_reader_path(const struct etch_sync_reader *reader, char *path, size_t size)
+{
+    snprintf(path, size, "/proc/%d/fd/%d", (int)getpid(), reader->fd);
+}
+
+/* One event, if it is whole and still the one of this index. 1: taken, 0: not finished yet, -1: written over. */
+static int copy_event(const struct etch_sync_event *from, uint64_t index, struct etch_sync_event *to)
+{
+    /* Acquire: pairs with the writer's release; the fields are those of this sequence number ... */
+    uint64_t sequence = __atomic_load_n(&from->sequence, __ATOMIC_ACQUIRE);
+
+    if (sequence != index + 1)
+        return sequence > index + 1 ? -1 : 0;
+    *to = *from;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    /* ... if it is still there after the copy. */
+    return __atomic_load_n(&from->sequence, __ATOMIC_RELAXED) == index + 1 ? 1 : -1;
+}
+
+static uint64_t drain_ring(struct etch_sync_ring *ring, uint64_t *read, const struct etch_sync_sink *sink, int last)
+{
+    uint64_t next = __atomic_load_n(&ring->next, __ATOMIC_ACQUIRE), lost = 0, found;
+
+    if (next < *read)
+        *read = next; /* nonsense from the program */
+    found = next - *read;
+    if (next - *read > ETCH_SYNC_EVENTS) {
+        lost = next - *read - ETCH_SYNC_EVENTS;
+        *read = next - ETCH_SYNC_EVENTS;
+    }
+    for (; *read < next; (*read)++) {
+        struct etch_sync_event event;
+        int got = copy_event(&ring->events[*read % ETCH_SYNC_EVENTS], *read, &event);
+
+        if (got == 1)
+            sink->event(sink->context, ring->tid, &event);
+        else if (got < 0 || last)
+            lost++;
+        else
+            break; /* begun, and interrupted: the next round will find it */
+    }
+    if (lost)
+        sink->lost(sink->context, ring->tid, lost);
+    return found;
+}
+
+uint64_t etch_sync_reader_drain(struct etch_sync_reader *reader, const struct etch_sync_sink *sink, int last)
+{
+    struct etch_sync_memory *m = reader->memory;
+    uint64_t unplaced = __atomic_load_n(&m->unplaced, __ATOMIC_RELAXED);
+
+    uint32_t claimed = __atomic_load_n(&m->claimed, __ATOMIC_ACQUIRE); /* the rest has never been touched */
+    uint64_t fullest = 0;
+
+    for (unsigned i = 0; i < claimed && i < ETCH_SYNC_THREADS; i++) {
+        struct etch_sync_ring *ring = &m->rings[i];
+        /* Acquire: pairs with the end of a thread; all its events are there. */
+        uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);
+        uint64_t found;
+
+        if (state == ETCH_SYNC_FREE)
+            continue;
+        found = drain_ring(ring, &reader->read[i], sink, last || state == ETCH_SYNC_ENDED);
+        fullest = found > fullest ? found : fullest;
+        if (state == ETCH_SYNC_ENDED) /* release: pairs with the next owner's acquire */
+            __atomic_store_n(&ring->state, ETCH_SYNC_FREE, __ATOMIC_RELEASE);
+    }
+    if (unplaced > reader->unplaced)
+        sink->lost(sink->context, 0, unplaced - reader->unplaced);
+    reader->unplaced = unplaced;
+    return fullest;
+}
+
+int etch_sync_reader_joined(const struct etch_sync_reader *reader)
+{
+    return reader->memory->pid != 0;
+}
+
+struct etch_sync_memory *etch_sync_reader_memory(struct etch_sync_reader *reader)
+{
+    return reader->memory;
+}

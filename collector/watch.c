@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+/* Hardware watchpoints through perf; see watch.h. */
+#include "collector/watch.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_WATCHES 64
+#define WINDOW_NS 1000000000u /* the budget is counted by the second, so that a burst is seen whole */
+#define COST_HITS 200
+
+struct event {
+    int fd;
+    uint64_t id;
+    uint32_t watch, cpu;
+    pid_t tid; /* that it was opened on */
+    bool site;
+};
+
+struct ring {
+    int fd; /* of the event that it was mapped on; -1: none yet */
+    struct perf_event_mmap_page *head;
+    uint8_t *data;
+    size_t size;
+};
+
+struct counting {
+    uint64_t hits; /* in this window */
+    bool cut;
+    uint64_t cut_ns;
+};
+
+struct etch_watches {
+    size_t ring_bytes;
+    size_t cpus;
+    struct ring *rings;
+    ETCH_ARRAY(struct event) events;
+    ETCH_ARRAY(struct etch_hit) hits;
+    uint8_t *linear; /* a record that wraps around the ring's end is put together here */
+    bool kernel;
+    uint64_t hit_ns;
+    uint64_t window_hits; /* allowed; 0: no limit */
+    uint64_t window_ns;   /* when the present one began */
+    struct counting counting[MAX_WATCHES];
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int open_event(struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+    return (int)syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int explain(struct etch_error *err, int cause, const char *what)
+{
+    etch_error_set_errno(err, cause, "cannot set a %s", what);
+    switch (cause) {
+    case EACCES:
+    case EPERM:
+        return etch_error_advise(err,
+                                 "sysctl kernel.perf_event_paranoid=2 or lower, or give etch CAP_PERFMON, or run as "
+                                 "root; in a container allow perf_event_open");
+    case ENOSYS:
+        return etch_error_advise(err,
+                                 "a seccomp filter or this kernel has no perf_event_open; run outside the container");
+    case ENOSPC:
+        return etch_error_advise(err,
+                                 "the debug registers are taken: end the debugger or perf session on this program, "
+                                 "or watch less");
+    case EMFILE:
+        return etch_error_advise(err, "ulimit -n 65536");
+    case EOPNOTSUPP:
+    case ENOENT:
+        return etch_error_advise(err, "this machine has no hardware breakpoints; --source vpt emulates watches");
+    default:
+        return -1;
+    }
+}
+
+/* ---- The cost of a hit ---- */
+
+static _Alignas(64) volatile uint64_t own_word;
+
+static uint64_t measure_hit(void)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_BREAKPOINT,
+        .size = sizeof(attr),
+        .bp_type = HW_BREAKPOINT_W,
+        .bp_addr = (uintptr_t)&own_word,
+        .bp_len = HW_BREAKPOINT_LEN_8,
+        .sample_period = 1,
+        .sample_type = etch_hits_sample_type,
+        .sample_regs_user = etch_hits_registers,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
+    int fd = open_event(&attr, 0, -1);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = page * 17;
+    void *ring;
+    uint64_t start, spent = 0;
+
+    if (fd < 0)
+        return 0;
+    ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    start = now_ns();
+    for (unsigned i = 0; i < COST_HITS; i++)
+        own_word = i;
+    spent = (now_ns() - start) / COST_HITS;
+    if (ring != MAP_FAILED)
+        munmap(ring, size);
+    close(fd);
+    return spent;
+}
+
+/* ---- Making and ending ---- */
+
+int etch_watches_new(struct etch_watches **watches, size_t ring_bytes, const struct etch_watch_budget *budget,
+                     struct etch_error *err)
+{
+    struct etch_watches *w = calloc(1, sizeof(*w));
+    uint64_t per_s = budget->hits_per_s;
+    long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+    *watches = NULL;
+    if (!w)
+        return etch_error_set(err, "out of memory");
+    w->cpus = cpus > 0 ? (size_t)cpus : 1;
+    w->ring_bytes = ring_bytes;
+    w->kernel = true; /* until refused */
+    w->rings = calloc(w->cpus, sizeof(*w->rings));
+    w->linear = malloc(1 << 16);
+    if (!w->rings || !w->linear) {
+        etch_watches_free(w);
+        return etch_error_set(err, "out of memory");
+    }
+    for (size_t i = 0; i < w->cpus; i++)
+        w->rings[i].fd = -1;
+    w->hit_ns = measure_hit();
+    if (budget->share > 0 && w->hit_ns) {
+        uint64_t by_share = (uint64_t)(budget->share * 1e9 / (double)w->hit_ns) + 1;
+
+        per_s = !per_s || by_share < per_s ? by_share : per_s;
+    }
+    w->window_hits = per_s ? per_s : 0;
+    w->window_ns = now_ns();
+    *watches = w;
+    return 0;
+}
+
+static void unmap(struct etch_watches *w, struct ring *ring)
+{
+    if (ring->head)
+        munmap(ring->head, ring->size + (size_t)sysconf(_SC_PAGESIZE));
+    (void)w;
+    *ring = (struct ring){.fd = -1};
+}
+
+void etch_watches_disarm_all(struct etch_watches *watches)
+{
+    for (size_t i = 0; i < watches->events.n; i++)
+        close(watches->events.v[i].fd);
+    watches->events.n = 0;
+    for (size_t i = 0; i < watches->cpus; i++)
+        unmap(watches, &watches->rings[i]);
+}
+
+void etch_watches_free(struct etch_watches *watches)
+{
+    if (!watches)
+        return;
+    if (watches->rings)
+        etch_watches_disarm_all(watches);
+    free(watches->rings);
+    free(watches->linear);
+    etch_array_free(&watches->events);
+    etch_array_free(&watches->hits);
+    free(watches);
+}
+
+/* ---- Arming ---- */
+
+/* The CPU's ring, mapped on the event if it is the first there. A smaller ring where memory may not be locked. */
+static int give_ring(struct etch_watches *w, const struct event *event)
+{
+    struct ring *ring = &w->rings[event->cpu];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *map = MAP_FAILED;
+
+    if (ring->fd >= 0)
+        return ioctl(event->fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd);
+    for (size_t size = w->ring_bytes; size >= page && map == MAP_FAILED; size /= 2) {
+        map = mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_SHARED, event->fd, 0);
+        if (map == MAP_FAILED)
+            continue;
+        ring->fd = event->fd;
+        ring->head = map;
+        ring->data = (uint8_t *)map + page;
+        ring->size = size;
+    }
+    return map == MAP_FAILED ? -1 : 0;
+}
+
+static int open_on_cpu(struct etch_watches *w, struct perf_event_attr *attr, struct event event, struct etch_error *err)
+{
+    const char *what = event.site ? "breakpoint" : "watchpoint";
+
+    attr->exclude_kernel = !w->kernel || event.site;
+    event.fd = open_event(attr, event.tid, (int)event.cpu);
+    if (event.fd < 0 && (errno == EACCES || errno == EPERM) && w->kernel && !event.site) {
+        w->kernel = false;
+        attr->exclude_kernel = 1;
+        event.fd = open_event(attr, event.tid, (int)event.cpu);
+    }
+    if (event.fd < 0 && errno == ESRCH)
+        return 1;
+    if (event.fd < 0)
+        return errno == ENODEV || errno == ENXIO ? 0 : explain(err, errno, what); /* that CPU is off */
+    if (ioctl(event.fd, PERF_EVENT_IOC_ID, &event.id) < 0 || (!event.site && give_ring(w, &event) < 0)) {
+        int cause = errno;
+
+        close(event.fd);
+        etch_error_set_errno(err, cause, "cannot map a ring for a %s", what);
+        return etch_error_advise(err, "ulimit -l unlimited, or sysctl kernel.perf_event_mlock_kb=65536");
+    }
+    if (etch_array_push(&w->events, event))
+        return 0;
+    close(event.fd);
+    return etch_error_set(err, "out of memory");
+}
+
+static int open_everywhere(struct etch_watches *w, struct perf_event_attr *attr, struct event event,
+                           struct etch_error *err)
+{
+    size_t before = w->events.n;
+
+    for (size_t cpu = 0; cpu < w->cpus; cpu++) {
+        int status;
+
+        event.cpu = (uint32_t)cpu;
+        status = open_on_cpu(w, attr, event, err);
+        if (status == 0)
+            continue;
+        while (w->events.n > before) {
+            struct event *last = &w->events.v[--w->events.n];
+
+            if (w->rings[last->cpu].fd == last->fd)
+                unmap(w, &w->rings[last->cpu]);
+            close(last->fd);
+        }
+        return status;
+    }
+    for (size_t i = before; i < w->events.n; i++)
+        ioctl(w->events.v[i].fd, PERF_EVENT_IOC_ENABLE, 0);
+    return 0;
+}
+
+int etch_watches_arm(struct etch_watches *watches, uint32_t watch, pid_t tid, uint64_t address, uint32_t size,
+                     bool reads, struct etch_error *err)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_BREAKPOINT,
+        .size = sizeof(attr),
+        .bp_type = reads ? HW_BREAKPOINT_RW : HW_BREAKPOINT_W,
+        .bp_addr = address,
+        .bp_len = size,
+        .sample_period = 1,
+        .sample_type = etch_hits_sample_type,
+        .sample_regs_user = etch_hits_registers,
+        .disabled = 1,
+        .inherit = 1,
+        .inherit_thread = 1, /* not into children by fork */
+        .remove_on_exec = 1,
+        .exclude_hv = 1,
+        .use_clockid = 1,
+        .clockid = CLOCK_MONOTONIC_RAW,
+        .watermark = 1,
+        .wakeup_watermark = (uint32_t)(watches->ring_bytes / 16),
+    };
+    struct event event = {.watch = watch, .tid = tid};
+
+    if (watch >= MAX_WATCHES || !size)
+        return etch_error_set(err, "too many watches");
+    return open_everywhere(watches, &attr, event, err);
+}
+
+int etch_watches_arm_site(struct etch_watches *watches, uint32_t watch, pid_t tid, uint64_t address,
+                          struct etch_error *err)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_BREAKPOINT,
+        .size = sizeof(attr),
+        .bp_type = HW_BREAKPOINT_X,
+        .bp_addr = address,
+        .bp_len = sizeof(long),
+        .sample_period = 1,
+        .disabled = 1,
+        .inherit = 1,
+        .inherit_thread = 1,
+        .remove_on_exec = 1,
+        .sigtrap = 1,
+        .sig_data = watch,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
+    struct event event = {.watch = watch, .tid = tid, .site = true};
+
+    return open_everywhere(watches, &attr, event, err);
+}
+
+void etch_watches_disarm_site(struct etch_watches *watches, uint32_t watch)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < watches->events.n; i++) {
+        struct event *event = &watches->events.v[i];
+
+        if (event->site && event->watch == watch)
+            close(event->fd);
+        else
+            watches->events.v[kept++] = *event;
+    }
+    watches->events.n = kept;
+}
+
+/* ---- Draining ---- */
+
+static const struct event *event_by_id(const struct etch_watches *w, uint64_t id)
+{
+    for (size_t i = 0; i < w->events.n; i++)
+        if (w->events.v[i].id == id)
+            return &w->events.v[i];
+    return NULL;
+}
+
+/* The record at `tail`, in one piece. */
+static const uint8_t *record_at(struct etch_watches *w, const struct ring *ring, uint64_t tail, size_t available,
+                                size_t *size)
+{
+    size_t at = tail & (ring->size - 1), straight = ring->size - at;
+    struct perf_event_header header;
+
+    *size = available < straight ? available : straight;
+    if (*size < sizeof(header))
+        return NULL; /* records are multiples of 8 long, so is the header: this is not ours */
+    memcpy(&header, ring->data + at, sizeof(header));
+    if (header.size <= *size)
+        return ring->data + at;
+    if (header.size > available)
+        return NULL;
+    memcpy(w->linear, ring->data + at, straight);
+    memcpy(w->linear + straight, ring->data, header.size - straight);
+    *size = header.size;
+    return w->linear;
+}
+
+static void drain_ring(struct etch_watches *w, struct ring *ring, const struct etch_watch_sink *sink)
+{
+    /* Pairs with the kernel's release of data_head: the records before it are whole. */
+    uint64_t head = __atomic_load_n(&ring->head->data_head, __ATOMIC_ACQUIRE);
+    uint64_t tail = ring->head->data_tail;
+
+    while (tail < head) {
+        struct etch_hit hit;
+        size_t size, used = 0;
+        uint64_t lost = 0;
+        const uint8_t *record = record_at(w, ring, tail, (size_t)(head - tail), &size);
+        enum etch_hits_item item = record ? etch_hits_next(record, size, &used, &hit, &lost) : ETCH_HITS_BAD;
+
+        if (item == ETCH_HITS_BAD || item == ETCH_HITS_END) {
+            tail = head;
+            break;
+        }
+        if (item == ETCH_HITS_LOST) {
+            const struct event *event = event_by_id(w, hit.event);
+
+            sink->lost(sink->context, event ? event->watch : 0, lost);
+        } else if (item == ETCH_HITS_HIT && !etch_array_push(&w->hits, hit)) {
+            sink->lost(sink->context, 0, 1);
+        }
+        tail += used;
+    }
+    /* Pairs with the kernel's acquire of data_tail: we are done reading before it writes over. */
+    __atomic_store_n(&ring->head->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct etch_hit *x = a, *y = b;
+
+    return x->perf_ns < y->perf_ns ? -1 : x->perf_ns > y->perf_ns;
+}
+
+static void switch_watch(struct etch_watches *w, uint32_t watch, unsigned long request)
+{
+    for (size_t i = 0; i < w->events.n; i++)
+        if (w->events.v[i].watch == watch && !w->events.v[i].site)
+            ioctl(w->events.v[i].fd, request, 0);
+}
+
+static void keep_budget(struct etch_watches *w, const struct etch_watch_sink *sink)
+{
+    uint64_t now = now_ns();
+    bool new_window = now - w->window_ns >= WINDOW_NS;
+
+    if (!w->window_hits)
+        return;
+    for (uint32_t i = 0; i < MAX_WATCHES; i++) {
+        struct counting *c = &w->counting[i];
+
+        if (!c->cut && c->hits > w->window_hits) {
+            switch_watch(w, i, PERF_EVENT_IOC_DISABLE);
+            c->cut = true;
+            c->cut_ns = now;
+            sink->cut(sink->context, i);
+        } else if (c->cut && new_window && now - c->cut_ns >= WINDOW_NS) {
+            switch_watch(w, i, PERF_EVENT_IOC_ENABLE);
+            c->cut = false;
+            sink->resumed(sink->context, i, now - c->cut_ns);
+        }
+        if (new_window)
+            c->hits = 0;
+    }
+    if (new_window)
+        w->window_ns = now;
+}
+
+/* A thread made while its maker was being armed may have the watch twice: inherited, and its own. The own one counts.
+ */
+static bool is_double(const struct etch_watches *w, const struct event *event, uint32_t tid)
+{
+    if (event->tid == (pid_t)tid)
+        return false;
+    for (size_t i = 0; i < w->events.n; i++)
+        if (w->events.v[i].tid == (pid_t)tid && w->events.v[i].watch == event->watch && !w->events.v[i].site)
+            return true;
+    return false;
+}
+
+void etch_watches_drain(struct etch_watches *watches, const struct etch_watch_sink *sink)
+{
+    watches->hits.n = 0;
+    for (size_t i = 0; i < watches->cpus; i++)
+        if (watches->rings[i].head)
+            drain_ring(watches, &watches->rings[i], sink);
+    if (watches->hits.n > 1)
+        qsort(watches->hits.v, watches->hits.n, sizeof(*watches->hits.v), by_time);
+    for (size_t i = 0; i < watches->hits.n; i++) {
+        const struct event *event = event_by_id(watches, watches->hits.v[i].event);
+
+        if (!event || is_double(watches, event, watches->hits.v[i].tid))
+            continue;
+        watches->counting[event->watch].hits++;
+        sink->hit(sink->context, event->watch, &watches->hits.v[i]);
+    }
+    keep_budget(watches, sink);
+}
+
+uint64_t etch_watches_count(const struct etch_watches *watches, uint32_t watch)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < watches->events.n; i++) {
+        uint64_t count;
+
+        if (watches->events.v[i].watch == watch && !watches->events.v[i].site &&
+            read(watches->events.v[i].fd, &count, sizeof(count)) == sizeof(count))
+            sum += count;
+    }
+    return sum;
+}
+
+size_t etch_watches_poll(const struct etch_watches *watches, struct pollfd *fds, size_t max)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < watches->cpus && n < max; i++)
+        if (watches->rings[i].fd >= 0)
+            fds[n++] = (struct pollfd){.fd = watches->rings[i].fd, .events = POLLIN};
+    return n;
+}
+
+uint64_t etch_watches_hit_ns(const struct etch_watches *watches)
+{
+    return watches->hit_ns;
+}
+
+bool etch_watches_see_kernel(const struct etch_watches *watches)
+{
+    return watches->kernel;
+}

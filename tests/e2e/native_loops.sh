@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Many crashes: each a whole bundle with the right instruction, nothing left behind. Many times etch is killed at a
+# random moment: the program is never harmed, the bundle is readable. ETCH_CRASHES and ETCH_KILLS say how many.
+. "$(dirname "$0")/lib.sh"
+crashes=${ETCH_CRASHES:-30} kills=${ETCH_KILLS:-20}
+for p in failing steady; do
+  "$ETCH_CC" -O0 -g -pthread "$ETCH_SOURCE/tests/programs/native/$p.c" -o "$work/$p"
+done
+watch=()
+"$ETCH" doctor --json | grep -q '"delivered": true' && watch=(--watch hot)
+python3 - "$ETCH" "$work" "$crashes" "$kills" "${watch[@]}" <<'PY' || fail "see above"
+import json, os, random, re, signal, subprocess, sys, time
+etch, work, crashes, kills, watch = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:]
+site = int([l for l in subprocess.check_output(["nm", work + "/failing"], text=True).splitlines() if l.endswith(" the_load")][0].split()[0], 16)
+bundle = work + "/run.etch"
+def processes(name):
+    found = []
+    for p in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{p}/exe") == f"{work}/{name}":
+                found.append(p)
+        except OSError:
+            pass
+    return found
+before = sorted(os.listdir(work))
+
+def instruction(path):
+    f, images = None, []
+    for line in subprocess.check_output([etch, "info", "--records", path], text=True).splitlines():
+        r = json.loads(line)
+        if "failure" in r: f = r["failure"]
+        if "image" in r: images.append(r["image"])
+    n = lambda v: int(v, 0) if isinstance(v, str) else v
+    ip = n(f["ip"])
+    for i in images:
+        if n(i["start"]) <= ip < n(i["start"]) + n(i["size"]) and i["path"] == work + "/failing":
+            return ip - n(i["start"]) + n(i["file_offset"])
+
+right = 0
+for i in range(crashes):
+    done = subprocess.run([etch, "record", "--source", "none", "--clock", "0", "-o", bundle, work + "/failing", "segv"], capture_output=True)
+    assert done.returncode == 139, (i, done)
+    assert subprocess.run([etch, "info", "--verify", bundle], capture_output=True).returncode == 0, (i, "not whole")
+    assert instruction(bundle) == site, (i, "another instruction")
+    right += 1
+os.remove(bundle)
+assert not processes("failing"), "processes left"
+assert sorted(os.listdir(work)) == before, "files left"
+print(f"{right} of {crashes} crashes: whole, right instruction")
+
+random.seed(5)
+started = unharmed = cut = 0
+for i in range(kills):
+    out = f"{work}/out"
+    for f in (out, bundle):
+        if os.path.exists(f): os.remove(f)
+    p = subprocess.Popen([etch, "record", "--source", "none", "--clock", "0", *watch, "-o", bundle, work + "/steady", out],
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(random.random() * 0.15)
+    p.send_signal(signal.SIGKILL)
+    p.wait()
+    for t in range(800):
+        if not processes("steady"): break
+        time.sleep(0.01)
+    else:
+        sys.exit(f"kill {i}: the program hangs")
+    text = open(out).read() if os.path.exists(out) else ""
+    if text:
+        started += 1
+        assert re.match(r"began\ndone 400 800\n$", text), (i, text)
+        unharmed += 1
+    if os.path.exists(bundle):
+        info = subprocess.run([etch, "info", bundle], capture_output=True, text=True)
+        assert info.returncode == 0 and "damaged" not in info.stdout, (i, info)
+        cut += "cut" in info.stdout.splitlines()[0]
+assert started >= kills // 4, "the kills came too early to say anything"
+print(f"{kills} kills of etch: {started} programs had begun, {unharmed} unharmed; every bundle readable, {cut} cut short")
+PY
+checks=$((checks + 2))
+done_checking

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* accesses BUNDLE: every watched access, by time, one a line: watch, thread, function, direction, value. */
+#include "decoder/accesses.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int by_time(const void *x, const void *y)
+{
+    const Etch__Access *a = x, *b = y;
+
+    return a->tsc < b->tsc ? -1 : a->tsc > b->tsc;
+}
+
+static const Etch__Image *image_at(const struct etch_recording *r, uint64_t ip)
+{
+    for (size_t i = 0; i < r->images.n; i++)
+        if (ip >= r->images.v[i]->start && ip - r->images.v[i]->start < r->images.v[i]->size)
+            return r->images.v[i];
+    return NULL;
+}
+
+static void print(const struct etch_recording *r, struct etch_symbols *symbols, const Etch__Access *a)
+{
+    struct etch_location at;
+
+    etch_symbols_find(symbols, image_at(r, a->ip), a->ip, &at);
+    printf("%u %u %s+%" PRIu64 "%s %s%s%s ", a->watch, a->tid, at.symbol ? at.symbol : "?", at.offset,
+           a->ip_is_after ? "(after)" : "", a->direction_unknown ? "?" : "", a->read ? "r" : "", a->write ? "w" : "");
+    if (a->known_case == ETCH__ACCESS__KNOWN_VALUE)
+        printf("%" PRId64 "\n", (int64_t)a->value);
+    else
+        printf("unknown\n");
+}
+
+int main(int argc, char **argv)
+{
+    struct etch_symbols *symbols = etch_symbols_new(&(struct etch_symbols_options){0});
+    struct etch_recording *r = NULL;
+    struct etch_code *code = NULL;
+    struct etch_error err;
+
+    if (argc != 2 || !symbols || etch_recording_open(&r, argv[1], &err) < 0 ||
+        etch_code_open(&code, r, NULL, &err) < 0 || etch_accesses_settle(r, code, symbols, &err) < 0) {
+        if (argc == 2)
+            etch_error_print(&err, "accesses", stderr);
+        return 1;
+    }
+    qsort(r->accesses.v, r->accesses.n, sizeof(*r->accesses.v), by_time);
+    for (size_t i = 0; i < r->accesses.n; i++)
+        print(r, symbols, &r->accesses.v[i]);
+    etch_symbols_free(symbols);
+    etch_code_free(code);
+    etch_recording_free(r);
+    return 0;
+}
