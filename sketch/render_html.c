@@ -262,7 +262,7 @@ static void put_step_text(struct etch_page *page, const Etch__SketchStep *step)
     } else {
         etch_page_write(page, "?");
     }
-    etch_page_write(page, "</span><code class=\"d%u\">", step->depth < 4 ? step->depth : 4);
+    etch_page_write(page, "</span> <code class=\"d%u\">", step->depth < 4 ? step->depth : 4);
     text += strspn(text, " \t");
     if (*text) {
         etch_page_escape(page, text);
@@ -272,9 +272,9 @@ static void put_step_text(struct etch_page *page, const Etch__SketchStep *step)
     }
     etch_page_write(page, "</code>");
     if (step->count > 1)
-        etch_page_write(page, "<span class=\"count\">%" PRIu64 "\u00d7</span>", step->count);
+        etch_page_write(page, " <span class=\"count\">%" PRIu64 "\u00d7</span>", step->count);
     if (step->failing)
-        etch_page_write(page, "<span class=\"fail\">\u2717 fails here</span>");
+        etch_page_write(page, " <span class=\"fail\">\u2717 fails here</span>");
 }
 
 static void put_step(struct etch_page *page, size_t i)
