@@ -14,7 +14,7 @@ enum { ETCH_EXIT_DONE = 0, ETCH_EXIT_FAILED = 1, ETCH_EXIT_USAGE = 2, ETCH_EXIT_
 struct etch_command {
     const char *name;
     const char *summary; /* one line */
-    const char *help;    /* all of --help, examples included */
+    const char *help;    /* all of --help, examples included; NULL where the command is in another program */
     int (*run)(const struct etch_command *self, int argc, char **argv);
     bool keeps_signals; /* runs programs, which must inherit signals as etch got them */
 };

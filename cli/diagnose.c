@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* etch diagnose: the whole loop on one machine. Runs the program until it fails, slices from where it did, watches what the
- * slice's nearest statements use, runs on, ranks what failing runs do that passing ones do not, and widens until the best
- * answer is strong and stays. */
+/* etch diagnose: the whole loop on one machine. Runs the program until it fails, slices from where it did, watches what
+ * the slice's nearest statements use, runs on, ranks what failing runs do that passing ones do not, and widens until
+ * the best answer is strong and stays. */
 #include "calibrate/calibration.h"
 #include "cli/command.h"
 #include "cli/runner.h"
 #include "cli/sketching.h"
+#include "cli/summaries.h"
 #include "collector/clock_record.h"
 #include "sketch/store.h"
 
@@ -113,7 +114,8 @@ static int choose_folder(struct diagnosis *d, struct etch_error *err)
         hash = mix(hash, *a, strlen(*a) + 1);
     if (d->o->fails_if)
         hash = mix(hash, d->o->fails_if, strlen(d->o->fails_if) + 1);
-    snprintf(d->folder, sizeof(d->folder), "%.3800s/%.200s-%016" PRIx64, d->o->store, name ? name + 1 : d->o->argv[0], hash);
+    snprintf(d->folder, sizeof(d->folder), "%.3800s/%.200s-%016" PRIx64, d->o->store, name ? name + 1 : d->o->argv[0],
+             hash);
     return 0;
 }
 
@@ -445,15 +447,16 @@ static int bad_number(const struct etch_command *self, const char *option, const
 static int run(const struct etch_command *self, int argc, char **argv)
 {
     static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},           {"runs", required_argument, NULL, 'r'},
-        {"time", required_argument, NULL, 't'},     {"jobs", required_argument, NULL, 'J'},
-        {"timeout", required_argument, NULL, 'T'},  {"fails-if", required_argument, NULL, 'f'},
-        {"store", required_argument, NULL, 'S'},    {"fresh", no_argument, NULL, 'F'},
-        {"html", required_argument, NULL, 'H'},     {"json", required_argument, NULL, 'j'},
-        {"sarif", required_argument, NULL, 's'},    {"all", no_argument, NULL, 'a'},
-        {"source", required_argument, NULL, 'o'},   {0}};
+        {"help", no_argument, NULL, 'h'},          {"runs", required_argument, NULL, 'r'},
+        {"time", required_argument, NULL, 't'},    {"jobs", required_argument, NULL, 'J'},
+        {"timeout", required_argument, NULL, 'T'}, {"fails-if", required_argument, NULL, 'f'},
+        {"store", required_argument, NULL, 'S'},   {"fresh", no_argument, NULL, 'F'},
+        {"html", required_argument, NULL, 'H'},    {"json", required_argument, NULL, 'j'},
+        {"sarif", required_argument, NULL, 's'},   {"all", no_argument, NULL, 'a'},
+        {"source", required_argument, NULL, 'o'},  {0}};
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    struct diagnose_options o = {.runs = 300, .jobs = cpus > 0 ? (unsigned)cpus : 1, .timeout = 10, .store = ".etch", .source = "vpt"};
+    struct diagnose_options o = {
+        .runs = 300, .jobs = cpus > 0 ? (unsigned)cpus : 1, .timeout = 10, .store = ".etch", .source = "vpt"};
     double value;
     int c;
 
@@ -518,26 +521,32 @@ static int run(const struct etch_command *self, int argc, char **argv)
 
 const struct etch_command etch_command_diagnose = {
     .name = "diagnose",
-    .summary = "runs a program until it fails, and on, and says how the failure happens",
-    .help = "usage: etch diagnose [OPTION...] [--] PROG [ARG...]\n\n"
-            "Runs PROG, which was built with etch cc, again and again under the recorder (source vpt), with the given arguments,\n"
-            "no input, and its output out of sight. Once it fails, what the statements nearest to the failure use is watched in\n"
-            "the runs that follow, until what sets failing runs apart is clear, or nothing more is to be had. Then prints the\n"
-            "sketch. A run fails by a signal, by taking too long, or by an exit status other than 0. Ctrl-C prints the best\n"
-            "sketch so far. Runs are kept: a second call goes on where the first stopped. Exit status 1: no run failed.\n\n"
-            "  --runs N       at most N more runs (300)\n"
-            "  --time S       at most S seconds\n"
-            "  --jobs N       N runs at a time (as many as CPUs)\n"
-            "  --timeout S    a run that takes longer than S seconds hangs (10)\n"
-            "  --fails-if CMD a run that ends by itself fails if this shell command succeeds: it gets the output on standard\n"
-            "                 input and as the file $ETCH_OUTPUT, and the exit status as $ETCH_STATUS\n"
-            "  --store DIR    where runs are kept (.etch)\n"
-            "  --fresh        forget the runs kept before\n"
-            "  --html FILE, --json FILE, --sarif FILE, --all\n"
-            "                 as etch sketch has them\n\n"
-            "examples:\n"
-            "  etch diagnose -- ./server --test\n"
-            "  etch diagnose --html sketch.html --time 120 -- ./a.out input.txt\n"
-            "  etch diagnose --fails-if 'grep -q corrupt' -- ./logger\n",
+    .summary = ETCH_SUMMARY_DIAGNOSE,
+    .help =
+        "usage: etch diagnose [OPTION...] [--] PROG [ARG...]\n\n"
+        "Runs PROG, which was built with etch cc, again and again under the recorder (source vpt), with the given "
+        "arguments,\n"
+        "no input, and its output out of sight. Once it fails, what the statements nearest to the failure use is "
+        "watched in\n"
+        "the runs that follow, until what sets failing runs apart is clear, or nothing more is to be had. Then prints "
+        "the\n"
+        "sketch. A run fails by a signal, by taking too long, or by an exit status other than 0. Ctrl-C prints the "
+        "best\n"
+        "sketch so far. Runs are kept: a second call goes on where the first stopped. Exit status 1: no run failed.\n\n"
+        "  --runs N       at most N more runs (300)\n"
+        "  --time S       at most S seconds\n"
+        "  --jobs N       N runs at a time (as many as CPUs)\n"
+        "  --timeout S    a run that takes longer than S seconds hangs (10)\n"
+        "  --fails-if CMD a run that ends by itself fails if this shell command succeeds: it gets the output on "
+        "standard\n"
+        "                 input and as the file $ETCH_OUTPUT, and the exit status as $ETCH_STATUS\n"
+        "  --store DIR    where runs are kept (.etch)\n"
+        "  --fresh        forget the runs kept before\n"
+        "  --html FILE, --json FILE, --sarif FILE, --all\n"
+        "                 as etch sketch has them\n\n"
+        "examples:\n"
+        "  etch diagnose -- ./server --test\n"
+        "  etch diagnose --html sketch.html --time 120 -- ./a.out input.txt\n"
+        "  etch diagnose --fails-if 'grep -q corrupt' -- ./logger\n",
     .run = run,
 };

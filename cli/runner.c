@@ -32,7 +32,8 @@ double runner_now(void)
 
 int runner_open(struct runner *r, struct etch_error *err)
 {
-    void *map = mmap(NULL, RUNNER_JOBS_MAX * sizeof(*r->reports), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *map =
+        mmap(NULL, RUNNER_JOBS_MAX * sizeof(*r->reports), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (map == MAP_FAILED)
         return etch_error_set_errno(err, errno, "cannot get memory");
@@ -136,7 +137,8 @@ static void finish(struct runner *r, unsigned i, int wait_status, struct runner_
     struct runner_job *job = &r->job[i];
     const struct runner_report *report = &r->reports[i];
 
-    *result = (struct runner_result){.number = job->number, .sigma = job->sigma, .seconds = runner_now() - job->started};
+    *result =
+        (struct runner_result){.number = job->number, .sigma = job->sigma, .seconds = runner_now() - job->started};
     snprintf(result->bundle, sizeof(result->bundle), "%s", job->bundle);
     if (report->recorded)
         result->verdict = judge(r, job, report);

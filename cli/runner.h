@@ -12,7 +12,7 @@
 #define RUNNER_JOBS_MAX 64u
 
 struct runner_job {
-    pid_t pid; /* of the recording etch; 0: free */
+    pid_t pid;            /* of the recording etch; 0: free */
     double started, ends; /* seconds; ends: when it is taken for a hang */
     bool told;            /* to end */
     char bundle[4096], output[4096];

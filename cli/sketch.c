@@ -2,6 +2,7 @@
 /* etch sketch: how a failure happened, from bundles already recorded. */
 #include "cli/command.h"
 #include "cli/sketching.h"
+#include "cli/summaries.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -34,12 +35,10 @@ static int make(struct sketching *s, const struct sketch_options *o, struct etch
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
-                                                 {"html", required_argument, NULL, 'H'},
-                                                 {"json", required_argument, NULL, 'j'},
-                                                 {"sarif", required_argument, NULL, 's'},
-                                                 {"all", no_argument, NULL, 'a'},
-                                                 {0}};
+    static const struct option long_options[] = {
+        {"help", no_argument, NULL, 'h'},       {"html", required_argument, NULL, 'H'},
+        {"json", required_argument, NULL, 'j'}, {"sarif", required_argument, NULL, 's'},
+        {"all", no_argument, NULL, 'a'},        {0}};
     struct sketch_options o = {0};
     struct sketching s = {0};
     struct etch_error err;
@@ -78,11 +77,14 @@ static int run(const struct etch_command *self, int argc, char **argv)
 
 const struct etch_command etch_command_sketch = {
     .name = "sketch",
-    .summary = "how a failure happened, from recorded runs of a program",
+    .summary = ETCH_SUMMARY_SKETCH,
     .help = "usage: etch sketch PROG BUNDLE... [OPTION...]\n\n"
-            "Compares failing and passing runs of PROG, which was built with etch cc, and prints how the failure happened: the\n"
-            "few statements of each thread that matter, in order, with values, and what failing runs do that passing runs do\n"
-            "not. A run that was ended from outside (SIGTERM, SIGINT, SIGKILL) counts as a hang. Failures of other kinds than\n"
+            "Compares failing and passing runs of PROG, which was built with etch cc, and prints how the failure "
+            "happened: the\n"
+            "few statements of each thread that matter, in order, with values, and what failing runs do that passing "
+            "runs do\n"
+            "not. A run that was ended from outside (SIGTERM, SIGINT, SIGKILL) counts as a hang. Failures of other "
+            "kinds than\n"
             "the commonest are counted and left out. With one failing run only, there is a sketch and no cause.\n\n"
             "  --html FILE   also as one HTML file, with the evidence of each line\n"
             "  --json FILE   also as JSON (docs/sketch.schema.json)\n"
