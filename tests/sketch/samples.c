@@ -239,6 +239,8 @@ static Etch__Sketch *pbzip2(void)
     p = predictor(s, "branch", "pbzip.c:135 not taken", (uint32_t[]){5, 5, 39, 43}, 0.14);
     p->unknown = 2;
     speaks_of(p, P(135, "consumer"));
+    mark(s->steps[1], 3);
+    mark(s->steps[5], 2);
     s->slice_statements = 23;
     s->executed_statements = 9;
     in_slice(s, 1, P(141, "consumer"), ETCH__STATEMENT_ROLE__ROLE_FAILURE, 0);
