@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "cli/command.h"
+#include "cli/summaries.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -288,14 +289,14 @@ static int run_cxx(const struct etch_command *self, int argc, char **argv)
 
 const struct etch_command etch_command_cc = {
     .name = "cc",
-    .summary = "clang with what etch needs built in: CC=\"etch cc\"",
+    .summary = ETCH_SUMMARY_CC,
     .help = CC_HELP("cc", "ETCH_CLANG"),
     .run = run_cc,
 };
 
 const struct etch_command etch_command_cxx = {
     .name = "c++",
-    .summary = "the same for C++: CXX=\"etch c++\"",
+    .summary = ETCH_SUMMARY_CXX,
     .help = CC_HELP("c++", "ETCH_CLANGXX"),
     .run = run_cxx,
 };

@@ -10,6 +10,12 @@
 
 int etch_command_help(const struct etch_command *self)
 {
+    if (!self->help) { /* the command is in another program, and so is its help */
+        char name[32], *words[] = {"etch", "help", name, NULL};
+
+        snprintf(name, sizeof(name), "%s", self->name);
+        return self->run(self, 2, words + 1);
+    }
     fputs(self->help, stdout);
     return etch_command_close_output(self, ETCH_EXIT_DONE);
 }

@@ -14,7 +14,7 @@ enum { ETCH_EXIT_DONE = 0, ETCH_EXIT_FAILED = 1, ETCH_EXIT_USAGE = 2, ETCH_EXIT_
 struct etch_command {
     const char *name;
     const char *summary; /* one line */
-    const char *help;    /* all of --help, examples included */
+    const char *help;    /* all of --help, examples included; NULL where the command is in another program */
     int (*run)(const struct etch_command *self, int argc, char **argv);
     bool keeps_signals; /* runs programs, which must inherit signals as etch got them */
 };
@@ -23,9 +23,11 @@ extern const struct etch_command etch_command_cc;
 extern const struct etch_command etch_command_cxx;
 extern const struct etch_command etch_command_decode;
 extern const struct etch_command etch_command_calibrate;
+extern const struct etch_command etch_command_diagnose;
 extern const struct etch_command etch_command_doctor;
 extern const struct etch_command etch_command_info;
 extern const struct etch_command etch_command_record;
+extern const struct etch_command etch_command_sketch;
 extern const struct etch_command etch_command_slice;
 
 /* Prints the help on standard output; returns ETCH_EXIT_DONE. */

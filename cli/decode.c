@@ -113,13 +113,15 @@ static int decode(const struct etch_command *self, struct etch_decode *d, const 
         status = etch_steps_render(d->recording, &d->options, d->form->render, d, write_out, NULL, &count, &err);
     else
         status = visit_all(d, &count, &err);
-    if (status > 0) { /* an errno of writing */
+    if (status > 0) /* an errno of writing */
         etch_error_set_errno(&err, status, "cannot write");
-        status = -1;
-    }
     if (status == 0)
         print_summary(d, &count);
     etch_recording_free(d->recording);
+    if (status == EPIPE) /* the reader has seen enough */
+        return ETCH_EXIT_FAILED;
+    if (status > 0)
+        status = -1;
     return status < 0 ? etch_command_failed(self, &err) : etch_command_close_output(self, ETCH_EXIT_DONE);
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static void print_size(char *text, size_t size, uint64_t bytes)
 {
@@ -281,7 +282,7 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
         return 0;
     case OPTION_WATCH:
         if (options->n_watches == ETCH_RECORD_MAX_WATCHES)
-            return usage(self, "too many watches, at most 64", "");
+            return usage(self, "too many watches, at most 256", "");
         options->watches[options->n_watches++] = optarg;
         return 0;
     case OPTION_PLAN:
@@ -311,10 +312,23 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
     }
 }
 
+/* run.etch, run.2.etch, ...: the first that is not there yet, because a recording is not overwritten unasked. */
+static const char *free_name(char *name, size_t size)
+{
+    snprintf(name, size, "run.etch");
+    for (unsigned i = 2; access(name, F_OK) == 0 && i < 100000; i++)
+        snprintf(name, size, "run.%u.etch", i);
+    return name;
+}
+
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    struct etch_record_options options = {
-        .output = "run.etch", .source = "auto", .watch_hits_per_s = 100000, .watch_share = 0.25, .clock_s = 0.2};
+    char name[32];
+    struct etch_record_options options = {.output = free_name(name, sizeof(name)),
+                                          .source = "auto",
+                                          .watch_hits_per_s = 100000,
+                                          .watch_share = 0.25,
+                                          .clock_s = 0.2};
     int c, status;
 
     while ((c = getopt_long(argc, argv, "+:ho:", long_options, NULL)) != -1) {
@@ -343,7 +357,7 @@ const struct etch_command etch_command_record = {
             "own, 128+N after signal N, and 125 where etch itself failed. What was recorded is said at the end, on\n"
             "standard error.\n"
             "\n"
-            "  -o, --output FILE  where to (run.etch)\n"
+            "  -o, --output FILE  where to (run.etch, or run.2.etch and so on where that is taken)\n"
             "  --source S         vpt: control flow under QEMU, on any machine, as real Intel PT packets; none: no\n"
             "                     control flow, but hardware watches, synchronisation and failures at full speed;\n"
             "                     auto: what this machine has\n"

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "cli/command.h"
 #include "cli/message_json.h"
+#include "cli/summaries.h"
 #include "decoder/recording.h"
 #include "decoder/steps.h"
 #include "proto/bundle.h"
@@ -499,7 +500,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
 
 const struct etch_command etch_command_slice = {
     .name = "slice",
-    .summary = "the statements that can have caused a failure, nearest first",
+    .summary = ETCH_SUMMARY_SLICE,
     .help = "usage: etch slice PROG --at FILE:LINE[:COLUMN] | --failure BUNDLE [OPTION...]\n\n"
             "Prints the backward slice of a program built with etch cc: every statement on which the failing one may\n"
             "depend, by data, memory, arguments, returned values, threads and control, grouped by function, nearest "

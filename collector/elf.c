@@ -75,6 +75,10 @@ int etch_elf_read(struct etch_elf *to, const char *path, struct etch_error *err)
         if (segment.p_type == PT_LOAD && !loaded) {
             to->file_vaddr = segment.p_vaddr - segment.p_offset;
             loaded = true;
+        }
+        if (segment.p_type == PT_LOAD) {
+            if (segment.p_vaddr + segment.p_memsz > to->end_vaddr)
+                to->end_vaddr = segment.p_vaddr + segment.p_memsz;
         } else if (segment.p_type == PT_NOTE && !to->build_id_size) {
             read_notes(to, f.elf, &segment);
         }

@@ -15,6 +15,7 @@ struct etch_elf {
     bool program;        /* x86-64, and something that can be run */
     bool dynamic;        /* loaded anywhere (ET_DYN) */
     uint64_t file_vaddr; /* address of file offset 0 before it is moved */
+    uint64_t end_vaddr;  /* where its last segment ends */
     uint8_t build_id[ETCH_BUILD_ID_MAX];
     size_t build_id_size; /* 0: none */
 };

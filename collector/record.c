@@ -4,6 +4,7 @@
 #include "collector/host.h"
 #include "collector/native.h"
 #include "collector/source.h"
+#include "collector/clock_record.h"
 #include "collector/vpt/exec.h"
 
 #include <errno.h>
@@ -108,7 +109,16 @@ int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, s
     if (!*text || strlen(text) >= sizeof(copy))
         return bad_watch(text, err);
     snprintf(copy, sizeof(copy), "%s", text);
+    if (copy[0] == '@') {
+        watch->site = true;
+        memmove(copy, copy + 1, strlen(copy));
+    }
     colon = strrchr(copy, ':');
+    if (watch->site && colon && strcmp(colon, ":here") == 0) {
+        watch->here = true;
+        *colon = '\0';
+        colon = strrchr(copy, ':');
+    }
     if (colon && (strcmp(colon, ":r") == 0 || strcmp(colon, ":w") == 0 || strcmp(colon, ":rw") == 0)) {
         watch->reads = strchr(colon, 'r') != NULL;
         watch->writes = strchr(colon, 'w') != NULL;
@@ -127,6 +137,8 @@ int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, s
         if (*end || errno || !watch->size || watch->address + watch->size < watch->address)
             return bad_watch(text, err);
     } else if (!copy[0]) {
+        return bad_watch(text, err);
+    } else if (watch->site) {
         return bad_watch(text, err);
     } else {
         snprintf(watch->name, sizeof(watch->name), "%s", copy);
@@ -402,11 +414,36 @@ static int write_outcome(struct etch_recorder *r, uint64_t end_ns, uint64_t end_
     return etch_bundle_write(r->bundle, &record, err);
 }
 
+#define CALIBRATION_NS 800000000u
+
+/* What orders accesses across CPUs. A machine whose clocks cannot be measured gets none, and its accesses stay unordered. */
+static int write_clock(struct etch_recorder *r, struct etch_error *err)
+{
+    struct etch_calibration_options options = {.budget_ns = CALIBRATION_NS, .skip_trap = true};
+    const struct etch_record_options *o = r->options;
+    Etch__Record record = ETCH__RECORD__INIT;
+    struct etch_calibration calibration;
+    Etch__Clock *measured = NULL;
+    int status = 0;
+
+    if (!o->clock && o->n_watches && etch_calibrate(&calibration, &options, err) == 0) {
+        measured = etch_clock_record(&calibration, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
+        etch_calibration_free(&calibration);
+    }
+    record.body_case = ETCH__RECORD__BODY_CLOCK;
+    record.clock = o->clock ? (Etch__Clock *)(uintptr_t)o->clock : measured;
+    if (record.clock)
+        status = etch_bundle_write(r->bundle, &record, err);
+    if (measured)
+        etch__clock__free_unpacked(measured, NULL);
+    return status;
+}
+
 static int run(struct etch_recorder *r, struct etch_error *err)
 {
     uint64_t start_ns = unix_ns(), start_tsc = __rdtsc(), end_ns, end_tsc;
 
-    if (etch_host_write(r->bundle, err) < 0 || launch(r, err) < 0)
+    if (etch_host_write(r->bundle, err) < 0 || write_clock(r, err) < 0 || launch(r, err) < 0)
         return -1;
     if (write_program(r, start_ns, start_tsc, err) < 0) {
         waitpid(r->pid, &r->summary->status, 0);

@@ -11,16 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ETCH_RECORD_MAX_WATCHES 64u
+#define ETCH_RECORD_MAX_WATCHES 256u
 
 struct etch_record_options {
     const char *output;
-    const char *source;                               /* "vpt" or "auto" */
-    char *const *argv;                                /* NULL at the end */
-    const char *watches[ETCH_RECORD_MAX_WATCHES];     /* NAME or ADDRESS:LENGTH, perhaps with :r, :w or :rw behind it */
+    const char *source; /* "vpt", "none" or "auto" */
+    char *const *argv;  /* NULL at the end */
+    /* NAME or ADDRESS:LENGTH, perhaps with :r, :w or :rw behind it; @ADDRESS:LENGTH: what the instruction there uses,
+     * from the first time on, or with :here only its own accesses */
+    const char *watches[ETCH_RECORD_MAX_WATCHES];
     const char *watch_names[ETCH_RECORD_MAX_WATCHES]; /* what the bundle calls them; NULL: as above */
     size_t n_watches;
     const char *truth; /* folder for the truth log; NULL: none */
+    const struct Etch__Clock
+        *clock;        /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
     uint64_t snapshot; /* keep the newest bytes of each thread only; 0: all */
 
     /* Of a program that runs on this CPU itself (source "none"). */
@@ -67,6 +71,8 @@ struct etch_record_watch {
     uint64_t address;
     uint64_t size; /* 0: the variable's own */
     bool reads, writes;
+    bool site; /* address is that of an instruction of the program, as the file has it */
+    bool here; /* only that instruction's own accesses */
 };
 
 int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, struct etch_error *err);

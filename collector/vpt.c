@@ -177,6 +177,8 @@ static int find_watches(struct vpt *v, const struct etch_recorder *r, struct etc
                 w->size = size;
             to->flags = r->elf.dynamic ? VPT_WATCH_IN_PROGRAM : 0;
         }
+        if (w->site)
+            to->flags = VPT_WATCH_SITE | (w->here ? VPT_WATCH_HERE : 0);
         if (!w->size || w->size > UINT32_MAX) {
             etch_error_set(err, "cannot watch %s: its size is not known", o->watches[i]);
             return etch_error_advise(err, "%s:LENGTH", w->name);
@@ -210,6 +212,7 @@ static int fill_control(struct vpt *v, const struct etch_recorder *r, struct etc
     c->psb_period = o->snapshot && o->snapshot < (uint64_t)16 * PSB_PERIOD ? 2048 : PSB_PERIOD;
     c->flags = (o->snapshot ? VPT_SNAPSHOT : 0) | (o->truth ? VPT_TRUTH : 0);
     c->program_vaddr = r->elf.file_vaddr;
+    c->program_size = r->elf.end_vaddr - r->elf.file_vaddr;
     snprintf(c->program, sizeof(c->program), "%s", r->interpreter[0] ? r->interpreter : r->program);
     if (o->truth) {
         if (!realpath(o->truth, truth))
@@ -327,7 +330,10 @@ static int take_access(struct etch_recorder *r, const struct slot *s, const stru
     a->size = from->size;
     a->write = from->flags & VPT_ACCESS_WRITE;
     a->read = (from->flags & VPT_ACCESS_READ) != 0;
-    a->watch = from->watch;
+    /* Numbers begin at 1; 0 is an access that stands for itself, of which others to the same place are not told. */
+    a->watch = from->watch < r->options->n_watches && v->watches[from->watch].here ? 0 : from->watch + 1;
+    a->since = from->since;
+    a->caller = from->caller;
     if (from->flags & VPT_ACCESS_VALUE) {
         a->known_case = ETCH__ACCESS__KNOWN_VALUE;
         a->value = from->value;
@@ -364,17 +370,44 @@ static int take_image(struct etch_recorder *r, const struct slot *s, const struc
     return etch_recorder_write_image(r, &image, err);
 }
 
+/* A location that the instruction of a site was seen to use. */
+static int take_found(struct etch_recorder *r, const struct vpt_note *note, struct etch_error *err)
+{
+    const struct vpt *v = r->state;
+    Etch__Watch watch = ETCH__WATCH__INIT;
+    uint32_t site = note->flags >> 8;
+
+    if (site >= r->options->n_watches || note->value > UINT32_MAX)
+        return 0;
+    watch.id = (uint32_t)note->number + 1;
+    watch.name = (char *)(uintptr_t)r->options->watches[site];
+    watch.address = note->address;
+    watch.size = (uint32_t)note->value;
+    watch.reads = watch.writes = true;
+    watch.armed_tsc = note->event.tsc;
+    watch.emulated = true;
+    watch.site = v->watches[site].address;
+    if (note->number == UINT32_MAX) {
+        watch.id = 0;
+        watch.skipped = true;
+        watch.skip_reason = (char *)(uintptr_t)"too many locations of sites";
+    }
+    return etch_recorder_write_watch(r, &watch, err);
+}
+
 static int take_armed(struct etch_recorder *r, const struct vpt_note *note, struct etch_error *err)
 {
     struct vpt *v = r->state;
     Etch__Watch watch = ETCH__WATCH__INIT;
     const struct etch_record_watch *w;
 
+    if (note->flags & 2)
+        return take_found(r, note, err);
     if (note->number >= r->options->n_watches || v->armed[note->number])
         return 0;
     v->armed[note->number] = true;
     w = &v->watches[note->number];
-    watch.id = (uint32_t)note->number;
+    watch.id = (uint32_t)note->number + 1;
     watch.name = (char *)(uintptr_t)r->options->watches[note->number];
     watch.address = note->address;
     watch.size = (uint32_t)w->size;
@@ -815,9 +848,9 @@ static int report_unarmed(struct etch_recorder *r, struct etch_error *err)
     for (size_t i = 0; i < r->options->n_watches; i++) {
         Etch__Watch watch = ETCH__WATCH__INIT;
 
-        if (v->armed[i])
+        if (v->armed[i] || v->watches[i].site)
             continue;
-        watch.id = (uint32_t)i;
+        watch.id = (uint32_t)i + 1;
         watch.name = (char *)(uintptr_t)r->options->watches[i];
         watch.skipped = true;
         watch.skip_reason = (char *)(uintptr_t)"the program never began";

@@ -491,12 +491,14 @@ static void take_end(struct flow *f, const struct etch_pt_packet *packet)
     f->began = 0;
 }
 
+static void end_psb(struct flow *f);
+
 static void take_overflow(struct flow *f)
 {
+    end_psb(f);
     settle_fup(f);
     loss(f, ETCH__LOSS_CAUSE__LOSS_OVERFLOW, 0, "the CPU's own buffer was full");
     lose(f, false);
-    f->in_psb = false;
     f->fup_use = FUP_RESUME;
     f->on = true; /* an FUP says so, a TIP.PGE will follow otherwise */
 }
@@ -537,7 +539,10 @@ static void end_psb(struct flow *f)
         loss(f, ETCH__LOSS_CAUSE__LOSS_DECODE, f->ip, "tracing was off at a PSB and had not ended");
         lose(f, false);
     }
+    /* From here on all is as if decoding began here, for it may. */
     f->on = f->psb_has_ip;
+    f->dirty = false;
+    f->began = 0;
     forget_calls(f);
 }
 
@@ -743,12 +748,13 @@ static void resynchronise(struct flow *f, const char *why)
     f->next = psb ? (size_t)(psb - f->in->bytes) : f->in->own;
 }
 
-/* How it went on: the successor's PSB says where execution was then and when. */
+/* How it went on: the successor's PSB says where execution was then; the first time behind it bounds what was before.
+ */
 static void look_ahead(struct flow *f)
 {
-    bool timed = false;
+    bool placed = false, timed = false;
 
-    for (f->at = f->in->own; f->at < f->in->size; f->at = f->next) {
+    for (f->at = f->in->own; f->at < f->in->size && !(placed && timed); f->at = f->next) {
         struct etch_pt_packet packet;
         int n = etch_pt_packet_read(&f->reader, f->in->bytes + f->at, f->in->bytes + f->in->size, &packet);
 
@@ -756,12 +762,15 @@ static void look_ahead(struct flow *f)
             break;
         f->next = f->at + (size_t)n;
         timed = timed || packet.kind == ETCH_PT_TSC;
-        if (packet.kind == ETCH_PT_OVF)
-            f->in_psb = false;
-        if (f->in_psb || packet.kind == ETCH_PT_PSB || packet.kind == ETCH_PT_TSC)
+        if (packet.kind == ETCH_PT_TSC)
+            take_time(f, &packet);
+        else if (!placed && (packet.kind == ETCH_PT_PSB || packet.kind == ETCH_PT_PSBEND ||
+                             packet.kind == ETCH_PT_FUP || packet.kind == ETCH_PT_MODE_EXEC))
             take_packet(f, &packet);
-        if (timed && !f->in_psb)
-            break;
+        else if (!placed && (packet.kind == ETCH_PT_TNT || packet.kind == ETCH_PT_TIP || packet.kind == ETCH_PT_OVF ||
+                             packet.kind == ETCH_PT_TIP_PGE || packet.kind == ETCH_PT_TIP_PGD))
+            end_psb(f); /* without an end of its own */
+        placed = placed || !f->in_psb;
     }
     end_psb(f);
 }

@@ -259,6 +259,8 @@ static bool add_access(struct etch_timeline *t, const Etch__Access *a, const str
     e.written = e.seen = known ? a->value : 0;
     if (options->trust_latency && latency < UINT32_MAX)
         stamp.latency = (uint32_t)latency;
+    if (a->since && a->since < a->tsc && a->tsc - a->since < UINT32_MAX && !a->perf_ns)
+        stamp.latency = (uint32_t)(a->tsc - a->since);
     stamp.visibility = a->perf_ns ? 0 : options->visibility; /* the way into the kernel drains the store buffer */
     return add(t, a->tid, e, stamp, source);
 }

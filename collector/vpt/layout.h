@@ -14,13 +14,18 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define VPT_MAGIC 0x31747076u /* "vpt1": both sides come from one build, so a change of layout changes this */
+#define VPT_MAGIC 0x32747076u /* "vpt2": both sides come from one build, so a change of layout changes this */
 #define VPT_PAGE 4096u
-#define VPT_MAX_WATCHES 64u
+#define VPT_MAX_WATCHES 256u
+#define VPT_MAX_ARMED 1024u /* those of sites included */
+#define VPT_CALLS_KEPT 256u
 #define VPT_MAX_PATH 4096u
 
 enum { VPT_SNAPSHOT = 1u, VPT_TRUTH = 2u };
 enum { VPT_WATCH_READS = 1u, VPT_WATCH_WRITES = 2u, VPT_WATCH_IN_PROGRAM = 4u };
+/* A site is an instruction: what it accesses is reported each time, and from the first time on whoever else accesses
+ * it; with VPT_WATCH_HERE only the instruction's own accesses are. */
+enum { VPT_WATCH_SITE = 8u, VPT_WATCH_HERE = 16u };
 
 struct vpt_watch {
     uint64_t address; /* VPT_WATCH_IN_PROGRAM: as the file has it, to be moved to where the program was loaded */
@@ -36,6 +41,7 @@ struct vpt_control {
     uint64_t flow_size, event_size;
     uint64_t psb_period;
     uint64_t program_vaddr; /* of the program's file offset 0, for VPT_WATCH_IN_PROGRAM */
+    uint64_t program_size;  /* from there to the end of its last segment */
     struct vpt_watch watches[VPT_MAX_WATCHES];
     char program[VPT_MAX_PATH];
     char truth[VPT_MAX_PATH]; /* folder */
@@ -87,7 +93,7 @@ enum vpt_event_type {
     VPT_EVENT_CHILD, /* a thread was created: number = its tid */
     VPT_EVENT_FAULT, /* the process is about to die of a signal */
     VPT_EVENT_EXEC,  /* text: the program; number = 1 where it is recorded as well */
-    VPT_EVENT_ARMED, /* a watch: number, address, value */
+    VPT_EVENT_ARMED, /* a watch: number, address, value; flags 1: value known, 2: found at a site, that watch << 8 */
     VPT_EVENT_GAP, /* control flow that could not be followed: an OVF packet was written; address = where it went on */
 };
 
@@ -108,6 +114,8 @@ enum { VPT_ACCESS_READ = 1u, VPT_ACCESS_WRITE = 2u, VPT_ACCESS_VALUE = 4u };
 struct vpt_access {
     struct vpt_event event;
     uint64_t ip, address, value;
+    uint64_t since;  /* not before this TSC */
+    uint64_t caller; /* where ip is outside of the program: return address of the nearest call within; 0: not known */
     uint32_t size, flags, watch, cpu;
 };
 

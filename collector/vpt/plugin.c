@@ -211,6 +211,18 @@ turn:
     turn_block(cpu, b);
 }
 
+/* Where something is watched, accesses are told with the time their block began and the call they are in. */
+static void on_watched_block(unsigned cpu, void *data)
+{
+    const struct vpt_block *b = data;
+
+    if (self && self->block)
+        vpt_watch_follow(self, self->block, b->start);
+    on_block(cpu, data);
+    if (self)
+        self->block_tsc = __rdtscp(&self->block_cpu);
+}
+
 static void on_instruction(unsigned cpu, void *data)
 {
     const struct vpt_instruction *i = data;
@@ -240,7 +252,10 @@ static void instrument(struct qemu_plugin_tb *tb, struct vpt_block *b, size_t n)
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         struct vpt_traits traits = vpt_instruction_traits(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
 
-        list[i] = (struct vpt_instruction){qemu_plugin_insn_vaddr(insn), traits.atomic, traits.repeats};
+        list[i] = (struct vpt_instruction){
+            .ip = qemu_plugin_insn_vaddr(insn), .atomic = traits.atomic, .repeats = traits.repeats};
+        if (vpt_watch_any())
+            vpt_watch_site(&list[i], guest_base);
         if (vpt_control->flags & VPT_TRUTH)
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_instruction, QEMU_PLUGIN_CB_NO_REGS, &list[i]);
         if (vpt_watch_any())
@@ -321,7 +336,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         return;
     report_code(tb, b);
     remember(b);
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, vpt_watch_any() ? on_watched_block : on_block, QEMU_PLUGIN_CB_NO_REGS, b);
     if (vpt_control->flags & VPT_TRUTH || vpt_watch_any())
         instrument(tb, b, n);
 }

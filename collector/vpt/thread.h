@@ -28,7 +28,11 @@ struct vpt_self {
     uint64_t code_changed;   /* when, if the next block is new code where other code was; 0: it is not */
     uint64_t syscall_tsc;
     uint64_t syscall_arguments[6];
-    unsigned cpu; /* QEMU's index */
+    unsigned cpu;       /* QEMU's index */
+    uint64_t block_tsc; /* where something is watched: when the block that runs began, and on which CPU */
+    uint32_t block_cpu;
+    uint32_t depth; /* and the calls that led here; those deeper than are kept are only counted */
+    uint64_t calls[VPT_CALLS_KEPT];
     struct vpt_thread *shared;
     uint8_t *flow, *events; /* each mapped twice in a row */
     uint64_t event_head;

@@ -3,6 +3,8 @@
 #include "collector/vpt/watch.h"
 #include "collector/vpt/images.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -12,9 +14,13 @@ struct armed {
     uint32_t number, flags;
 };
 
-static struct armed armed[VPT_MAX_WATCHES];
-static unsigned n_armed;
-static uint64_t lowest = UINT64_MAX, highest, base;
+static struct armed armed[VPT_MAX_ARMED];
+static _Atomic unsigned n_armed; /* released after the entry; readers acquire it and may then read the entry */
+static _Atomic uint64_t lowest = UINT64_MAX, highest;
+static uint64_t base;
+static pthread_mutex_t arming = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t program_start, program_end;
+static uint32_t next_found; /* number of the next watch found at a site */
 
 /* The value may be gone (another thread unmapped it): ask the kernel rather than die. */
 static bool read_value(uint64_t address, uint32_t size, uint64_t *value)
@@ -25,16 +31,25 @@ static bool read_value(uint64_t address, uint32_t size, uint64_t *value)
     return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)size;
 }
 
+static void append(uint64_t address, uint32_t size, uint32_t number, uint32_t flags)
+{
+    unsigned n = atomic_load_explicit(&n_armed, memory_order_relaxed);
+
+    armed[n] = (struct armed){address, address + size, number, flags};
+    if (address < lowest)
+        lowest = address;
+    if (address + size > highest)
+        highest = address + size;
+    atomic_store_explicit(&n_armed, n + 1, memory_order_release);
+}
+
 static void arm(struct vpt_self *t, uint32_t number, uint64_t address)
 {
     const struct vpt_watch *watch = &vpt_control->watches[number];
-    struct armed *a = &armed[n_armed++];
     uint64_t value = 0;
     bool known = watch->size <= 8 && read_value(address, watch->size, &value);
 
-    *a = (struct armed){address, address + watch->size, number, watch->flags};
-    lowest = a->start < lowest ? a->start : lowest;
-    highest = a->end > highest ? a->end : highest;
+    append(address, watch->size, number, watch->flags);
     vpt_event_note(t, VPT_EVENT_ARMED, __rdtsc(), number, address, value, known, NULL);
 }
 
@@ -43,9 +58,12 @@ void vpt_watch_arm(struct vpt_self *t, uint64_t guest_base)
     uint64_t program = vpt_images_base_of(vpt_control->program);
 
     base = guest_base;
+    next_found = vpt_control->n_watches;
     for (uint32_t i = 0; i < vpt_control->n_watches && i < VPT_MAX_WATCHES; i++) {
         const struct vpt_watch *watch = &vpt_control->watches[i];
 
+        if (watch->flags & VPT_WATCH_SITE)
+            continue;
         if (!(watch->flags & VPT_WATCH_IN_PROGRAM))
             arm(t, i, watch->address);
         else if (program)
@@ -53,15 +71,77 @@ void vpt_watch_arm(struct vpt_self *t, uint64_t guest_base)
     }
 }
 
+void vpt_watch_site(struct vpt_instruction *i, uint64_t guest_base)
+{
+    base = guest_base;
+    if (!program_end) {
+        program_start = vpt_images_base_of(vpt_control->program);
+        program_end = program_start ? program_start + vpt_control->program_size : 0;
+    }
+    i->outside = i->ip < program_start || i->ip >= program_end;
+    for (uint16_t k = 0; !i->outside && k < vpt_control->n_watches && k < VPT_MAX_WATCHES; k++)
+        if (vpt_control->watches[k].flags & VPT_WATCH_SITE &&
+            vpt_control->watches[k].address - vpt_control->program_vaddr + program_start == i->ip)
+            i->site = (uint16_t)(k + 1);
+}
+
+void vpt_watch_follow(struct vpt_self *t, const struct vpt_block *from, uint64_t next)
+{
+    if (from->ending == VPT_CALLS || from->ending == VPT_CALLS_INDIRECT) {
+        if (t->depth < VPT_CALLS_KEPT)
+            t->calls[t->depth] = from->end;
+        t->depth++;
+    } else if (from->ending == VPT_RETURN) {
+        /* A longjmp or an exception leaves several at once. */
+        for (uint32_t d = t->depth; d-- > 0;) {
+            if (d < VPT_CALLS_KEPT && t->calls[d] == next) {
+                t->depth = d;
+                return;
+            }
+        }
+        t->depth -= t->depth > VPT_CALLS_KEPT;
+    }
+}
+
+static uint64_t find_caller(const struct vpt_self *t)
+{
+    for (uint32_t d = t->depth < VPT_CALLS_KEPT ? t->depth : VPT_CALLS_KEPT; d-- > 0;)
+        if (t->calls[d] >= program_start && t->calls[d] < program_end)
+            return t->calls[d];
+    return 0;
+}
+
+/* A location that an instruction was seen to use: from now on everybody's accesses to it count. */
+static void arm_found(struct vpt_self *t, uint32_t site, uint64_t address, uint32_t size)
+{
+    uint32_t number = UINT32_MAX;
+
+    pthread_mutex_lock(&arming);
+    for (unsigned i = 0; i < n_armed; i++)
+        if (armed[i].start == address && armed[i].end == address + size) {
+            pthread_mutex_unlock(&arming);
+            return;
+        }
+    if (n_armed < VPT_MAX_ARMED) {
+        number = next_found++;
+        append(address, size, number, VPT_WATCH_READS | VPT_WATCH_WRITES);
+    }
+    pthread_mutex_unlock(&arming);
+    vpt_event_note(t, VPT_EVENT_ARMED, __rdtsc(), number, address, size, 2u | site << 8, NULL);
+}
+
 static void report(struct vpt_self *t, const struct armed *a, const struct vpt_instruction *by, uint64_t address,
                    uint32_t size, uint32_t flags)
 {
     unsigned cpu;
-    uint64_t tsc = __rdtscp(&cpu), value = 0;
-    struct vpt_access *event = vpt_event_reserve(t, sizeof(*event), VPT_EVENT_ACCESS, tsc);
+    uint64_t tsc, value = 0;
+    struct vpt_access *event;
     uint64_t from = a->end - a->start <= 8 ? a->start : address;
     uint32_t bytes = a->end - a->start <= 8 ? (uint32_t)(a->end - a->start) : size;
 
+    _mm_mfence(); /* a store has left the store buffer when it is stamped */
+    tsc = __rdtscp(&cpu);
+    event = vpt_event_reserve(t, sizeof(*event), VPT_EVENT_ACCESS, tsc);
     if (!event)
         return;
     if (bytes <= 8) {
@@ -72,6 +152,8 @@ static void report(struct vpt_self *t, const struct armed *a, const struct vpt_i
     event->ip = by->ip;
     event->address = address;
     event->value = value;
+    event->since = cpu == t->block_cpu ? t->block_tsc : 0;
+    event->caller = by->outside ? find_caller(t) : 0;
     event->size = size;
     event->flags = flags;
     event->watch = a->number;
@@ -79,18 +161,38 @@ static void report(struct vpt_self *t, const struct armed *a, const struct vpt_i
     vpt_event_publish(t);
 }
 
+/* The site's own access. True where it was reported here and nowhere else. */
+static bool at_site(struct vpt_self *t, const struct vpt_instruction *by, uint64_t address, uint32_t size,
+                    uint32_t flags)
+{
+    uint32_t number = by->site - 1u;
+    const struct vpt_watch *watch = &vpt_control->watches[number];
+    struct armed here = {address, address + size, number, watch->flags};
+
+    if (!(watch->flags & VPT_WATCH_HERE)) {
+        arm_found(t, number, address, size);
+        return false;
+    }
+    report(t, &here, by, address, size, flags);
+    return true;
+}
+
 void vpt_watch_access(struct vpt_self *t, const struct vpt_instruction *by, uint64_t address, uint32_t size, bool store)
 {
     uint32_t flags = store ? VPT_ACCESS_WRITE : VPT_ACCESS_READ;
+    unsigned n;
 
-    if (address >= highest || address + size <= lowest)
-        return;
     if (by->atomic) { /* one access of both sorts; while there is one thread only QEMU makes two of it */
         if (!store)
             return;
         flags |= VPT_ACCESS_READ;
     }
-    for (unsigned i = 0; i < n_armed; i++)
+    if (by->site && at_site(t, by, address, size, flags))
+        return;
+    if (address >= highest || address + size <= lowest)
+        return;
+    n = atomic_load_explicit(&n_armed, memory_order_acquire);
+    for (unsigned i = 0; i < n; i++)
         if (address < armed[i].end && armed[i].start < address + size &&
             flags & armed[i].flags & (VPT_WATCH_READS | VPT_WATCH_WRITES))
             report(t, &armed[i], by, address, size, flags);

@@ -9,6 +9,8 @@
 struct vpt_instruction {
     uint64_t ip;
     bool atomic, repeats;
+    bool outside;  /* of the program */
+    uint16_t site; /* number of the watch + 1; 0: none */
 };
 
 /* Finds the watched addresses of this process. Once, when the program is mapped. */
@@ -18,6 +20,12 @@ static inline bool vpt_watch_any(void)
 {
     return vpt_control->n_watches != 0;
 }
+
+/* Whether an instruction is one from which a watch takes its address, and whether it is of the program at all. */
+void vpt_watch_site(struct vpt_instruction *instruction, uint64_t guest_base);
+
+/* The way of calls, as far as accesses need it: block `from` ended and execution goes on at `next`. */
+void vpt_watch_follow(struct vpt_self *self, const struct vpt_block *from, uint64_t next);
 
 /* An access that is done. */
 void vpt_watch_access(struct vpt_self *self, const struct vpt_instruction *by, uint64_t address, uint32_t size,

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands that need LLVM, as etch itself has them: it runs etch-llvm, the same program with LLVM linked, which
+ * lies beside it. So what records in production neither loads LLVM nor needs it installed. */
+#include "cli/command.h"
+#include "cli/summaries.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* argv[-1] is the name of the program, as main() had it. */
+static int run_elsewhere(const struct etch_command *self, int argc, char **argv)
+{
+    char path[4096];
+    struct etch_error err;
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 16);
+    char *slash;
+
+    (void)argc;
+    path[n > 0 ? n : 0] = '\0';
+    slash = strrchr(path, '/');
+    strcpy(slash ? slash + 1 : path, "etch-llvm");
+    execv(path, argv - 1);
+    etch_error_set_errno(&err, errno, "cannot run %s, which has the commands that need LLVM", path);
+    etch_error_advise(&err, "install it beside etch");
+    return etch_command_failed(self, &err);
+}
+
+const struct etch_command etch_command_cc = {.name = "cc", .summary = ETCH_SUMMARY_CC, .run = run_elsewhere};
+const struct etch_command etch_command_cxx = {.name = "c++", .summary = ETCH_SUMMARY_CXX, .run = run_elsewhere};
+const struct etch_command etch_command_diagnose = {
+    .name = "diagnose", .summary = ETCH_SUMMARY_DIAGNOSE, .run = run_elsewhere};
+const struct etch_command etch_command_sketch = {
+    .name = "sketch", .summary = ETCH_SUMMARY_SKETCH, .run = run_elsewhere};
+const struct etch_command etch_command_slice = {.name = "slice", .summary = ETCH_SUMMARY_SLICE, .run = run_elsewhere};

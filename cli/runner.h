@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Recorded runs of a program, several at a time, each in a process of its own, and the verdict on each. */
+#ifndef ETCH_CLI_RUNNER_H
+#define ETCH_CLI_RUNNER_H
+
+#include "base/error.h"
+#include "collector/record.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define RUNNER_JOBS_MAX 64u
+
+struct runner_job {
+    pid_t pid;            /* of the recording etch; 0: free */
+    double started, ends; /* seconds; ends: when it is taken for a hang */
+    bool told;            /* to end */
+    char bundle[4096], output[4096];
+    int64_t number;
+    uint32_t sigma;
+};
+
+struct runner {
+    char **argv;
+    const char *source;
+    const char *fails_if; /* a shell command; NULL: a signal, a hang or a status other than 0 */
+    double timeout;
+    unsigned jobs;
+    const struct Etch__Clock *clock;
+    struct runner_job job[RUNNER_JOBS_MAX];
+    struct runner_report *reports; /* shared with the children, one per job */
+};
+
+struct runner_result {
+    int64_t number;
+    uint32_t sigma;
+    char bundle[4096];
+    const char *verdict; /* "pass", "fail", "hang"; NULL: etch itself failed, `err` says why */
+    double seconds;
+    struct etch_error err;
+};
+
+double runner_now(void);
+
+int runner_open(struct runner *r, struct etch_error *err);
+
+/* Starts a run with these watches. Returns false where all jobs are taken. */
+bool runner_start(struct runner *r, int64_t number, const char *bundle, char *const *watches, size_t n, uint32_t sigma);
+
+/* Waits up to `seconds` for a run to end. Returns whether one did. */
+bool runner_wait(struct runner *r, double seconds, struct runner_result *result);
+
+unsigned runner_busy(const struct runner *r);
+
+/* Ends all that still run. */
+void runner_close(struct runner *r);
+
+#endif

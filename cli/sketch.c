@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* etch sketch: how a failure happened, from bundles already recorded. */
+#include "cli/command.h"
+#include "cli/sketching.h"
+#include "cli/summaries.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+struct sketch_options {
+    const char *program;
+    char **bundles;
+    int n_bundles;
+    struct sketching_output output;
+};
+
+static int make(struct sketching *s, const struct sketch_options *o, struct etch_error *err)
+{
+    Etch__Sketch *sketch;
+    int status;
+
+    for (int i = 0; i < o->n_bundles; i++)
+        if (sketching_add(s, o->bundles[i], NULL, err) < 0)
+            return -1;
+    if (sketching_prepare(s, err) < 0)
+        return -1;
+    sketch = sketching_compose(s, 0, 0, o->output.all, err);
+    if (!sketch)
+        return -1;
+    status = sketching_write(s, sketch, &o->output, err);
+    etch__sketch__free_unpacked(sketch, NULL);
+    return status;
+}
+
+static int run(const struct etch_command *self, int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"help", no_argument, NULL, 'h'},       {"html", required_argument, NULL, 'H'},
+        {"json", required_argument, NULL, 'j'}, {"sarif", required_argument, NULL, 's'},
+        {"all", no_argument, NULL, 'a'},        {0}};
+    struct sketch_options o = {0};
+    struct sketching s = {0};
+    struct etch_error err;
+    int c, status;
+
+    while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+        switch (c) {
+        case 'h':
+            return etch_command_help(self);
+        case 'H':
+            o.output.html = optarg;
+            break;
+        case 'j':
+            o.output.json = optarg;
+            break;
+        case 's':
+            o.output.sarif = optarg;
+            break;
+        case 'a':
+            o.output.all = true;
+            break;
+        default:
+            return etch_command_bad_option(self, c, argv);
+        }
+    }
+    if (argc - optind < 2)
+        return etch_command_usage(self, argc == optind ? "which program, and which bundles?" : "which bundles?");
+    o.program = argv[optind];
+    o.bundles = argv + optind + 1;
+    o.n_bundles = argc - optind - 1;
+    s.program = o.program;
+    status = make(&s, &o, &err);
+    sketching_release(&s);
+    return status < 0 ? etch_command_failed(self, &err) : etch_command_close_output(self, ETCH_EXIT_DONE);
+}
+
+const struct etch_command etch_command_sketch = {
+    .name = "sketch",
+    .summary = ETCH_SUMMARY_SKETCH,
+    .help = "usage: etch sketch PROG BUNDLE... [OPTION...]\n\n"
+            "Compares failing and passing runs of PROG, which was built with etch cc, and prints how the failure "
+            "happened: the\n"
+            "few statements of each thread that matter, in order, with values, and what failing runs do that passing "
+            "runs do\n"
+            "not. A run that was ended from outside (SIGTERM, SIGINT, SIGKILL) counts as a hang. Failures of other "
+            "kinds than\n"
+            "the commonest are counted and left out. With one failing run only, there is a sketch and no cause.\n\n"
+            "  --html FILE   also as one HTML file, with the evidence of each line\n"
+            "  --json FILE   also as JSON (docs/sketch.schema.json)\n"
+            "  --sarif FILE  also as SARIF 2.1.0, for code hosts\n"
+            "                FILE may be -: standard output, in place of the picture\n"
+            "  --all         every executed statement of the slice, and every predictor\n\n"
+            "examples:\n"
+            "  etch sketch ./server fail1.etch fail2.etch pass*.etch\n"
+            "  etch sketch ./server *.etch --html sketch.html\n",
+    .run = run,
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* What etch sketch and etch diagnose share: from a program and bundles to a sketch, and its ways out. */
+#ifndef ETCH_CLI_SKETCHING_H
+#define ETCH_CLI_SKETCHING_H
+
+#include "base/array.h"
+#include "sketch/compose.h"
+#include "sketch/run.h"
+#include "slicer/slice.h"
+
+struct sketching_bundle {
+    char *path;
+    const char *verdict; /* static; NULL: as recorded */
+    uint64_t key;        /* when it ran: the order in which they are read does not count */
+    bool failing;
+    char *bucket;         /* of a failing one, once known */
+    struct etch_run *run; /* with the slice, once there is one */
+};
+
+struct sketching {
+    const char *program;
+    struct etch_model *model; /* opened when first needed */
+    struct etch_slice *slicing;
+    Etch__Slice *slice;
+    char *sliced; /* the failure that the slice is of */
+    struct etch_names names;
+    ETCH_ARRAY(struct sketching_bundle) bundles;
+    ETCH_ARRAY(char *) notes;
+    struct source_text *source;
+};
+
+/* Where the sketch goes, as the options say. */
+struct sketching_output {
+    const char *html, *json, *sarif;
+    bool all;
+};
+
+void sketching_release(struct sketching *s);
+
+/* Takes a bundle in. Returns 0, or -1 with `err` set where it cannot be used at all. */
+int sketching_add(struct sketching *s, const char *path, const char *verdict, struct etch_error *err);
+
+/* Slices from the commonest failure, unless that is done, and makes the runs of all bundles. */
+int sketching_prepare(struct sketching *s, struct etch_error *err);
+
+Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t sigma, bool all, struct etch_error *err);
+
+/* Prints the sketch and writes the files asked for. */
+int sketching_write(struct sketching *s, const Etch__Sketch *sketch, const struct sketching_output *output,
+                    struct etch_error *err);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* One line each for the commands that need LLVM: they are in etch-llvm, and etch lists them too. */
+#ifndef ETCH_CLI_SUMMARIES_H
+#define ETCH_CLI_SUMMARIES_H
+
+#define ETCH_SUMMARY_CC "clang with what etch needs built in: CC=\"etch cc\""
+#define ETCH_SUMMARY_CXX "the same for C++: CXX=\"etch c++\""
+#define ETCH_SUMMARY_DIAGNOSE "runs a program until it fails, and on, and says how the failure happens"
+#define ETCH_SUMMARY_SKETCH "how a failure happened, from recorded runs of a program"
+#define ETCH_SUMMARY_SLICE "the statements that can have caused a failure, nearest first"
+
+#endif

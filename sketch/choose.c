@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Which statements a sketch shows: where it failed, what the best predictors speak of, how the deciding values came to be,
+ * who made the threads. Where threads have no part in it, the way of the data to the failure. */
+#include "sketch/layout.h"
+
+#include <string.h>
+
+static bool is_threaded(const struct composition *c)
+{
+    return c->top && c->top->kind <= ETCH_PREDICTOR_LOCK_ORDER;
+}
+
+static void mark(const struct composition *c, bool *shown, uint32_t place)
+{
+    if (place < c->names->places.n)
+        shown[place] = true;
+}
+
+/* Where it failed; of a hang, where each thread stands that has a part in it. */
+static void mark_failure(const struct composition *c, bool *shown)
+{
+    const Etch__Failure *f = c->run->failure;
+
+    mark(c, shown, c->run->failing_place);
+    if (f->kind != ETCH__FAILURE_KIND__FAILURE_HANG)
+        return;
+    for (size_t i = 0; i < c->run->threads.n; i++)
+        for (size_t k = 0; k < f->n_threads; k++)
+            if (f->threads[k]->tid == c->run->threads.v[i].tid)
+                mark(c, shown, c->run->threads.v[i].wait_place);
+}
+
+static void mark_predictors(const struct composition *c, bool *shown)
+{
+    for (unsigned kind = 0; kind < ETCH_PREDICTOR_EXECUTED; kind++) {
+        const struct etch_predictor *p = c->best[kind];
+
+        /* Beside a cause among threads, a branch tells only what came of it. */
+        if (!p || (p != c->top && p->f < c->top->f - 1e-9) ||
+            (is_threaded(c) && (kind == ETCH_PREDICTOR_BRANCH || (p != c->top && kind == ETCH_PREDICTOR_ATOMICITY))))
+            continue;
+        for (uint32_t i = 0; i < p->n_places; i++)
+            mark(c, shown, p->places[i]);
+    }
+}
+
+/* Who wrote what decides, and what the failing thread had seen of it before. */
+static void mark_deciding(const struct composition *c, bool *shown)
+{
+    uint32_t at[3];
+    size_t n = etch_predictor_instance(c->top, c->run, at);
+    const struct etch_run_access *last = n ? &c->run->accesses.v[at[n - 1]] : NULL;
+    uint32_t before = ETCH_NOWHERE;
+
+    for (size_t i = 0; last && i < c->run->accesses.n; i++) {
+        const struct etch_run_access *a = &c->run->accesses.v[i];
+
+        if (a->object != last->object || a->object == ETCH_NOWHERE || a->place == ETCH_NOWHERE ||
+            !c->names->places.v[a->place].statement)
+            continue;
+        if (a->write)
+            mark(c, shown, a->place);
+        if (a->thread == last->thread && a < last && a->place != last->place)
+            before = a->place;
+    }
+    mark(c, shown, before);
+}
+
+static void mark_creation(const struct composition *c, bool *shown)
+{
+    for (size_t i = 0; i < c->run->threads.n; i++) {
+        uint32_t made_at = c->run->threads.v[i].made_at;
+        bool used = false;
+
+        for (size_t k = 0; k < c->run->visits.n; k++)
+            used |= c->run->visits.v[k].thread == i && shown[c->run->visits.v[k].place];
+        if (used && made_at < c->names->places.n && c->names->places.v[made_at].statement)
+            mark(c, shown, made_at);
+    }
+}
+
+static void mark_executed(const struct composition *c, bool *shown, uint32_t distance)
+{
+    for (size_t i = 0; i < c->run->visits.n; i++) {
+        const struct etch_line_place *p = &c->names->places.v[c->run->visits.v[i].place];
+
+        if (p->statement && p->distance <= distance)
+            shown[c->run->visits.v[i].place] = true;
+    }
+}
+
+void etch_layout_choose(const struct composition *c, bool *shown)
+{
+    mark_failure(c, shown);
+    if (c->top)
+        mark_predictors(c, shown);
+    if (is_threaded(c))
+        mark_deciding(c, shown);
+    if (c->options->all || !is_threaded(c))
+        mark_executed(c, shown, UINT32_MAX);
+    mark_creation(c, shown);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Turns and their patterns; see interleave.h. */
+#include "sketch/interleave.h"
+
+#include <string.h>
+
+static int by_object(const void *x, const void *y)
+{
+    const struct etch_turn *a = x, *b = y;
+
+    if (a->object != b->object)
+        return a->object < b->object ? -1 : 1;
+    return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* Whether an access goes on with a turn, and with none of another thread between: `newest` is the object's last turn. */
+static bool goes_on(const struct etch_turn *newest, const struct etch_run_access *a)
+{
+    return newest && newest->thread == a->thread && newest->place == a->place && newest->nth == a->nth;
+}
+
+static struct etch_turn *newest_of(struct etch_turns *turns, uint32_t object)
+{
+    for (size_t i = turns->all.n; i-- > 0;)
+        if (turns->all.v[i].object == object)
+            return &turns->all.v[i];
+    return NULL;
+}
+
+int etch_turns_make(struct etch_turns *turns, const struct etch_run *run)
+{
+    turns->all.n = 0;
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+        struct etch_turn turn = {a->thread, a->place, a->variable, a->object, (uint32_t)i, (uint32_t)i,
+                                 a->nth,    a->read,  a->write};
+        struct etch_turn *newest;
+
+        if (a->object == ETCH_NOWHERE || a->place == ETCH_NOWHERE)
+            continue;
+        newest = newest_of(turns, a->object);
+        if (goes_on(newest, a)) {
+            newest->last = (uint32_t)i;
+            newest->read |= a->read;
+            newest->write |= a->write;
+        } else if (!etch_array_push(&turns->all, turn)) {
+            return -1;
+        }
+    }
+    if (turns->all.n)
+        qsort(turns->all.v, turns->all.n, sizeof(*turns->all.v), by_object);
+    return 0;
+}
+
+static bool is_proven(const struct etch_run *run, const struct etch_turn *a, const struct etch_turn *b)
+{
+    return etch_run_compare(run, &run->accesses.v[a->last], &run->accesses.v[b->first]) < 0;
+}
+
+/* Whether no later turn of the same object is of the same statement. */
+static bool is_last(const struct etch_turns *turns, size_t i)
+{
+    const struct etch_turn *t = &turns->all.v[i];
+
+    for (size_t k = i + 1; k < turns->all.n && turns->all.v[k].object == t->object; k++)
+        if (turns->all.v[k].place == t->place)
+            return false;
+    return true;
+}
+
+static void tell(const struct etch_turns *turns, const struct etch_run *run, const char *name, const size_t *at, uint32_t n,
+                 etch_pattern_visitor *visit, void *context)
+{
+    struct etch_pattern p = {.n = n, .proven = true};
+
+    strncpy(p.name, name, sizeof(p.name) - 1);
+    for (uint32_t i = 0; i < n; i++) {
+        p.turn[i] = (uint32_t)at[i];
+        if (i)
+            p.proven &= is_proven(run, &turns->all.v[at[i - 1]], &turns->all.v[at[i]]);
+    }
+    p.last = is_last(turns, strcmp(name, "RW") == 0 ? at[0] : at[n - 1]);
+    visit(context, &p);
+}
+
+/* What stands behind each turn: the write before it, and the reads since that one. */
+static void tell_pairs(const struct etch_turns *turns, const struct etch_run *run, size_t i, etch_pattern_visitor *visit,
+                       void *context)
+{
+    const struct etch_turn *t = &turns->all.v[i];
+
+    for (size_t k = i; k-- > 0 && turns->all.v[k].object == t->object;) {
+        const struct etch_turn *before = &turns->all.v[k];
+        size_t at[2] = {k, i};
+
+        if (before->thread != t->thread) {
+            if (before->write && t->read)
+                tell(turns, run, "WR", at, 2, visit, context);
+            if (before->write && t->write)
+                tell(turns, run, "WW", at, 2, visit, context);
+            if (before->read && t->write)
+                tell(turns, run, "RW", at, 2, visit, context);
+        }
+        if (before->write)
+            return;
+    }
+}
+
+/* The pattern's name where the middle one cannot be moved out; NULL where it can. A turn that reads and writes counts as a
+ * write, but for the first of three. */
+static const char *atomicity_name(const struct etch_turn *a, const struct etch_turn *b, const struct etch_turn *c)
+{
+    if (b->write && c->write)
+        return a->read ? "RWW" : NULL;
+    if (b->write && c->read)
+        return a->write ? "WWR" : "RWR";
+    if (b->read && a->write && c->write)
+        return "WRW";
+    return NULL;
+}
+
+static void tell_triples(const struct etch_turns *turns, const struct etch_run *run, size_t i, etch_pattern_visitor *visit,
+                         void *context)
+{
+    const struct etch_turn *c = &turns->all.v[i];
+    size_t a = i;
+
+    while (a-- > 0 && turns->all.v[a].object == c->object && turns->all.v[a].thread != c->thread)
+        ;
+    if (a == SIZE_MAX || turns->all.v[a].object != c->object || a + 1 >= i)
+        return;
+    for (size_t k = a + 1; k < i; k++) {
+        const char *name = atomicity_name(&turns->all.v[a], &turns->all.v[k], c);
+        size_t at[3] = {a, k, i};
+
+        if (name)
+            tell(turns, run, name, at, 3, visit, context);
+    }
+}
+
+void etch_turns_patterns(const struct etch_turns *turns, const struct etch_run *run, etch_pattern_visitor *visit,
+                         void *context)
+{
+    for (size_t i = 0; i < turns->all.n; i++) {
+        tell_pairs(turns, run, i, visit, context);
+        tell_triples(turns, run, i, visit, context);
+    }
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* How the threads of a run took turns at one piece of memory: its accesses, those of one statement made one, and the
+ * order and atomicity patterns among them. */
+#ifndef ETCH_SKETCH_INTERLEAVE_H
+#define ETCH_SKETCH_INTERLEAVE_H
+
+#include "sketch/run.h"
+
+/* What one execution of a statement did to an object, as far as no other thread came between. */
+struct etch_turn {
+    uint32_t thread, place, variable, object;
+    uint32_t first, last; /* accesses of the run */
+    uint64_t nth;
+    bool read, write;
+};
+
+struct etch_turns {
+    ETCH_ARRAY(struct etch_turn) all; /* by object, then in the run's sequence */
+};
+
+/* Returns 0, or -1 when memory is short. */
+int etch_turns_make(struct etch_turns *turns, const struct etch_run *run);
+
+
+
+/* A pattern: turns a, b (and c, where it is one of atomicity), which is the number of its accesses. */
+struct etch_pattern {
+    char name[4];
+    uint32_t n;
+    uint32_t turn[3];
+    bool proven; /* the order of the turns is */
+    bool last;   /* its last turn is the last of that statement at this object; of RW: its first */
+};
+
+/* Called for each pattern. */
+typedef void etch_pattern_visitor(void *context, const struct etch_pattern *pattern);
+
+void etch_turns_patterns(const struct etch_turns *turns, const struct etch_run *run, etch_pattern_visitor *visit,
+                         void *context);
+
+#endif

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+/* Steps in columns and in order; see layout.h. */
+#include "sketch/layout.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define VALUES_MAX 4u /* columns */
+
+/* ---- Items ---- */
+
+static struct layout_item *find_item(struct composition *c, uint32_t thread, uint32_t place, uint64_t nth)
+{
+    for (size_t i = 0; i < c->items.n; i++)
+        if (c->items.v[i].thread == thread && c->items.v[i].place == place && c->items.v[i].nth == nth)
+            return &c->items.v[i];
+    return NULL;
+}
+
+static void add_visits(struct composition *c, const bool *shown)
+{
+    for (size_t i = 0; i < c->run->visits.n; i++) {
+        const struct etch_run_visit *v = &c->run->visits.v[i];
+        struct layout_item item = {.thread = v->thread,
+                                   .place = v->place,
+                                   .nth = v->count,
+                                   .seq = v->seq,
+                                   .lo = v->lo,
+                                   .hi = v->hi,
+                                   .depth = v->depth,
+                                   .count = v->count,
+                                   .access = ETCH_NOWHERE};
+
+        if (shown[v->place])
+            c->failed |= !etch_array_push(&c->items, item);
+    }
+}
+
+/* What is known of only by an access: of runs without control flow, and earlier visits of which a predictor speaks. */
+static void add_access(struct composition *c, uint32_t index)
+{
+    const struct etch_run_access *a = &c->run->accesses.v[index];
+    struct layout_item item = {.thread = a->thread,
+                               .place = a->place,
+                               .nth = a->nth,
+                               .seq = a->seq,
+                               .lo = a->lo,
+                               .hi = a->hi,
+                               .depth = a->depth,
+                               .count = 1,
+                               .access = index};
+    struct layout_item *same = find_item(c, a->thread, a->place, a->nth);
+
+    if (same)
+        same->access = index;
+    else
+        c->failed |= !etch_array_push(&c->items, item);
+}
+
+/* The last access of each item, which is what its time is known by. */
+static void add_accesses(struct composition *c, const bool *shown)
+{
+    for (size_t i = 0; i < c->run->accesses.n; i++) {
+        const struct etch_run_access *a = &c->run->accesses.v[i];
+        struct layout_item *item;
+
+        if (a->place == ETCH_NOWHERE || !shown[a->place])
+            continue;
+        item = find_item(c, a->thread, a->place, a->nth);
+        if (item)
+            item->access = (uint32_t)i;
+        else if (!c->run->flow)
+            add_access(c, (uint32_t)i);
+    }
+}
+
+static void add_instances(struct composition *c)
+{
+    for (unsigned kind = 0; kind < ETCH_PREDICTOR_KINDS; kind++) {
+        uint32_t at[3];
+        size_t n;
+
+        if (!c->best[kind] || (c->best[kind] != c->top && kind == ETCH_PREDICTOR_ATOMICITY))
+            continue;
+        n = etch_predictor_instance(c->best[kind], c->run, at);
+        for (size_t i = 0; i < n; i++)
+            if (c->best[kind] == c->top || find_item(c, c->run->accesses.v[at[i]].thread, c->run->accesses.v[at[i]].place,
+                                                     c->run->accesses.v[at[i]].nth))
+                add_access(c, at[i]);
+    }
+}
+
+static uint32_t thread_named(const struct etch_run *run, const char *name)
+{
+    for (size_t i = 0; name && i < run->threads.n; i++)
+        if (run->threads.v[i].name && strcmp(run->threads.v[i].name, name) == 0)
+            return (uint32_t)i;
+    return ETCH_NOWHERE;
+}
+
+/* A read came before a write that had not run when it failed. The write is shown in the thread that does it elsewhere. */
+static void add_not_yet(struct composition *c)
+{
+    struct layout_item item = {.nth = 0, .seq = UINT64_MAX, .lo = UINT64_MAX, .hi = UINT64_MAX, .access = ETCH_NOWHERE};
+
+    if (!c->top || strcmp(c->top->pattern, "RW") != 0 || etch_run_visited(c->run, c->top->places[1]))
+        return;
+    item.place = c->top->places[1];
+    item.thread = ETCH_NOWHERE;
+    for (size_t i = 0; i < c->n_runs && item.thread == ETCH_NOWHERE; i++) {
+        const struct etch_run_visit *v = etch_run_visited(c->runs[i], item.place);
+
+        if (v)
+            item.thread = thread_named(c->run, c->runs[i]->threads.v[v->thread].name);
+    }
+    if (item.thread != ETCH_NOWHERE)
+        c->failed |= !etch_array_push(&c->items, item);
+}
+
+/* ---- Order ---- */
+
+/* A time for each item that keeps each thread's own order: of its access, else of its step, never before the one before. */
+static void settle_times(struct composition *c)
+{
+    for (size_t i = 0; i < c->items.n; i++) {
+        struct layout_item *item = &c->items.v[i];
+
+        if (item->access != ETCH_NOWHERE) {
+            const struct etch_run_access *a = &c->run->accesses.v[item->access];
+
+            item->lo = a->lo ? a->lo : a->hi;
+            item->hi = a->hi;
+            item->seq = a->seq != UINT64_MAX ? a->seq : item->seq;
+        }
+    }
+}
+
+static int by_thread_order(const void *x, const void *y)
+{
+    const struct layout_item *a = x, *b = y;
+
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    if (a->seq != b->seq)
+        return a->seq < b->seq ? -1 : 1;
+    if (a->lo != b->lo)
+        return a->lo < b->lo ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+static int by_time(const void *x, const void *y)
+{
+    const struct layout_item *a = x, *b = y;
+
+    if (a->lo != b->lo)
+        return a->lo < b->lo ? -1 : 1;
+    return by_thread_order(x, y);
+}
+
+static void sort_items(struct composition *c)
+{
+    if (!c->items.n)
+        return;
+    settle_times(c);
+    qsort(c->items.v, c->items.n, sizeof(*c->items.v), by_thread_order);
+    for (size_t i = 1; i < c->items.n; i++)
+        if (c->items.v[i].thread == c->items.v[i - 1].thread && c->items.v[i].lo < c->items.v[i - 1].lo)
+            c->items.v[i].lo = c->items.v[i - 1].lo;
+    for (size_t i = c->items.n - 1; i-- > 0;)
+        if (c->items.v[i].thread == c->items.v[i + 1].thread && c->items.v[i].hi > c->items.v[i + 1].hi)
+            c->items.v[i].hi = c->items.v[i + 1].hi;
+    qsort(c->items.v, c->items.n, sizeof(*c->items.v), by_time);
+}
+
+static bool is_unordered(const struct composition *c, const struct layout_item *a, const struct layout_item *b)
+{
+    if (a->thread == b->thread || !a->nth || !b->nth)
+        return false;
+    if (a->access != ETCH_NOWHERE && b->access != ETCH_NOWHERE)
+        return etch_run_compare(c->run, &c->run->accesses.v[a->access], &c->run->accesses.v[b->access]) == 0;
+    return a->lo <= b->hi && b->lo <= a->hi;
+}
+
+/* ---- Variables and values ---- */
+
+static void want_variable(struct composition *c, uint32_t variable)
+{
+    for (size_t i = 0; i < c->variables.n; i++)
+        if (c->variables.v[i] == variable)
+            return;
+    if (variable < c->names->variables.n && c->variables.n < VALUES_MAX)
+        c->failed |= !etch_array_push(&c->variables, variable);
+}
+
+static void choose_variables(struct composition *c)
+{
+    if (c->top)
+        want_variable(c, c->top->variable);
+    for (unsigned kind = 0; kind < ETCH_PREDICTOR_KINDS; kind++)
+        if (c->best[kind] && c->top && c->best[kind]->f >= c->top->f - 1e-9)
+            want_variable(c, c->best[kind]->variable);
+    for (size_t i = 0; i < c->items.n; i++)
+        if (c->items.v[i].access != ETCH_NOWHERE && c->run->accesses.v[c->items.v[i].access].object != ETCH_NOWHERE)
+            want_variable(c, c->run->accesses.v[c->items.v[i].access].variable);
+    for (size_t i = 0; i < c->variables.n; i++) {
+        Etch__SketchVariable *v = etch_compose_new(c, sizeof(*v));
+
+        if (!v)
+            return;
+        etch__sketch_variable__init(v);
+        v->name = etch_compose_text(c, c->names->variables.v[c->variables.v[i]]);
+        for (size_t k = 0; k < c->run->accesses.n; k++)
+            if (c->run->accesses.v[k].variable == c->variables.v[i])
+                v->address = c->run->accesses.v[k].address;
+        etch_compose_push(c, &c->sketch->variables, &c->sketch->n_variables, v);
+    }
+}
+
+static bool is_deciding(const struct composition *c, uint32_t index)
+{
+    uint32_t at[3];
+    size_t n = c->best[ETCH_PREDICTOR_VALUE] ? etch_predictor_instance(c->best[ETCH_PREDICTOR_VALUE], c->run, at) : 0;
+
+    return n && at[0] == index;
+}
+
+static void add_value(struct composition *c, Etch__SketchStep *step, uint32_t index, uint32_t column)
+{
+    const struct etch_run_access *a = &c->run->accesses.v[index];
+    Etch__SketchValue *v = etch_compose_new(c, sizeof(*v));
+
+    if (!v)
+        return;
+    etch__sketch_value__init(v);
+    v->variable = column;
+    v->write = a->write;
+    if (a->known) {
+        v->known_case = ETCH__SKETCH_VALUE__KNOWN_VALUE;
+        v->value = a->value;
+    }
+    v->deciding = is_deciding(c, index);
+    v->evidence = etch_compose_text(c, c->run->source == ETCH__SOURCE__SOURCE_VPT
+                                           ? "seen by the emulated watch, read back right after the access"
+                                           : "watchpoint");
+    etch_compose_push(c, &step->values, &step->n_values, v);
+}
+
+/* The last value of each variable with a column, as this step had it. */
+static void add_values(struct composition *c, Etch__SketchStep *step, const struct layout_item *item)
+{
+    for (uint32_t column = 0; column < c->variables.n; column++) {
+        uint32_t found = ETCH_NOWHERE;
+
+        for (size_t i = 0; i < c->run->accesses.n; i++) {
+            const struct etch_run_access *a = &c->run->accesses.v[i];
+
+            if (a->variable == c->variables.v[column] && a->thread == item->thread && a->place == item->place &&
+                a->nth == item->nth && item->nth)
+                found = (uint32_t)i;
+        }
+        if (found != ETCH_NOWHERE)
+            add_value(c, step, found, column);
+    }
+}
+
+/* ---- Steps ---- */
+
+static bool is_failing(const struct composition *c, const struct layout_item *item)
+{
+    const struct etch_run *run = c->run;
+
+    if (run->failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG)
+        return run->threads.v[item->thread].wait_place == item->place;
+    return item->thread == run->failing_thread && item->place == run->failing_place;
+}
+
+static void note_of(const struct composition *c, const struct layout_item *item, bool failing, char *text, size_t size)
+{
+    const struct etch_run_thread *t = &c->run->threads.v[item->thread];
+    const Etch__Failure *f = c->run->failure;
+
+    text[0] = '\0';
+    if (!item->nth)
+        snprintf(text, size, "had not run when it failed");
+    else if (failing && f->kind == ETCH__FAILURE_KIND__FAILURE_HANG)
+        snprintf(text, size, t->wait_in ? "waits for ever in %s" : "stands here", t->wait_in ? t->wait_in : "");
+    else if (failing && f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL) {
+        const char *name = sigabbrev_np((int)f->signal);
+        size_t n = (size_t)snprintf(text, size, "SIG%s", name ? name : "?");
+
+        if (n < size && (f->signal == 11 || f->signal == 7))
+            snprintf(text + n, size - n, ", address 0x%" PRIx64, f->fault_address);
+    }
+}
+
+static void link_predictors(struct composition *c, Etch__SketchStep *step, const struct layout_item *item)
+{
+    uint32_t *list = etch_compose_new(c, (c->sketch->n_predictors + 1) * sizeof(*list));
+
+    if (!list)
+        return;
+    for (uint32_t i = 0; i < c->sketch->n_predictors; i++) {
+        const struct etch_predictor *p = &c->predictors.all.v[i];
+
+        for (uint32_t k = 0; k < p->n_places; k++)
+            if (p->places[k] == item->place) {
+                list[step->n_predictors++] = i;
+                break;
+            }
+    }
+    step->predictors = list;
+}
+
+static void add_step(struct composition *c, struct layout_item *item, uint32_t rank, const uint32_t *column,
+                     uint32_t base_depth)
+{
+    Etch__SketchStep *step = etch_compose_new(c, sizeof(*step));
+    const struct etch_line_place *place = &c->names->places.v[item->place];
+    const char *line;
+    char note[256];
+
+    if (!step)
+        return;
+    etch__sketch_step__init(step);
+    step->thread = column[item->thread];
+    step->place = etch_compose_place(c, item->place);
+    line = c->options->source ? c->options->source(c->options->source_context, place->file, place->line) : NULL;
+    while (line && (*line == ' ' || *line == '\t'))
+        line++;
+    step->text = etch_compose_text(c, line);
+    step->count = item->count;
+    step->failing = item->nth && is_failing(c, item);
+    step->rank = rank;
+    step->depth = item->depth > base_depth ? item->depth - base_depth : 0;
+    step->statement = place->statement ? c->options->slice->statements[place->statement - 1]->id : 0;
+    note_of(c, item, step->failing, note, sizeof(note));
+    step->note = etch_compose_text(c, note);
+    step->lost_before = c->run->threads.v[item->thread].lost;
+    add_values(c, step, item);
+    link_predictors(c, step, item);
+    item->step = (uint32_t)c->sketch->n_steps;
+    etch_compose_push(c, &c->sketch->steps, &c->sketch->n_steps, step);
+}
+
+static void add_threads(struct composition *c, uint32_t *column, uint32_t *base_depth)
+{
+    for (uint32_t i = 0; i < c->run->threads.n; i++) {
+        const struct etch_run_thread *t = &c->run->threads.v[i];
+        Etch__SketchThread *to;
+        char made[300] = "";
+        bool used = false;
+
+        base_depth[i] = UINT32_MAX;
+        for (size_t k = 0; k < c->items.n; k++)
+            if (c->items.v[k].thread == i) {
+                used = true;
+                base_depth[i] = c->items.v[k].nth && c->items.v[k].depth < base_depth[i] ? c->items.v[k].depth : base_depth[i];
+            }
+        column[i] = (uint32_t)c->sketch->n_threads;
+        to = used ? etch_compose_new(c, sizeof(*to)) : NULL;
+        if (!to)
+            continue;
+        etch__sketch_thread__init(to);
+        to->name = etch_compose_text(c, t->name ? t->name : "thread");
+        if (i == 0) {
+            snprintf(made, sizeof(made), "main");
+        } else if (t->made_at < c->names->places.n) {
+            const char *slash = strrchr(c->names->places.v[t->made_at].file, '/');
+
+            snprintf(made, sizeof(made), "%s:%u", slash ? slash + 1 : c->names->places.v[t->made_at].file,
+                     c->names->places.v[t->made_at].line);
+        }
+        to->made_by = etch_compose_text(c, made);
+        to->failing = i == c->run->failing_thread;
+        etch_compose_push(c, &c->sketch->threads, &c->sketch->n_threads, to);
+    }
+}
+
+/* ---- Arrows ---- */
+
+static void add_order(struct composition *c, uint32_t before, uint32_t after, const char *evidence, bool predictor)
+{
+    Etch__SketchOrder *o = etch_compose_new(c, sizeof(*o));
+
+    if (!o)
+        return;
+    etch__sketch_order__init(o);
+    o->before = before;
+    o->after = after;
+    o->evidence = etch_compose_text(c, evidence);
+    o->predictor = predictor;
+    etch_compose_push(c, &c->sketch->orders, &c->sketch->n_orders, o);
+}
+
+static void add_cause_orders(struct composition *c)
+{
+    uint32_t at[3];
+    size_t n = c->top ? etch_predictor_instance(c->top, c->run, at) : 0;
+
+    for (size_t i = 1; i < n; i++) {
+        const struct etch_run_access *a = &c->run->accesses.v[at[i - 1]], *b = &c->run->accesses.v[at[i]];
+        const struct layout_item *x = find_item(c, a->thread, a->place, a->nth);
+        const struct layout_item *y = find_item(c, b->thread, b->place, b->nth);
+        char why[256];
+
+        etch_run_why(c->run, a, b, why, sizeof(why));
+        if (x && y)
+            add_order(c, x->step, y->step, why, true);
+    }
+}
+
+static void add_creation_orders(struct composition *c)
+{
+    for (uint32_t t = 0; t < c->run->threads.n; t++) {
+        const struct layout_item *made = NULL, *first = NULL;
+
+        for (size_t i = 0; i < c->items.n; i++) {
+            const struct layout_item *item = &c->items.v[i];
+
+            if (item->thread == c->run->threads.v[t].parent && item->place == c->run->threads.v[t].made_at && !made)
+                made = item;
+            if (item->thread == t && item->nth && !first)
+                first = item;
+        }
+        if (made && first && made->step < first->step)
+            add_order(c, made->step, first->step, "creates the thread", false);
+    }
+}
+
+/* ---- All of it ---- */
+
+void etch_layout_fill(struct composition *c)
+{
+    bool *shown = etch_compose_new(c, (c->names->places.n + 1) * sizeof(*shown));
+    uint32_t *column = etch_compose_new(c, (c->run->threads.n + 1) * sizeof(*column));
+    uint32_t *base_depth = etch_compose_new(c, (c->run->threads.n + 1) * sizeof(*base_depth));
+    uint32_t rank = 0;
+
+    if (shown && column && base_depth) {
+        etch_layout_choose(c, shown);
+        add_visits(c, shown);
+        add_accesses(c, shown);
+        add_instances(c);
+        add_not_yet(c);
+        sort_items(c);
+        add_threads(c, column, base_depth);
+        choose_variables(c);
+        for (size_t i = 0, group = 0; i < c->items.n; i++) {
+            bool beside = i > 0;
+
+            for (size_t k = group; beside && k < i; k++)
+                beside = is_unordered(c, &c->items.v[k], &c->items.v[i]);
+            if (!beside) {
+                group = i;
+                rank += i > 0;
+            }
+            add_step(c, &c->items.v[i], rank, column, base_depth[c->items.v[i].thread]);
+        }
+        add_cause_orders(c);
+        add_creation_orders(c);
+    }
+    free(shown);
+    free(column);
+    free(base_depth);
+}
+
+void etch_layout_release(struct composition *c)
+{
+    etch_array_free(&c->items);
+    etch_array_free(&c->variables);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Between compose.c and layout.c: a sketch in the making, and the part that chooses and orders its steps. */
+#ifndef ETCH_SKETCH_LAYOUT_H
+#define ETCH_SKETCH_LAYOUT_H
+
+#include "sketch/compose.h"
+
+/* A step in the making. */
+struct layout_item {
+    uint32_t thread, place;
+    uint64_t nth; /* of the thread's visits of the place; 0: it did not run */
+    uint64_t seq, lo, hi;
+    uint32_t depth;
+    uint64_t count;
+    uint32_t access; /* its last access in question, or ETCH_NOWHERE */
+    uint32_t step;   /* in the sketch */
+};
+
+struct composition {
+    const struct etch_names *names;
+    const struct etch_compose_options *options;
+    Etch__Sketch *sketch;
+    struct etch_run **runs; /* of one bug, and passing, by key */
+    size_t n_runs;
+    struct etch_predictors predictors;
+    struct etch_predictor *top;
+    struct etch_predictor *best[ETCH_PREDICTOR_KINDS];
+    const struct etch_run *run; /* the one that is laid out */
+    ETCH_ARRAY(struct layout_item) items;
+    ETCH_ARRAY(uint32_t) variables;
+    bool failed; /* memory was short */
+};
+
+void *etch_compose_new(struct composition *c, size_t size);
+char *etch_compose_text(struct composition *c, const char *text);
+bool etch_compose_push(struct composition *c, void *field, size_t *n, void *item);
+Etch__Place *etch_compose_place(struct composition *c, uint32_t place);
+
+void etch_layout_fill(struct composition *c);
+void etch_layout_release(struct composition *c);
+
+/* Which places are shown: `shown` has room for one mark per place. */
+void etch_layout_choose(const struct composition *c, bool *shown);
+
+#endif

@@ -1,0 +1,730 @@
+/* SPDX-License-Identifier: MIT */
+/* Predictors: found in the failing runs, judged over all; see predictor.h. */
+#include "sketch/predictor.h"
+#include "sketch/interleave.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- What a run says of orders, once for all questions ---- */
+
+struct order_fact {
+    char pattern[4];
+    uint32_t n, places[3], variable;
+    bool last, proven;
+    uint32_t at[3]; /* accesses */
+};
+
+struct facts {
+    ETCH_ARRAY(struct order_fact) orders;
+    struct etch_turns turns;
+    bool failed;
+};
+
+static void add_fact(void *context, const struct etch_pattern *p)
+{
+    struct facts *facts = context;
+    struct order_fact fact = {.n = p->n, .last = p->last, .proven = p->proven};
+
+    memcpy(fact.pattern, p->name, sizeof(fact.pattern));
+    for (uint32_t i = 0; i < p->n; i++) {
+        fact.places[i] = facts->turns.all.v[p->turn[i]].place;
+        fact.at[i] = facts->turns.all.v[p->turn[i]].last;
+    }
+    fact.variable = facts->turns.all.v[p->turn[0]].variable;
+    facts->failed |= !etch_array_push(&facts->orders, fact);
+}
+
+static int make_facts(struct facts *facts, const struct etch_run *run)
+{
+    if (etch_turns_make(&facts->turns, run) < 0)
+        return -1;
+    etch_turns_patterns(&facts->turns, run, add_fact, facts);
+    return facts->failed ? -1 : 0;
+}
+
+static void release_facts(struct facts *facts)
+{
+    etch_array_free(&facts->orders);
+    etch_array_free(&facts->turns.all);
+}
+
+/* ---- Truth ---- */
+
+static bool executed(const struct etch_run *run, uint32_t place)
+{
+    if (etch_run_visited(run, place))
+        return true;
+    for (size_t i = 0; i < run->accesses.n; i++)
+        if (run->accesses.v[i].place == place)
+            return true;
+    return false;
+}
+
+/* That it did not run is known only where all that ran is. */
+static enum etch_truth did_execute(const struct etch_run *run, uint32_t place)
+{
+    if (executed(run, place))
+        return ETCH_TRUE;
+    return run->flow && !run->lost ? ETCH_FALSE : ETCH_UNKNOWN;
+}
+
+static bool is_watched(const struct etch_run *run, uint32_t variable)
+{
+    for (size_t i = 0; i < run->watched.n; i++)
+        if (run->watched.v[i] == variable)
+            return true;
+    return false;
+}
+
+static bool same_set(const struct etch_predictor *p, const struct order_fact *f)
+{
+    for (uint32_t i = 0; i < f->n; i++) {
+        bool found = false;
+
+        for (uint32_t k = 0; k < p->n_places; k++)
+            found |= p->places[k] == f->places[i];
+        if (!found)
+            return false;
+    }
+    return f->n == p->n_places;
+}
+
+static const struct order_fact *find_fact(const struct etch_predictor *p, const struct facts *facts, bool *open)
+{
+    *open = false;
+    for (size_t i = facts->orders.n; i-- > 0;) {
+        const struct order_fact *f = &facts->orders.v[i];
+
+        if (f->variable != p->variable)
+            continue;
+        if (!f->proven) {
+            *open |= same_set(p, f);
+            continue;
+        }
+        if (f->n == p->n_places && strcmp(f->pattern, p->pattern) == 0 &&
+            memcmp(f->places, p->places, f->n * sizeof(f->places[0])) == 0 && (p->ever || f->last))
+            return f;
+    }
+    return NULL;
+}
+
+/* RW: the last read by the first statement came when the second had not yet written: it is behind it, or never ran. */
+static const struct etch_turn *read_too_early(const struct etch_predictor *p, const struct facts *facts,
+                                              const struct etch_run *run)
+{
+    const struct etch_turn *read = NULL;
+
+    for (size_t i = 0; i < facts->turns.all.n; i++) {
+        const struct etch_turn *t = &facts->turns.all.v[i];
+
+        if (t->variable == p->variable && t->place == p->places[0] && t->read && !t->write &&
+            (!read || t->first > read->first))
+            read = t;
+    }
+    for (size_t i = 0; read && i < facts->turns.all.n; i++) {
+        const struct etch_turn *t = &facts->turns.all.v[i];
+
+        if (t->place != p->places[1] || t->variable != p->variable || !t->write)
+            continue;
+        if (t->thread == read->thread ||
+            etch_run_compare(run, &run->accesses.v[read->last], &run->accesses.v[t->first]) >= 0)
+            return NULL;
+    }
+    return read;
+}
+
+static enum etch_truth order_holds(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)
+{
+    bool rw = strcmp(p->pattern, "RW") == 0, open, incomplete = false;
+
+    if (find_fact(p, facts, &open))
+        return ETCH_TRUE;
+    if (open)
+        return ETCH_UNKNOWN;
+    for (uint32_t i = 0; i < p->n_places; i++) {
+        enum etch_truth truth = did_execute(run, p->places[i]);
+
+        if (truth == ETCH_FALSE && !(rw && i == 1))
+            return ETCH_FALSE;
+        incomplete |= truth == ETCH_UNKNOWN;
+    }
+    if (incomplete || !is_watched(run, p->variable) || !run->order)
+        return ETCH_UNKNOWN;
+    return rw && !p->ever && read_too_early(p, facts, run) ? ETCH_TRUE : ETCH_FALSE;
+}
+
+static const struct etch_run_access *last_value(const struct etch_run *run, uint32_t place, uint32_t variable, bool write)
+{
+    for (size_t i = run->accesses.n; i-- > 0;) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+
+        if (a->place == place && a->variable == variable && a->known && a->write == write)
+            return a;
+    }
+    return NULL;
+}
+
+static int64_t signed_value(uint64_t value, uint32_t size)
+{
+    unsigned unused = size < 8 ? 64 - 8 * size : 0;
+
+    return (int64_t)(value << unused) >> unused;
+}
+
+static bool value_passes(const struct etch_predictor *p, const struct etch_run_access *a)
+{
+    switch (p->test) {
+    case ETCH_VALUE_ZERO:
+        return a->value == 0;
+    case ETCH_VALUE_EQUAL:
+        return a->value == p->value;
+    case ETCH_VALUE_NEGATIVE:
+        return signed_value(a->value, a->size) < 0;
+    case ETCH_VALUE_BELOW:
+        return signed_value(a->value, a->size) < (int64_t)p->value;
+    case ETCH_VALUE_ABOVE:
+        return signed_value(a->value, a->size) > (int64_t)p->value;
+    }
+    return false;
+}
+
+static enum etch_truth value_holds(const struct etch_predictor *p, const struct etch_run *run)
+{
+    const struct etch_run_access *a = last_value(run, p->places[0], p->variable, p->write);
+
+    if (a)
+        return value_passes(p, a) ? ETCH_TRUE : ETCH_FALSE;
+    return did_execute(run, p->places[0]) == ETCH_FALSE ? ETCH_FALSE : ETCH_UNKNOWN;
+}
+
+static enum etch_truth branch_holds(const struct etch_predictor *p, const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->branches.n; i++)
+        if (run->branches.v[i].address == p->address && run->branches.v[i].taken == p->taken)
+            return ETCH_TRUE;
+    return run->flow && !run->lost ? ETCH_FALSE : ETCH_UNKNOWN;
+}
+
+/* A run that passed stood nowhere for good. */
+static enum etch_truth wait_holds(const struct etch_predictor *p, const struct etch_run *run)
+{
+    for (size_t i = 0; run->failing && i < run->threads.n; i++)
+        if (run->threads.v[i].wait_place == p->places[0])
+            return ETCH_TRUE;
+    return ETCH_FALSE;
+}
+
+static enum etch_truth holds(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)
+{
+    enum etch_truth truth;
+
+    switch (p->kind) {
+    case ETCH_PREDICTOR_ATOMICITY:
+    case ETCH_PREDICTOR_ORDER:
+        return order_holds(p, facts, run);
+    case ETCH_PREDICTOR_VALUE:
+        return value_holds(p, run);
+    case ETCH_PREDICTOR_BRANCH:
+        return branch_holds(p, run);
+    case ETCH_PREDICTOR_WAIT:
+        return wait_holds(p, run);
+    default:
+        truth = did_execute(run, p->places[0]);
+        return truth == ETCH_UNKNOWN ? truth : (truth == ETCH_TRUE) != p->negated ? ETCH_TRUE : ETCH_FALSE;
+    }
+}
+
+enum etch_truth etch_predictor_holds(const struct etch_predictor *p, const struct etch_names *names,
+                                     const struct etch_run *run)
+{
+    struct facts facts = {0};
+    enum etch_truth truth = make_facts(&facts, run) < 0 ? ETCH_UNKNOWN : holds(p, &facts, run);
+
+    (void)names;
+    release_facts(&facts);
+    return truth;
+}
+
+size_t etch_predictor_instance(const struct etch_predictor *p, const struct etch_run *run, uint32_t at[3])
+{
+    struct facts facts = {0};
+    const struct order_fact *fact = NULL;
+    const struct etch_run_access *value = NULL;
+    size_t n = 0;
+    bool open;
+
+    if (p->kind == ETCH_PREDICTOR_VALUE) {
+        value = last_value(run, p->places[0], p->variable, p->write);
+    } else if (p->kind <= ETCH_PREDICTOR_ORDER && make_facts(&facts, run) == 0) {
+        fact = find_fact(p, &facts, &open);
+        for (; fact && n < fact->n; n++)
+            at[n] = fact->at[n];
+        if (!fact && strcmp(p->pattern, "RW") == 0 && order_holds(p, &facts, run) == ETCH_TRUE) {
+            const struct etch_turn *read = read_too_early(p, &facts, run);
+
+            if (read)
+                at[n++] = read->last;
+        }
+    }
+    if (value && value_passes(p, value))
+        at[n++] = (uint32_t)(value - run->accesses.v);
+    release_facts(&facts);
+    return n;
+}
+
+/* ---- Candidates ---- */
+
+struct search {
+    struct etch_predictors *found;
+    const struct etch_names *names;
+    const struct etch_run *const *runs;
+    struct facts *facts;
+    size_t n;
+};
+
+static bool is_same(const struct etch_predictor *a, const struct etch_predictor *b)
+{
+    return a->kind == b->kind && a->n_places == b->n_places && a->variable == b->variable && a->ever == b->ever &&
+           a->negated == b->negated && a->test == b->test && a->value == b->value && a->write == b->write &&
+           a->address == b->address && a->taken == b->taken && strcmp(a->pattern, b->pattern) == 0 &&
+           memcmp(a->places, b->places, a->n_places * sizeof(a->places[0])) == 0;
+}
+
+static bool add(struct search *s, struct etch_predictor candidate)
+{
+    for (size_t i = 0; i < s->found->all.n; i++)
+        if (is_same(&s->found->all.v[i], &candidate))
+            return true;
+    return etch_array_push(&s->found->all, candidate);
+}
+
+static bool add_orders(struct search *s, const struct facts *facts)
+{
+    for (size_t i = 0; i < facts->orders.n; i++) {
+        const struct order_fact *f = &facts->orders.v[i];
+        struct etch_predictor p = {.kind = f->n == 3 ? ETCH_PREDICTOR_ATOMICITY : ETCH_PREDICTOR_ORDER,
+                                   .n_places = f->n,
+                                   .variable = f->variable};
+
+        if (!f->proven)
+            continue;
+        memcpy(p.places, f->places, sizeof(f->places));
+        memcpy(p.pattern, f->pattern, sizeof(f->pattern));
+        for (p.ever = !f->last;; p.ever = true) {
+            if (!add(s, p))
+                return false;
+            if (p.ever)
+                break;
+        }
+    }
+    return true;
+}
+
+/* Statements that write what a failing run read, although in that run they had not yet: known from other runs. */
+static bool add_too_early(struct search *s, const struct facts *failing)
+{
+    for (size_t i = 0; i < failing->turns.all.n; i++) {
+        const struct etch_turn *read = &failing->turns.all.v[i];
+
+        if (!read->read || read->write)
+            continue;
+        for (size_t r = 0; r < s->n; r++) {
+            for (size_t k = 0; k < s->facts[r].turns.all.n; k++) {
+                const struct etch_turn *write = &s->facts[r].turns.all.v[k];
+                struct etch_predictor p = {.kind = ETCH_PREDICTOR_ORDER,
+                                           .n_places = 2,
+                                           .variable = read->variable,
+                                           .places = {read->place, write->place},
+                                           .pattern = "RW"};
+
+                if (write->write && write->variable == read->variable && write->place != read->place && !add(s, p))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The values that passing runs had at the same place. False where there is none. */
+static bool passing_range(const struct search *s, const struct etch_run_access *a, int64_t *lo, int64_t *hi)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run_access *b =
+            s->runs[i]->failing ? NULL : last_value(s->runs[i], a->place, a->variable, a->write);
+        int64_t v = b ? signed_value(b->value, b->size) : 0;
+
+        if (!b)
+            continue;
+        *lo = any && *lo < v ? *lo : v;
+        *hi = any && *hi > v ? *hi : v;
+        any = true;
+    }
+    return any;
+}
+
+static bool add_value(struct search *s, const struct etch_run_access *a)
+{
+    struct etch_predictor p = {.kind = ETCH_PREDICTOR_VALUE,
+                               .n_places = 1,
+                               .places = {a->place},
+                               .variable = a->variable,
+                               .write = a->write,
+                               .size = a->size};
+    int64_t v = signed_value(a->value, a->size), lo = 0, hi = 0;
+    bool good = true;
+
+    if (a->value == 0) {
+        p.test = ETCH_VALUE_ZERO;
+        good = add(s, p);
+    } else {
+        p.test = ETCH_VALUE_EQUAL;
+        p.value = a->value;
+        good = add(s, p);
+    }
+    p.value = 0;
+    if (v < 0 && good) {
+        p.test = ETCH_VALUE_NEGATIVE;
+        good = add(s, p);
+    }
+    if (good && passing_range(s, a, &lo, &hi) && (v < lo || v > hi)) {
+        p.test = v < lo ? ETCH_VALUE_BELOW : ETCH_VALUE_ABOVE;
+        p.value = (uint64_t)(v < lo ? lo : hi);
+        good = add(s, p);
+    }
+    return good;
+}
+
+static bool add_values(struct search *s, const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+
+        if (a->place != ETCH_NOWHERE && a->variable != ETCH_NOWHERE && a->known &&
+            last_value(run, a->place, a->variable, a->write) == a && !add_value(s, a))
+            return false;
+    }
+    return true;
+}
+
+static bool add_flow(struct search *s, const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->branches.n; i++) {
+        struct etch_predictor p = {.kind = ETCH_PREDICTOR_BRANCH,
+                                   .n_places = 1,
+                                   .places = {run->branches.v[i].place},
+                                   .variable = ETCH_NOWHERE,
+                                   .address = run->branches.v[i].address,
+                                   .taken = run->branches.v[i].taken,
+                                   .to = run->branches.v[i].to};
+
+        if (!add(s, p))
+            return false;
+    }
+    for (size_t i = 0; i < run->visits.n; i++) {
+        struct etch_predictor p = {.kind = ETCH_PREDICTOR_EXECUTED,
+                                   .n_places = 1,
+                                   .places = {run->visits.v[i].place},
+                                   .variable = ETCH_NOWHERE};
+
+        /* That the failing statement ran is the failure itself. */
+        if (p.places[0] != run->failing_place && !add(s, p))
+            return false;
+    }
+    return true;
+}
+
+/* What passing runs executed and this one did not, among the statements of the slice. */
+static bool add_missing(struct search *s, const struct etch_run *run)
+{
+    for (uint32_t place = 0; place < s->names->places.n; place++) {
+        struct etch_predictor p = {.kind = ETCH_PREDICTOR_EXECUTED,
+                                   .n_places = 1,
+                                   .places = {place},
+                                   .variable = ETCH_NOWHERE,
+                                   .negated = true};
+
+        if (s->names->places.v[place].statement && did_execute(run, place) == ETCH_FALSE && !add(s, p))
+            return false;
+    }
+    return true;
+}
+
+static bool add_waits(struct search *s, const struct etch_run *run)
+{
+    for (size_t i = 0; run->failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG && i < run->threads.n; i++) {
+        struct etch_predictor p = {.kind = ETCH_PREDICTOR_WAIT,
+                                   .n_places = 1,
+                                   .places = {run->threads.v[i].wait_place},
+                                   .variable = ETCH_NOWHERE};
+
+        if (p.places[0] != ETCH_NOWHERE && !add(s, p))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Judging ---- */
+
+double etch_f_half(double precision, double recall)
+{
+    double below = 0.25 * precision + recall;
+
+    return below > 0 ? 1.25 * precision * recall / below : 0;
+}
+
+void etch_wilson(uint32_t k, uint32_t n, double *lo, double *hi)
+{
+    const double z = 1.959964;
+    double p, middle, half, below;
+
+    if (!n) {
+        *lo = 0;
+        *hi = 1;
+        return;
+    }
+    p = (double)k / n;
+    below = 1 + z * z / n;
+    middle = (p + z * z / (2.0 * n)) / below;
+    half = z * sqrt(p * (1 - p) / n + z * z / (4.0 * n * n)) / below;
+    *lo = k == 0 ? 0 : fmax(0, middle - half);
+    *hi = k == n ? 1 : fmin(1, middle + half);
+}
+
+static void count(struct etch_predictor *p, const struct search *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        enum etch_truth truth = holds(p, &s->facts[i], s->runs[i]);
+
+        if (truth == ETCH_UNKNOWN) {
+            p->unknown++;
+        } else if (s->runs[i]->failing) {
+            p->failing++;
+            p->failing_true += truth == ETCH_TRUE;
+        } else {
+            p->passing++;
+            p->passing_true += truth == ETCH_TRUE;
+        }
+    }
+}
+
+static void judge(struct etch_predictor *p, const struct search *s)
+{
+    double p_lo, p_hi, r_lo, r_hi;
+    uint32_t held;
+
+    count(p, s);
+    held = p->failing_true + p->passing_true;
+    p->precision = held ? (double)p->failing_true / held : 0;
+    p->recall = p->failing ? (double)p->failing_true / p->failing : 0;
+    p->f = etch_f_half(p->precision, p->recall);
+    etch_wilson(p->failing_true, held, &p_lo, &p_hi);
+    etch_wilson(p->failing_true, p->failing, &r_lo, &r_hi);
+    p->f_lo = etch_f_half(p_lo, r_lo);
+    p->f_hi = etch_f_half(p_hi, r_hi);
+    p->distance = UINT32_MAX;
+    for (uint32_t i = 0; i < p->n_places; i++) {
+        uint32_t d = s->names->places.v[p->places[i]].distance;
+
+        p->distance = d < p->distance ? d : p->distance;
+        p->spread += d < 1000 ? d : 1000;
+    }
+}
+
+static int by_places(const struct etch_predictor *a, const struct etch_predictor *b, const struct etch_names *names)
+{
+    for (uint32_t i = 0; i < a->n_places && i < b->n_places; i++) {
+        const struct etch_line_place *x = &names->places.v[a->places[i]], *y = &names->places.v[b->places[i]];
+        int files = strcmp(x->file, y->file);
+
+        if (files || x->line != y->line)
+            return files ? files : x->line < y->line ? -1 : 1;
+    }
+    return a->n_places < b->n_places ? -1 : a->n_places > b->n_places;
+}
+
+/* Best first. What is as good by its numbers is put by what it says: how threads met before what came of it; near the
+ * failure before far; the particular before the general. */
+static int by_rank(const void *x, const void *y, void *context)
+{
+    const struct etch_predictor *a = x, *b = y;
+    const struct etch_names *names = context;
+    int places;
+
+    if (fabs(a->f - b->f) > 1e-12)
+        return a->f > b->f ? -1 : 1;
+    if (a->failing_true + a->passing - a->passing_true != b->failing_true + b->passing - b->passing_true)
+        return a->failing_true + a->passing - a->passing_true > b->failing_true + b->passing - b->passing_true ? -1 : 1;
+    if ((a->kind <= ETCH_PREDICTOR_LOCK_ORDER) != (b->kind <= ETCH_PREDICTOR_LOCK_ORDER))
+        return a->kind <= ETCH_PREDICTOR_LOCK_ORDER ? -1 : 1;
+    if (a->kind > ETCH_PREDICTOR_LOCK_ORDER && a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? -1 : 1;
+    if (a->kind != b->kind)
+        return a->kind > b->kind ? -1 : 1; /* two statements say it as well as three */
+    if (a->spread != b->spread)
+        return a->spread < b->spread ? -1 : 1;
+    if (a->ever != b->ever)
+        return a->ever ? 1 : -1;
+    if (a->negated != b->negated)
+        return a->negated ? 1 : -1;
+    if (a->test != b->test)
+        return a->test < b->test ? -1 : 1;
+    places = by_places(a, b, names);
+    if (places)
+        return places;
+    if (a->variable != b->variable && a->variable != ETCH_NOWHERE && b->variable != ETCH_NOWHERE)
+        return strcmp(names->variables.v[a->variable], names->variables.v[b->variable]);
+    places = strcmp(a->pattern, b->pattern);
+    if (places)
+        return places;
+    if (a->write != b->write)
+        return a->write ? 1 : -1;
+    if (a->address != b->address)
+        return a->address < b->address ? -1 : 1;
+    if (a->taken != b->taken)
+        return a->taken ? -1 : 1;
+    return a->value < b->value ? -1 : a->value > b->value;
+}
+
+static bool find_candidates(struct search *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+
+        if (run->failing && !(add_orders(s, &s->facts[i]) && add_too_early(s, &s->facts[i]) && add_values(s, run) &&
+                              add_flow(s, run) && add_missing(s, run) && add_waits(s, run)))
+            return false;
+    }
+    return true;
+}
+
+int etch_predictors_find(struct etch_predictors *predictors, const struct etch_names *names,
+                         const struct etch_run *const *runs, size_t n)
+{
+    struct search s = {.found = predictors, .names = names, .runs = runs, .n = n};
+    bool good;
+
+    predictors->all.n = 0;
+    s.facts = calloc(n + 1, sizeof(*s.facts));
+    good = s.facts != NULL;
+    for (size_t i = 0; good && i < n; i++)
+        good = make_facts(&s.facts[i], runs[i]) == 0;
+    good = good && find_candidates(&s);
+    for (size_t i = 0; good && i < predictors->all.n; i++)
+        judge(&predictors->all.v[i], &s);
+    if (good && predictors->all.n)
+        qsort_r(predictors->all.v, predictors->all.n, sizeof(*predictors->all.v), by_rank, (void *)(uintptr_t)names);
+    for (size_t i = 0; s.facts && i < n; i++)
+        release_facts(&s.facts[i]);
+    free(s.facts);
+    return good ? 0 : -1;
+}
+
+void etch_predictors_release(struct etch_predictors *predictors)
+{
+    etch_array_free(&predictors->all);
+}
+
+/* ---- Words ---- */
+
+const char *etch_predictor_kind_name(enum etch_predictor_kind kind)
+{
+    static const char *const names[] = {"atomicity", "order", "lock_order", "value", "branch", "wait", "executed"};
+
+    return kind < ETCH_PREDICTOR_KINDS ? names[kind] : "";
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static void place_text(const struct etch_names *names, uint32_t place, char *text, size_t size)
+{
+    const struct etch_line_place *p = place < names->places.n ? &names->places.v[place] : NULL;
+
+    if (p)
+        snprintf(text, size, "%s %s:%u", p->function, base_name(p->file), p->line);
+    else
+        snprintf(text, size, "elsewhere");
+}
+
+static void value_text(const struct etch_predictor *p, const char *variable, const char *place, char *text, size_t size)
+{
+    switch (p->test) {
+    case ETCH_VALUE_ZERO:
+        snprintf(text, size, "%s == 0 at %s", variable, place);
+        break;
+    case ETCH_VALUE_EQUAL:
+        if (p->value < 1000000)
+            snprintf(text, size, "%s == %" PRIu64 " at %s", variable, p->value, place);
+        else
+            snprintf(text, size, "%s == 0x%" PRIx64 " at %s", variable, p->value, place);
+        break;
+    case ETCH_VALUE_NEGATIVE:
+        snprintf(text, size, "%s < 0 at %s", variable, place);
+        break;
+    case ETCH_VALUE_BELOW:
+        snprintf(text, size, "%s < %" PRId64 ", the least of passing runs, at %s", variable, (int64_t)p->value, place);
+        break;
+    case ETCH_VALUE_ABOVE:
+        snprintf(text, size, "%s > %" PRId64 ", the most of passing runs, at %s", variable, (int64_t)p->value, place);
+        break;
+    }
+}
+
+void etch_predictor_text(const struct etch_predictor *p, const struct etch_names *names, char *text, size_t size)
+{
+    const char *variable = p->variable < names->variables.n ? names->variables.v[p->variable] : "";
+    char place[3][300] = {"", "", ""};
+
+    for (uint32_t i = 0; i < p->n_places && i < 3; i++)
+        place_text(names, p->places[i], place[i], sizeof(place[i]));
+    switch (p->kind) {
+    case ETCH_PREDICTOR_ATOMICITY:
+        snprintf(text, size, "%s between %s and %s (%s of %s)", place[1], place[0], place[2], p->pattern, variable);
+        break;
+    case ETCH_PREDICTOR_ORDER:
+        snprintf(text, size, "%s before %s (%s of %s)", place[0], place[1], p->pattern, variable);
+        break;
+    case ETCH_PREDICTOR_VALUE:
+        value_text(p, variable, place[0], text, size);
+        break;
+    case ETCH_PREDICTOR_BRANCH:
+        if (p->to != ETCH_NOWHERE)
+            snprintf(text, size, "%s goes on to line %u", place[0], names->places.v[p->to].line);
+        else
+            snprintf(text, size, "%s branches %s", place[0], p->taken ? "away" : "on");
+        break;
+    case ETCH_PREDICTOR_WAIT:
+        snprintf(text, size, "a thread waits for ever at %s", place[0]);
+        break;
+    default:
+        snprintf(text, size, "%s is %s", place[0], p->negated ? "not executed" : "executed");
+        break;
+    }
+}
+
+const char *etch_predictor_pattern(const struct etch_predictor *p)
+{
+    static const char *const tests[] = {"== 0", "==", "< 0", "<", ">"};
+
+    switch (p->kind) {
+    case ETCH_PREDICTOR_VALUE:
+        return p->test == ETCH_VALUE_ZERO && p->size == 8 ? "null" : tests[p->test];
+    case ETCH_PREDICTOR_BRANCH:
+        return p->taken ? "taken" : "not taken";
+    case ETCH_PREDICTOR_EXECUTED:
+        return p->negated ? "not executed" : "executed";
+    default:
+        return p->pattern;
+    }
+}

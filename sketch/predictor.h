@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* What failing runs do that passing runs do not: statements about a run that are true, false or unknown of each, found in
+ * the failing runs and ranked over all. */
+#ifndef ETCH_SKETCH_PREDICTOR_H
+#define ETCH_SKETCH_PREDICTOR_H
+
+#include "sketch/run.h"
+
+enum etch_predictor_kind {
+    ETCH_PREDICTOR_ATOMICITY,  /* another thread's access between two of one thread */
+    ETCH_PREDICTOR_ORDER,      /* an access before another thread's */
+    ETCH_PREDICTOR_LOCK_ORDER, /* threads that each hold what another waits for */
+    ETCH_PREDICTOR_VALUE,
+    ETCH_PREDICTOR_BRANCH,
+    ETCH_PREDICTOR_WAIT, /* where a thread stood for good */
+    ETCH_PREDICTOR_EXECUTED,
+    ETCH_PREDICTOR_KINDS,
+};
+
+enum etch_value_test {
+    ETCH_VALUE_ZERO,
+    ETCH_VALUE_EQUAL,
+    ETCH_VALUE_NEGATIVE,
+    ETCH_VALUE_BELOW, /* less than any passing run's */
+    ETCH_VALUE_ABOVE,
+};
+
+enum etch_truth { ETCH_FALSE, ETCH_TRUE, ETCH_UNKNOWN };
+
+#define ETCH_PREDICTOR_PLACES 8u
+
+struct etch_predictor {
+    enum etch_predictor_kind kind;
+    uint32_t places[ETCH_PREDICTOR_PLACES];
+    uint32_t n_places;
+    uint32_t variable; /* ETCH_NOWHERE: none */
+    char pattern[8];   /* WR, RWR, ... */
+    bool ever;         /* at any time; otherwise the last time */
+    bool negated;      /* executed: it was not */
+    enum etch_value_test test;
+    uint64_t value;
+    uint32_t size;    /* of the value */
+    bool write;       /* a value written, rather than read */
+    uint64_t address; /* of the branch */
+    bool taken;
+    uint32_t to; /* where the branch went, in the run that brought it up */
+
+    uint32_t failing_true, failing, passing_true, passing, unknown;
+    double precision, recall, f, f_lo, f_hi;
+    uint32_t distance, spread; /* of its nearest statement, and of all its statements, from the failure */
+};
+
+struct etch_predictors {
+    ETCH_ARRAY(struct etch_predictor) all; /* best first */
+};
+
+/* Finds and ranks. `runs` are all of one bug, and passing. The result does not depend on their order. Returns 0, or -1 when
+ * memory is short. */
+int etch_predictors_find(struct etch_predictors *predictors, const struct etch_names *names,
+                         const struct etch_run *const *runs, size_t n);
+void etch_predictors_release(struct etch_predictors *predictors);
+
+/* The accesses by which an order or atomicity predictor is true of a run, or the last with a value predictor's value:
+ * indexes into its accesses. Returns how many, 0 where it is not true of it. */
+size_t etch_predictor_instance(const struct etch_predictor *predictor, const struct etch_run *run, uint32_t at[3]);
+
+enum etch_truth etch_predictor_holds(const struct etch_predictor *predictor, const struct etch_names *names,
+                                     const struct etch_run *run);
+
+const char *etch_predictor_kind_name(enum etch_predictor_kind kind);
+
+/* "main bug.c:39 before consumer bug.c:18" */
+void etch_predictor_text(const struct etch_predictor *predictor, const struct etch_names *names, char *text, size_t size);
+
+/* "WR", "null", "taken", ... */
+const char *etch_predictor_pattern(const struct etch_predictor *predictor);
+
+/* F with beta 0.5: precision counts more. */
+double etch_f_half(double precision, double recall);
+
+/* The Wilson interval of k among n, at 95 %. */
+void etch_wilson(uint32_t k, uint32_t n, double *lo, double *hi);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* One recorded run as the sketch needs it: which statements of the slice each thread executed and how its branches went,
+ * the accesses to what was watched with their statements and values, what is proven of their order, and how it ended.
+ *
+ * A place is a line of the source. Places, variables and objects are numbered by a struct etch_names that all runs of a
+ * sketch share, so that the same number means the same thing in each run. */
+#ifndef ETCH_SKETCH_RUN_H
+#define ETCH_SKETCH_RUN_H
+
+#include "base/array.h"
+#include "base/error.h"
+#include "proto/etch.pb-c.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ETCH_NOWHERE UINT32_MAX
+
+/* ---- What runs have in common ---- */
+
+struct etch_line_place {
+    char *file;
+    char *function;
+    uint32_t line;
+    uint32_t statement; /* the nearest of the slice on that line: its index there + 1; 0: not in the slice */
+    uint32_t distance;  /* of that statement; UINT32_MAX: not in the slice */
+};
+
+struct etch_names {
+    ETCH_ARRAY(struct etch_line_place) places;
+    ETCH_ARRAY(char *) variables;
+};
+
+void etch_names_release(struct etch_names *names);
+
+/* The number of a place or of a variable, given one if it is new. ETCH_NOWHERE when memory is short. */
+uint32_t etch_names_place(struct etch_names *names, const char *file, uint32_t line, const char *function);
+uint32_t etch_names_variable(struct etch_names *names, const char *name);
+
+/* Gives a place to each statement of the slice. Returns 0, or -1 when memory is short. */
+int etch_names_slice(struct etch_names *names, const Etch__Slice *slice);
+
+/* ---- One run ---- */
+
+/* A place that a thread executed: how often, and the last time. */
+struct etch_run_visit {
+    uint32_t thread, place;
+    uint64_t count;
+    uint64_t seq;    /* of the last time: steps of the thread before it */
+    uint64_t lo, hi; /* when that was, in TSC; 0 and UINT64_MAX: no bound */
+    uint32_t depth;  /* of calls */
+};
+
+/* A conditional branch of a slice statement, by its address in the file. */
+struct etch_run_branch {
+    uint32_t place;
+    uint64_t address;
+    bool taken;
+    uint32_t to; /* the first place of the slice executed after it, or ETCH_NOWHERE */
+};
+
+struct etch_run_access {
+    uint32_t thread, place;
+    uint32_t variable; /* or ETCH_NOWHERE */
+    uint32_t object;   /* accesses of one number are to the same memory, in this run; ETCH_NOWHERE: known for itself only */
+    uint64_t nth;      /* which of the thread's visits of the place it belongs to, from 1; 0: not known */
+    uint64_t seq;      /* steps of the thread before it; UINT64_MAX: not known */
+    uint64_t value;
+    uint64_t address;
+    uint64_t lo, hi; /* TSC */
+    uint32_t size, depth;
+    uint32_t event; /* in the order; ETCH_NOWHERE: none */
+    bool read, write, known;
+};
+
+struct etch_run_sync {
+    uint32_t thread, place;
+    Etch__SyncOp op;
+    uint64_t object;
+    int32_t result;
+    uint64_t seq, tsc;
+    uint32_t event;
+};
+
+struct etch_run_thread {
+    uint32_t tid, parent; /* parent: number of the thread that made it, or ETCH_NOWHERE */
+    char *name;           /* of its start function, "main" for the first */
+    uint32_t wait_place;  /* where it stood at the end, the nearest place within the program; ETCH_NOWHERE: it was done */
+    char *wait_in;        /* the function outside of the program in which it stood; NULL: none */
+    bool lost;            /* some of what it did is missing */
+    uint32_t made_at;     /* place of its pthread_create, or ETCH_NOWHERE */
+    ETCH_ARRAY(uint64_t) frames; /* where it stood, innermost first: instruction, then return addresses */
+};
+
+struct etch_run {
+    char *name;       /* for messages */
+    uint64_t key;     /* orders runs the same way wherever their files are */
+    bool failing;
+    char *bucket;     /* failing statement and stack, in words; two bugs differ here. NULL of a passing run */
+    uint32_t failing_place, failing_thread;
+    bool flow;        /* control flow was recorded: what is not among the visits did not run */
+    bool lost;        /* except where this is set */
+    bool cut;
+    Etch__Source source;
+    Etch__Failure *failure;
+    ETCH_ARRAY(struct etch_run_thread) threads;
+    ETCH_ARRAY(struct etch_run_visit) visits;    /* by thread, then seq */
+    ETCH_ARRAY(struct etch_run_branch) branches; /* each outcome once */
+    ETCH_ARRAY(struct etch_run_access) accesses; /* in an order that contradicts no proven pair */
+    ETCH_ARRAY(struct etch_run_sync) syncs;      /* by thread, then seq */
+    ETCH_ARRAY(uint32_t) watched;                /* variables of which all accesses were recorded, from their arming on */
+    ETCH_ARRAY(Etch__Loss *) losses;
+    struct etch_run_order *order; /* NULL: nothing across threads is known */
+};
+
+void etch_run_free(struct etch_run *run);
+
+/* What is known of two accesses: -1 the first came first, 1 the second, 0 unordered. */
+int etch_run_compare(const struct etch_run *run, const struct etch_run_access *a, const struct etch_run_access *b);
+
+/* The words for it: "values", "clocks: 412 cycles apart", ... */
+void etch_run_why(const struct etch_run *run, const struct etch_run_access *a, const struct etch_run_access *b, char *text,
+                  size_t size);
+
+const struct etch_run_visit *etch_run_visited(const struct etch_run *run, uint32_t place);
+
+#endif

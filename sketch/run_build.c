@@ -1,0 +1,977 @@
+/* SPDX-License-Identifier: MIT */
+/* From a recording to a run: walks each thread's steps once, and takes along what the slice and the watches ask for; see
+ * run_build.h. */
+#include "sketch/run_build.h"
+#include "sketch/run_order.h"
+
+#include "decoder/steps.h"
+#include "decoder/symbols.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH_MAX 4096u
+#define TABLE_MAX (64u << 20) /* bytes of code between the slice's first and last instruction */
+#define IN_BLOCK_BITS 12
+
+/* Which place an address of the program is of. */
+struct place_table {
+    uint64_t start, end;
+    uint32_t *place; /* by address; ETCH_NOWHERE: none */
+    bool *begins;    /* a statement begins here */
+};
+
+struct frame {
+    uint64_t return_address;
+    uint32_t last; /* place executed last, in this call */
+};
+
+/* One thread's walk. */
+struct walk {
+    uint32_t tid;
+    uint32_t thread;
+    uint64_t block; /* steps so far */
+    uint32_t depth;
+    struct frame frames[DEPTH_MAX];
+    uint64_t last_ip;
+    uint32_t *visit; /* by place: its visit + 1 */
+    size_t n_visit;
+    size_t next_access; /* in the thread's list */
+    int pending_branch; /* index of a branch whose first place after it is not known yet */
+    bool lost;
+    ETCH_ARRAY(uint32_t) creates; /* places of pthread_create, in order */
+};
+
+struct build {
+    struct etch_run *run;
+    struct etch_names *names;
+    struct etch_recording *recording;
+    const struct etch_run_options *options;
+    struct etch_symbols *symbols;
+    struct place_table table;
+    const Etch__Image *image; /* of the program, the last one asked for */
+    uint64_t bias;            /* address in memory minus address in the file */
+    struct walk *walk;
+    ETCH_ARRAY(struct etch_run_access) accesses; /* by thread, in program order */
+    ETCH_ARRAY(uint32_t) from;                   /* index in the recording */
+    struct { size_t first, n; } *of_thread;      /* into accesses, by thread */
+    bool failed; /* memory was short */
+};
+
+static int out_of_memory(struct etch_error *err)
+{
+    return etch_error_set(err, "out of memory");
+}
+
+bool etch_recording_failed(const struct etch_recording *r, bool *hang)
+{
+    const Etch__Failure *f = r->failure;
+
+    *hang = false;
+    if (!f || f->kind == ETCH__FAILURE_KIND__FAILURE_NONE)
+        return false;
+    *hang = f->kind == ETCH__FAILURE_KIND__FAILURE_HANG || f->kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT ||
+            (f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL && !f->ip &&
+             (f->signal == SIGTERM || f->signal == SIGKILL || f->signal == SIGINT));
+    return true;
+}
+
+/* ---- The program's addresses ---- */
+
+static bool is_program(const struct build *b, const Etch__Image *image)
+{
+    const Etch__Program *p = b->recording->program;
+
+    if (!image || !p)
+        return false;
+    if (p->build_id.len && image->build_id.len)
+        return p->build_id.len == image->build_id.len &&
+               memcmp(p->build_id.data, image->build_id.data, p->build_id.len) == 0;
+    return strcmp(p->exe, image->path) == 0;
+}
+
+/* True where `image` is of the program; then b->bias is right for it. */
+static bool use_image(struct build *b, const Etch__Image *image)
+{
+    struct etch_location location;
+
+    if (image == b->image)
+        return image != NULL;
+    if (!is_program(b, image))
+        return false;
+    etch_symbols_find(b->symbols, image, image->start, &location);
+    b->image = image;
+    b->bias = image->start - location.module_offset;
+    return true;
+}
+
+static const Etch__Image *image_at(const struct build *b, uint64_t address)
+{
+    for (size_t i = 0; i < b->recording->images.n; i++) {
+        const Etch__Image *image = b->recording->images.v[i];
+
+        if (address >= image->start && address - image->start < image->size)
+            return image;
+    }
+    return NULL;
+}
+
+static uint32_t table_place(const struct place_table *t, uint64_t address)
+{
+    return address >= t->start && address < t->end ? t->place[address - t->start] : ETCH_NOWHERE;
+}
+
+static int make_table(struct build *b, struct etch_error *err)
+{
+    const Etch__Slice *slice = b->options->slice;
+    struct place_table *t = &b->table;
+
+    t->start = UINT64_MAX;
+    for (size_t i = 0; i < slice->n_statements; i++) {
+        for (size_t k = 0; k < slice->statements[i]->n_ranges; k++) {
+            const Etch__AddressRange *range = slice->statements[i]->ranges[k];
+
+            t->start = range->start < t->start ? range->start : t->start;
+            t->end = range->end > t->end ? range->end : t->end;
+        }
+    }
+    if (t->start >= t->end)
+        t->start = t->end = 0;
+    if (t->end - t->start > TABLE_MAX)
+        return etch_error_set(err, "the slice spreads over %llu MiB of code", (unsigned long long)(t->end - t->start) >> 20);
+    t->place = malloc((t->end - t->start + 1) * sizeof(*t->place));
+    t->begins = calloc(t->end - t->start + 1, sizeof(*t->begins));
+    if (!t->place || !t->begins)
+        return out_of_memory(err);
+    memset(t->place, 0xff, (t->end - t->start + 1) * sizeof(*t->place));
+    for (size_t i = slice->n_statements; i-- > 0;) { /* the nearest to the failure last, so that it wins */
+        const Etch__Statement *s = slice->statements[i];
+        uint32_t place = etch_names_place(b->names, s->place->file, s->place->line, s->place->function);
+
+        for (size_t k = 0; k < s->n_ranges; k++) {
+            for (uint64_t a = s->ranges[k]->start; a < s->ranges[k]->end; a++)
+                t->place[a - t->start] = place;
+            t->begins[s->ranges[k]->start - t->start] = k == 0;
+        }
+    }
+    return 0;
+}
+
+/* The place of an address in the program, in the slice or not. */
+static uint32_t place_of(struct build *b, const Etch__Image *image, uint64_t address)
+{
+    struct etch_location location;
+    uint32_t place;
+
+    if (!use_image(b, image))
+        return ETCH_NOWHERE;
+    place = table_place(&b->table, address - b->bias);
+    if (place != ETCH_NOWHERE)
+        return place;
+    etch_symbols_find(b->symbols, image, address, &location);
+    if (!location.frame.file || !location.frame.line)
+        return ETCH_NOWHERE;
+    return etch_names_place(b->names, location.frame.file, location.frame.line,
+                            location.frame.function ? location.frame.function : "");
+}
+
+static char *function_at(struct build *b, uint64_t address)
+{
+    struct etch_location location;
+    char name[256];
+    char *at;
+
+    etch_symbols_find(b->symbols, image_at(b, address), address, &location);
+    if (!location.symbol && !location.frame.function)
+        return NULL;
+    snprintf(name, sizeof(name), "%s", location.frame.function ? location.frame.function : location.symbol);
+    at = strchr(name, '@');
+    if (at)
+        *at = '\0';
+    return strdup(name);
+}
+
+/* ---- Threads ---- */
+
+static uint32_t thread_number(struct build *b, uint32_t tid)
+{
+    struct etch_run_thread thread = {
+        .tid = tid, .parent = ETCH_NOWHERE, .wait_place = ETCH_NOWHERE, .made_at = ETCH_NOWHERE};
+
+    for (size_t i = 0; i < b->run->threads.n; i++)
+        if (b->run->threads.v[i].tid == tid)
+            return (uint32_t)i;
+    if (!etch_array_push(&b->run->threads, thread)) {
+        b->failed = true;
+        return ETCH_NOWHERE;
+    }
+    return (uint32_t)(b->run->threads.n - 1);
+}
+
+static int by_start(const void *x, const void *y)
+{
+    const Etch__Thread *const *a = x, *const *b = y;
+
+    if ((*a)->start_tsc != (*b)->start_tsc)
+        return (*a)->start_tsc < (*b)->start_tsc ? -1 : 1;
+    return (*a)->tid < (*b)->tid ? -1 : (*a)->tid > (*b)->tid;
+}
+
+/* In the order in which they began, so that their numbers are the same in like runs. Only the recorded program's own
+ * process: others are other programs. */
+static void number_threads(struct build *b)
+{
+    struct etch_recording *r = b->recording;
+    uint32_t pid = r->program ? r->program->pid : 0;
+
+    if (r->threads.n)
+        qsort(r->threads.v, r->threads.n, sizeof(*r->threads.v), by_start);
+    if (pid)
+        thread_number(b, pid);
+    for (size_t i = 0; i < r->threads.n; i++)
+        if (!pid || r->threads.v[i]->pid == pid)
+            thread_number(b, r->threads.v[i]->tid);
+    for (size_t i = 0; i < r->threads.n; i++) {
+        const Etch__Thread *t = r->threads.v[i];
+
+        if ((pid && t->pid != pid) || !t->parent_tid || t->parent_tid == t->tid)
+            continue;
+        b->run->threads.v[thread_number(b, t->tid)].parent = thread_number(b, t->parent_tid);
+    }
+}
+
+/* ---- Accesses ---- */
+
+static int by_thread(const void *x, const void *y)
+{
+    const struct etch_run_access *a = x, *b = y;
+
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    if (a->hi != b->hi)
+        return a->hi < b->hi ? -1 : 1;
+    return a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+/* The slice's operand whose instruction is at `address` of the file. */
+static const Etch__Operand *operand_at(const struct build *b, uint64_t address, bool write)
+{
+    const Etch__Slice *slice = b->options->slice;
+    const Etch__Operand *found = NULL;
+
+    for (size_t i = 0; slice && i < slice->n_statements; i++)
+        for (size_t k = 0; k < slice->statements[i]->n_operands; k++) {
+            const Etch__Operand *o = slice->statements[i]->operands[k];
+
+            if (o->address == address && (!found || o->write == write))
+                found = o;
+        }
+    return found;
+}
+
+/* What a watch is of: the operand of its site, the global at its address, or as the user wrote it. */
+static const char *watch_name(struct build *b, const Etch__Watch *w)
+{
+    const Etch__Slice *slice = b->options->slice;
+    const Etch__Operand *operand = w->site ? operand_at(b, w->site, false) : NULL;
+
+    if (operand)
+        return operand->name;
+    for (size_t i = 0; slice && i < slice->n_statements; i++)
+        for (size_t k = 0; k < slice->statements[i]->n_operands; k++) {
+            const Etch__Operand *o = slice->statements[i]->operands[k];
+
+            if (o->global && o->global + b->bias == w->address)
+                return o->name;
+        }
+    return w->name;
+}
+
+/* Accesses to overlapping memory are of one object: the one whose watch begins lowest. */
+static uint32_t object_of(const struct build *b, uint32_t watch)
+{
+    const struct etch_recording *r = b->recording;
+    const Etch__Watch *own = NULL;
+    uint32_t object = ETCH_NOWHERE;
+    bool grown = true;
+    uint64_t start, end;
+
+    for (size_t i = 0; i < r->watches.n; i++)
+        if (r->watches.v[i]->id == watch && !r->watches.v[i]->skipped)
+            own = r->watches.v[i];
+    if (!own)
+        return ETCH_NOWHERE;
+    start = own->address;
+    end = start + own->size;
+    while (grown) {
+        grown = false;
+        for (size_t i = 0; i < r->watches.n; i++) {
+            const Etch__Watch *w = r->watches.v[i];
+
+            if (w->skipped || w->address >= end || w->address + w->size <= start)
+                continue;
+            if (w->address < start || w->address + w->size > end) {
+                start = w->address < start ? w->address : start;
+                end = w->address + w->size > end ? w->address + w->size : end;
+                grown = true;
+            }
+            object = w->id < object ? w->id : object;
+        }
+    }
+    return object;
+}
+
+static void name_access(struct build *b, struct etch_run_access *a, const Etch__Access *from)
+{
+    const Etch__Operand *operand;
+    const Etch__Image *image = image_at(b, from->ip);
+    const struct etch_recording *r = b->recording;
+    const char *name = NULL;
+
+    if (use_image(b, image)) {
+        uint64_t back = from->ip_is_after ? 1 : 0;
+
+        a->place = place_of(b, image, from->ip - back);
+        operand = operand_at(b, from->ip - b->bias, from->write);
+        name = operand && !from->ip_is_after ? operand->name : NULL;
+    } else if (from->caller) {
+        a->place = place_of(b, image_at(b, from->caller), from->caller - 1);
+    }
+    for (size_t i = 0; from->watch && i < r->watches.n; i++)
+        if (r->watches.v[i]->id == from->watch && !r->watches.v[i]->skipped)
+            name = watch_name(b, r->watches.v[i]);
+    if (name)
+        a->variable = etch_names_variable(b->names, name);
+}
+
+static int list_accesses(struct build *b, struct etch_error *err)
+{
+    const struct etch_recording *r = b->recording;
+
+    for (size_t i = 0; i < r->accesses.n; i++) {
+        const Etch__Access *from = &r->accesses.v[i];
+        struct etch_run_access a = {.thread = thread_number(b, from->tid),
+                                    .place = ETCH_NOWHERE,
+                                    .variable = ETCH_NOWHERE,
+                                    .object = from->watch ? object_of(b, from->watch) : ETCH_NOWHERE,
+                                    .seq = i,
+                                    .value = from->value,
+                                    .known = from->known_case == ETCH__ACCESS__KNOWN_VALUE,
+                                    .address = from->address,
+                                    .size = from->size,
+                                    .lo = from->since,
+                                    .hi = from->tsc,
+                                    .read = from->read || !from->write,
+                                    .write = from->write,
+                                    .event = ETCH_NOWHERE};
+
+        name_access(b, &a, from);
+        if (!etch_array_push(&b->accesses, a))
+            return out_of_memory(err);
+    }
+    if (b->accesses.n)
+        qsort(b->accesses.v, b->accesses.n, sizeof(*b->accesses.v), by_thread);
+    for (size_t i = 0; i < b->accesses.n; i++) {
+        if (!etch_array_push(&b->from, (uint32_t)b->accesses.v[i].seq))
+            return out_of_memory(err);
+        b->accesses.v[i].seq = UINT64_MAX;
+    }
+    b->of_thread = calloc(b->run->threads.n + 1, sizeof(*b->of_thread));
+    if (!b->of_thread)
+        return out_of_memory(err);
+    for (size_t i = b->accesses.n; i-- > 0;) {
+        b->of_thread[b->accesses.v[i].thread].first = i;
+        b->of_thread[b->accesses.v[i].thread].n++;
+    }
+    return 0;
+}
+
+/* ---- The walk ---- */
+
+static struct etch_run_visit *visit_of(struct build *b, struct walk *w, uint32_t place)
+{
+    struct etch_run_visit visit = {.thread = w->thread, .place = place};
+
+    if (place >= w->n_visit) {
+        size_t n = b->names->places.n + 64;
+        uint32_t *bigger = realloc(w->visit, n * sizeof(*bigger));
+
+        if (!bigger)
+            return NULL;
+        memset(bigger + w->n_visit, 0, (n - w->n_visit) * sizeof(*bigger));
+        w->visit = bigger;
+        w->n_visit = n;
+    }
+    if (!w->visit[place]) {
+        if (!etch_array_push(&b->run->visits, visit))
+            return NULL;
+        w->visit[place] = (uint32_t)b->run->visits.n;
+    }
+    return &b->run->visits.v[w->visit[place] - 1];
+}
+
+static void visit_place(struct build *b, struct walk *w, const struct etch_step *step, uint32_t place, bool begins,
+                        uint32_t index)
+{
+    struct frame *frame = &w->frames[w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1];
+    struct etch_run_visit *visit;
+
+    if (w->pending_branch >= 0) {
+        b->run->branches.v[w->pending_branch].to = place;
+        w->pending_branch = -1;
+    }
+    if (frame->last == place && !begins)
+        return;
+    frame->last = place;
+    visit = visit_of(b, w, place);
+    if (!visit) {
+        b->failed = true;
+        return;
+    }
+    visit->count++;
+    visit->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
+    visit->lo = step->time.lo;
+    visit->hi = step->time.hi;
+    visit->depth = w->depth;
+}
+
+static void take_accesses(struct build *b, struct walk *w, uint64_t ip, uint32_t index)
+{
+    size_t end = w->thread < b->run->threads.n && b->of_thread ? b->of_thread[w->thread].first + b->of_thread[w->thread].n : 0;
+    bool wrote = false;
+
+    while (w->next_access < end) {
+        struct etch_run_access *a = &b->accesses.v[w->next_access];
+        const Etch__Access *from = &b->recording->accesses.v[b->from.v[w->next_access]];
+
+        if (from->ip != ip || (wrote && a->read && !a->write))
+            return;
+        wrote |= a->write;
+        a->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
+        a->depth = w->depth;
+        if (a->place != ETCH_NOWHERE && a->place < w->n_visit && w->visit[a->place])
+            a->nth = b->run->visits.v[w->visit[a->place] - 1].count;
+        w->next_access++;
+    }
+}
+
+static void note_branch(struct build *b, struct walk *w, const struct etch_step *step, uint32_t place)
+{
+    struct etch_run_branch branch = {
+        .place = place, .address = step->last - b->bias, .taken = step->to != step->end, .to = ETCH_NOWHERE};
+
+    w->pending_branch = -1;
+    for (size_t i = 0; i < b->run->branches.n; i++)
+        if (b->run->branches.v[i].address == branch.address && b->run->branches.v[i].taken == branch.taken)
+            return;
+    if (!etch_array_push(&b->run->branches, branch))
+        b->failed = true;
+    else
+        w->pending_branch = (int)b->run->branches.n - 1;
+}
+
+static void walk_block(struct build *b, struct walk *w, const struct etch_step *step)
+{
+    bool program = use_image(b, step->image);
+    uint32_t place = ETCH_NOWHERE, index = 0;
+
+    for (uint64_t ip = step->first; ip; ip = etch_step_next_ip(step, ip), index++) {
+        if (program && b->options->slice) {
+            place = table_place(&b->table, ip - b->bias);
+            if (place != ETCH_NOWHERE)
+                visit_place(b, w, step, place, b->table.begins[ip - b->bias - b->table.start], index);
+        }
+        if (w->next_access < b->accesses.n)
+            take_accesses(b, w, ip, index);
+    }
+    if (program && b->options->slice && step->branch == ETCH_BRANCH_CONDITIONAL && step->to && place != ETCH_NOWHERE)
+        note_branch(b, w, step, place);
+    w->last_ip = step->last;
+}
+
+/* A thread's name is that of the first function of the program that it ran; the first thread's is main. */
+static void name_thread(struct build *b, struct walk *w, const struct etch_step *step)
+{
+    struct etch_run_thread *t = &b->run->threads.v[w->thread];
+
+    if (t->name || !is_program(b, step->image))
+        return;
+    t->name = w->tid == b->run->threads.v[0].tid ? strdup("main") : function_at(b, step->first);
+}
+
+static void note_create(struct build *b, struct walk *w, uint64_t target, uint64_t caller)
+{
+    struct etch_location location;
+
+    etch_symbols_find(b->symbols, image_at(b, target), target, &location);
+    if (!location.symbol || strncmp(location.symbol, "pthread_create", 14) != 0)
+        return;
+    if (!etch_array_push(&w->creates, place_of(b, image_at(b, caller), caller - 1)))
+        b->failed = true;
+}
+
+static void follow_call(struct build *b, struct walk *w, const struct etch_step *step)
+{
+    if (step->branch == ETCH_BRANCH_CALL || step->branch == ETCH_BRANCH_CALL_INDIRECT) {
+        if (step->to == step->end)
+            return;
+        w->depth++;
+        if (w->depth < DEPTH_MAX)
+            w->frames[w->depth] = (struct frame){step->end, ETCH_NOWHERE};
+        if (step->to && is_program(b, step->image))
+            note_create(b, w, step->to, step->end);
+    } else if (step->branch == ETCH_BRANCH_RETURN && step->to) {
+        for (uint32_t d = w->depth; d > 0; d--) {
+            if (d < DEPTH_MAX && w->frames[d].return_address == step->to) {
+                w->depth = d - 1;
+                return;
+            }
+        }
+    } else if (step->branch == ETCH_BRANCH_JUMP_INDIRECT && step->to && w->depth && w->depth < DEPTH_MAX &&
+               is_program(b, step->image)) {
+        note_create(b, w, step->to, w->frames[w->depth].return_address); /* through the linkage table */
+    }
+}
+
+/* ---- Where a thread stood at its end ---- */
+
+static void stand(struct build *b, struct walk *w)
+{
+    struct etch_run_thread *t = &b->run->threads.v[w->thread];
+    const Etch__Failure *f = b->recording->failure;
+    uint64_t ip = f && f->tid == w->tid && f->ip ? f->ip : w->last_ip;
+
+    if (!etch_array_push(&t->frames, ip))
+        b->failed = true;
+    for (uint32_t d = w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1; d > 0 && t->frames.n < 256; d--)
+        if (!etch_array_push(&t->frames, w->frames[d].return_address))
+            b->failed = true;
+}
+
+static void end_walk(struct build *b)
+{
+    struct walk *w = b->walk;
+    uint32_t child = 0;
+
+    if (!w->tid)
+        return;
+    stand(b, w);
+    for (size_t i = 0; i < b->run->threads.n; i++) {
+        struct etch_run_thread *t = &b->run->threads.v[i];
+
+        if (t->parent == w->thread && child < w->creates.n)
+            t->made_at = w->creates.v[child++];
+    }
+    b->run->threads.v[w->thread].lost = w->lost;
+    b->run->lost |= w->lost;
+    free(w->visit);
+    etch_array_free(&w->creates);
+    memset(w, 0, sizeof(*w));
+}
+
+static void begin_walk(struct build *b, const struct etch_step *step)
+{
+    struct walk *w = b->walk;
+
+    w->tid = step->tid;
+    w->thread = thread_number(b, step->tid);
+    w->pending_branch = -1;
+    w->frames[0].last = ETCH_NOWHERE;
+    if (b->of_thread && w->thread != ETCH_NOWHERE)
+        w->next_access = b->of_thread[w->thread].first;
+}
+
+static int on_step(void *context, const struct etch_step *step)
+{
+    struct build *b = context;
+    const Etch__Program *program = b->recording->program;
+    struct walk *w = b->walk;
+
+    if (program && step->pid && program->pid != step->pid)
+        return 0;
+    if (w->tid != step->tid) {
+        end_walk(b);
+        begin_walk(b, step);
+    }
+    if (w->thread == ETCH_NOWHERE || b->failed)
+        return -1;
+    if (step->kind == ETCH_STEP_LOSS) {
+        w->lost = true;
+    } else if (step->kind == ETCH_STEP_BLOCK) {
+        w->block++;
+        name_thread(b, w, step);
+        walk_block(b, w, step);
+        follow_call(b, w, step);
+    } else if (step->ip) {
+        w->last_ip = step->ip;
+    }
+    return 0;
+}
+
+static int walk_steps(struct build *b, struct etch_error *err)
+{
+    struct etch_steps_options options = {.jobs = b->options->jobs};
+    int status;
+
+    if (!b->recording->streams.n)
+        return 0;
+    b->walk = calloc(1, sizeof(*b->walk));
+    if (!b->walk)
+        return out_of_memory(err);
+    status = etch_steps(b->recording, &options, on_step, b, NULL, err);
+    if (b->failed)
+        status = out_of_memory(err);
+    if (status == 0) {
+        end_walk(b);
+        b->run->flow = true;
+    }
+    free(b->walk->visit);
+    etch_array_free(&b->walk->creates);
+    free(b->walk);
+    return status;
+}
+
+/* ---- How it ended ---- */
+
+/* The nearest frame within the program, as a place. */
+static uint32_t frame_place(struct build *b, const uint64_t *frames, size_t n, uint64_t *outside)
+{
+    *outside = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t place = place_of(b, image_at(b, frames[i]), frames[i] - (i > 0));
+
+        if (place != ETCH_NOWHERE)
+            return place;
+        *outside = frames[i] - (i > 0);
+    }
+    return ETCH_NOWHERE;
+}
+
+static const Etch__ThreadState *state_of(const Etch__Failure *f, uint32_t tid)
+{
+    for (size_t i = 0; f && i < f->n_threads; i++)
+        if (f->threads[i]->tid == tid)
+            return f->threads[i];
+    return NULL;
+}
+
+static void place_threads(struct build *b)
+{
+    for (size_t i = 0; i < b->run->threads.n; i++) {
+        struct etch_run_thread *t = &b->run->threads.v[i];
+        const Etch__ThreadState *state = state_of(b->recording->failure, t->tid);
+        bool ended = false;
+        uint64_t outside;
+
+        if (state && state->n_frames)
+            t->frames.n = 0;
+        for (size_t k = 0; state && k < state->n_frames; k++)
+            b->failed |= !etch_array_push(&t->frames, state->frames[k]);
+        for (size_t k = 0; k < b->recording->threads.n; k++)
+            ended |= b->recording->threads.v[k]->tid == t->tid && b->recording->threads.v[k]->end_tsc &&
+                     (!b->recording->failure || !b->recording->failure->tsc ||
+                      b->recording->threads.v[k]->end_tsc < b->recording->failure->tsc);
+        if (ended && !state)
+            continue;
+        t->wait_place = frame_place(b, t->frames.v, t->frames.n, &outside);
+        if (outside)
+            t->wait_in = function_at(b, outside);
+        if (!t->name && t->frames.n)
+            t->name = i == 0 ? strdup("main") : NULL;
+    }
+}
+
+static bool is_joining(const struct build *b, const struct etch_run_thread *t)
+{
+    bool joining = false;
+
+    for (size_t i = 0; i < t->frames.n && i < 8 && !joining; i++) {
+        char *name = function_at((struct build *)(uintptr_t)b, t->frames.v[i] - (i > 0));
+
+        joining = name && (strstr(name, "pthread_join") || strstr(name, "pthread_clockjoin") ||
+                           strstr(name, "pthread_timedjoin"));
+        free(name);
+    }
+    return joining;
+}
+
+/* A thread that only waits for another's end has no part in a hang, unless all do. */
+static bool has_part(const struct build *b, size_t i)
+{
+    const struct etch_run_thread *t = &b->run->threads.v[i];
+
+    if (t->wait_place == ETCH_NOWHERE)
+        return false;
+    if (!is_joining(b, t))
+        return true;
+    for (size_t k = 0; k < b->run->threads.n; k++)
+        if (b->run->threads.v[k].wait_place != ETCH_NOWHERE && !is_joining(b, &b->run->threads.v[k]))
+            return false;
+    return true;
+}
+
+static void add_state(Etch__Failure *f, const struct etch_run_thread *t, bool *failed)
+{
+    Etch__ThreadState **bigger = realloc(f->threads, (f->n_threads + 1) * sizeof(*bigger)), *state;
+
+    if (bigger)
+        f->threads = bigger;
+    state = bigger ? malloc(sizeof(*state)) : NULL;
+    if (!state) {
+        *failed = true;
+        return;
+    }
+    etch__thread_state__init(state);
+    state->tid = t->tid;
+    state->name = strdup(t->name ? t->name : "");
+    state->frames = malloc((t->frames.n + 1) * sizeof(*state->frames));
+    if (state->frames)
+        memcpy(state->frames, t->frames.v, t->frames.n * sizeof(*state->frames));
+    state->n_frames = state->frames ? t->frames.n : 0;
+    f->threads[f->n_threads++] = state;
+}
+
+static Etch__Failure *copy_failure(const Etch__Failure *from)
+{
+    size_t size = etch__failure__get_packed_size(from);
+    uint8_t *bytes = malloc(size + 1);
+    Etch__Failure *copy = bytes ? etch__failure__unpack(NULL, etch__failure__pack(from, bytes), bytes) : NULL;
+
+    free(bytes);
+    return copy;
+}
+
+static Etch__Failure *own_failure(const struct build *b, bool hang)
+{
+    Etch__Failure none = ETCH__FAILURE__INIT, *f;
+
+    f = copy_failure(b->recording->failure ? b->recording->failure : &none);
+    if (f && hang)
+        f->kind = ETCH__FAILURE_KIND__FAILURE_HANG;
+    else if (f && f->kind == ETCH__FAILURE_KIND__FAILURE_NONE)
+        f->kind = ETCH__FAILURE_KIND__FAILURE_CHECK;
+    return f;
+}
+
+static int by_text(const void *x, const void *y)
+{
+    return strcmp(*(char *const *)x, *(char *const *)y);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* "signal 11 bug.c:18 consumer"; for a hang where all its threads stand. */
+static char *bucket_of(struct build *b, bool hang)
+{
+    ETCH_ARRAY(char *) parts = {0};
+    const Etch__Failure *f = b->run->failure;
+    char text[4096], *part;
+    size_t length = (size_t)snprintf(text, sizeof(text), hang ? "hang" : "kind %d signal %u", f->kind, f->signal);
+
+    for (size_t i = 0; i < b->run->threads.n; i++) {
+        const struct etch_run_thread *t = &b->run->threads.v[i];
+        uint32_t at = t->wait_place;
+
+        if (at == ETCH_NOWHERE || (hang ? !has_part(b, i) : i != b->run->failing_thread))
+            continue;
+        if (asprintf(&part, " %s:%u %s", base_name(b->names->places.v[at].file), b->names->places.v[at].line,
+                     b->names->places.v[at].function) >= 0 &&
+            !etch_array_push(&parts, part))
+            free(part);
+    }
+    if (parts.n)
+        qsort(parts.v, parts.n, sizeof(*parts.v), by_text);
+    for (size_t i = 0; i < parts.n; i++) {
+        if (length < sizeof(text))
+            length += (size_t)snprintf(text + length, sizeof(text) - length, "%s", parts.v[i]);
+        free(parts.v[i]);
+    }
+    etch_array_free(&parts);
+    return strdup(text);
+}
+
+static int conclude(struct build *b, struct etch_error *err)
+{
+    const char *verdict = b->options->verdict;
+    struct etch_run *run = b->run;
+    bool hang;
+
+    run->failing = etch_recording_failed(b->recording, &hang);
+    if (verdict) {
+        run->failing = strcmp(verdict, "pass") != 0;
+        hang = strcmp(verdict, "hang") == 0;
+    }
+    run->failing_place = run->failing_thread = ETCH_NOWHERE;
+    if (!run->failing)
+        return 0;
+    run->failure = own_failure(b, hang);
+    if (!run->failure)
+        return out_of_memory(err);
+    if (b->recording->failure || hang)
+        place_threads(b);
+    for (size_t i = 0; i < run->threads.n; i++) {
+        struct etch_run_thread *t = &run->threads.v[i];
+        bool here = hang ? has_part(b, i) : t->tid == run->failure->tid;
+
+        if (here && run->failing_thread == ETCH_NOWHERE && t->wait_place != ETCH_NOWHERE) {
+            run->failing_thread = (uint32_t)i;
+            run->failing_place = t->wait_place;
+        }
+        if (here && !state_of(run->failure, t->tid))
+            add_state(run->failure, t, &b->failed);
+    }
+    run->bucket = bucket_of(b, hang);
+    return run->bucket && !b->failed ? 0 : out_of_memory(err);
+}
+
+/* ---- All of it ---- */
+
+struct sorted {
+    uint64_t at;
+    struct etch_run_access access;
+};
+
+static int by_position(const void *x, const void *y)
+{
+    const struct sorted *a = x, *b = y;
+
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* Into the order's sequence; accesses of which the order knows nothing come last, by thread. */
+static int sort_accesses(struct build *b, struct etch_error *err)
+{
+    struct sorted *list = malloc((b->accesses.n + 1) * sizeof(*list));
+    bool good = list != NULL;
+
+    for (size_t i = 0; good && i < b->accesses.n; i++) {
+        struct etch_run_access *a = &b->accesses.v[i];
+
+        a->event = b->run->order ? etch_run_order_event(b->run->order, b->from.v[i], 0) : ETCH_NOWHERE;
+        list[i].at = b->run->order ? (uint64_t)etch_run_order_position(b->run->order, a->event) << 32 | i : i;
+        list[i].access = *a;
+    }
+    if (good)
+        qsort(list, b->accesses.n, sizeof(*list), by_position);
+    for (size_t i = 0; good && i < b->accesses.n; i++)
+        good = etch_array_push(&b->run->accesses, list[i].access);
+    free(list);
+    return good ? 0 : out_of_memory(err);
+}
+
+/* Which variables were watched: every access to them is known, from the time their place became known. */
+static int list_watched(struct build *b, struct etch_error *err)
+{
+    const struct etch_recording *r = b->recording;
+
+    for (size_t i = 0; i < r->watches.n; i++) {
+        const Etch__Watch *w = r->watches.v[i];
+        uint32_t variable;
+
+        if (w->skipped || !w->reads || !w->writes)
+            continue;
+        variable = etch_names_variable(b->names, watch_name(b, w));
+        if (variable == ETCH_NOWHERE || !etch_array_push(&b->run->watched, variable))
+            return out_of_memory(err);
+    }
+    return 0;
+}
+
+static int copy_losses(struct build *b, struct etch_error *err)
+{
+    for (size_t i = 0; i < b->recording->losses.n; i++) {
+        const Etch__Loss *from = b->recording->losses.v[i];
+        size_t size = etch__loss__get_packed_size(from);
+        uint8_t *bytes = malloc(size + 1);
+        Etch__Loss *copy = bytes ? etch__loss__unpack(NULL, etch__loss__pack(from, bytes), bytes) : NULL;
+
+        free(bytes);
+        if (!copy || !etch_array_push(&b->run->losses, copy)) {
+            if (copy)
+                etch__loss__free_unpacked(copy, NULL);
+            return out_of_memory(err);
+        }
+    }
+    b->run->lost |= b->recording->losses.n > 0 || b->recording->cut || b->recording->damaged;
+    return 0;
+}
+
+static int check_program(const struct build *b, struct etch_error *err)
+{
+    const Etch__Program *p = b->recording->program;
+    const Etch__Slice *slice = b->options->slice;
+
+    if (!p) {
+        etch_error_set(err, "%s does not say which program ran", b->recording->path);
+        return etch_error_advise(err, "a bundle made by etch record");
+    }
+    if (slice && slice->build_id.len && p->build_id.len &&
+        (slice->build_id.len != p->build_id.len || memcmp(slice->build_id.data, p->build_id.data, p->build_id.len) != 0)) {
+        etch_error_set(err, "%s is of another build of the program", b->recording->path);
+        return etch_error_advise(err, "bundles and program of one build");
+    }
+    return 0;
+}
+
+/* The program's mapping must be known before an access or a frame is looked up. */
+static void find_program(struct build *b)
+{
+    for (size_t i = 0; i < b->recording->images.n; i++)
+        if (is_program(b, b->recording->images.v[i]) && b->recording->images.v[i]->prot & 4)
+            use_image(b, b->recording->images.v[i]);
+}
+
+static int fill(struct build *b, struct etch_error *err)
+{
+    if (check_program(b, err) < 0)
+        return -1;
+    find_program(b);
+    number_threads(b);
+    if (b->options->slice && (make_table(b, err) < 0 || list_accesses(b, err) < 0))
+        return -1;
+    if (walk_steps(b, err) < 0 || conclude(b, err) < 0 || copy_losses(b, err) < 0)
+        return -1;
+    if (!b->options->slice)
+        return 0;
+    if (b->accesses.n && etch_run_order_build(&b->run->order, b->recording, err) < 0)
+        return -1;
+    return sort_accesses(b, err) < 0 || list_watched(b, err) < 0 ? -1 : 0;
+}
+
+int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_recording *recording,
+                   const struct etch_run_options *options, struct etch_error *err)
+{
+    static const struct etch_symbols_options symbols_options = {0};
+    struct build b = {.names = names, .recording = recording, .options = options};
+    int status = -1;
+
+    b.run = calloc(1, sizeof(*b.run));
+    b.symbols = etch_symbols_new(&symbols_options);
+    if (b.run && b.symbols && (b.run->name = strdup(recording->path))) {
+        b.run->source = recording->source;
+        b.run->cut = recording->cut;
+        b.run->key = recording->program ? recording->program->start_unix_ns : 0;
+        status = fill(&b, err);
+    } else {
+        out_of_memory(err);
+    }
+    if (status < 0) {
+        etch_run_free(b.run);
+        b.run = NULL;
+    }
+    *run = b.run;
+    etch_symbols_free(b.symbols);
+    etch_array_free(&b.accesses);
+    etch_array_free(&b.from);
+    free(b.of_thread);
+    free(b.table.place);
+    free(b.table.begins);
+    return status;
+}
