@@ -131,13 +131,13 @@ PY
 cat >want <<'END'
 watch shared 4 0x5 True
 watch large:w 24 unknown True
-0 - w 4 0x7
-0 r - 4 0x7
-0 r - 4 0x7
-0 - w 4 0xb
-0 r w 4 0x14
-0 - w 1 0x114
-1 - w 1 0x78
+1 - w 4 0x7
+1 r - 4 0x7
+1 r - 4 0x7
+1 - w 4 0xb
+1 r w 4 0x14
+1 - w 1 0x114
+2 - w 1 0x78
 END
 same want accesses
 expect 125 "$ETCH" record -o run.etch --watch nothing_of_that_name -- "$programs/threads"
