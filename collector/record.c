@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Running and recording a program; see record.h. What every source shares is here. */
 #include "collector/record.h"
+#include "collector/clock_record.h"
 #include "collector/host.h"
 #include "collector/native.h"
 #include "collector/source.h"
-#include "collector/clock_record.h"
 #include "collector/vpt/exec.h"
 
 #include <errno.h>
@@ -416,7 +416,8 @@ static int write_outcome(struct etch_recorder *r, uint64_t end_ns, uint64_t end_
 
 #define CALIBRATION_NS 800000000u
 
-/* What orders accesses across CPUs. A machine whose clocks cannot be measured gets none, and its accesses stay unordered. */
+/* What orders accesses across CPUs. A machine whose clocks cannot be measured gets none, and its accesses stay
+ * unordered. */
 static int write_clock(struct etch_recorder *r, struct etch_error *err)
 {
     struct etch_calibration_options options = {.budget_ns = CALIBRATION_NS, .skip_trap = true};
