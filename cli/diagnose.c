@@ -23,8 +23,8 @@
 #define FIRST_SIGMA 16u /* an emulated watch costs no debug register, so the first round may be wide */
 #define STRONG 0.999
 #define FAILING_ENOUGH 3u /* failing runs with a strong predictor */
-#define FAILING_MAX 5u    /* of a round, before it is widened or given up */
-#define PASSING_ENOUGH 6u
+#define FAILING_MAX 4u    /* kept of a round; then it is widened or given up */
+#define PASSING_ENOUGH 5u
 
 struct diagnose_options {
     char **argv;
@@ -44,6 +44,7 @@ struct diagnosis {
     Etch__Clock *clock;
     double began;
     unsigned runs, failures, stored; /* of this call, with those of the store, and how many those were */
+    unsigned unplaced;               /* failed, but nowhere in the program */
     unsigned failing_tracked, passing_tracked, failing_at_round;
     unsigned round;
     uint32_t sigma;
@@ -126,13 +127,14 @@ static const char *verdict_of(const char *text)
 
 static void account(struct diagnosis *d, const char *verdict, uint32_t sigma)
 {
-    bool failing = strcmp(verdict, "pass") != 0;
+    bool failing = strcmp(verdict, "pass") != 0 && strcmp(verdict, "unplaced") != 0;
 
     d->runs++;
+    d->unplaced += strcmp(verdict, "unplaced") == 0;
     d->failures += failing;
     if (sigma) {
         d->failing_tracked += failing;
-        d->passing_tracked += !failing;
+        d->passing_tracked += strcmp(verdict, "pass") == 0;
     }
     d->stable += failing && sigma;
 }
@@ -146,7 +148,7 @@ static int take_stored(void *context, const struct etch_store_run *run)
     snprintf(path, sizeof(path), "%s/%s", d->folder, run->bundle);
     if (sketching_add(&d->s, path, verdict_of(run->verdict), &ignored) < 0)
         return 0; /* a bundle that is gone or damaged is as if it had not run */
-    account(d, run->verdict, run->sigma);
+    account(d, d->s.bundles.v[d->s.bundles.n - 1].unplaced ? "unplaced" : run->verdict, run->sigma);
     d->sigma = run->sigma > d->sigma ? run->sigma : d->sigma;
     d->stored++;
     return 0;
@@ -172,6 +174,13 @@ static int open_store(struct diagnosis *d, struct etch_error *err)
     return etch_store_list(d->store, take_stored, d, err);
 }
 
+/* A program that nearly always fails: what counts then is to see it pass. */
+static bool is_one_too_many(const struct diagnosis *d, const struct runner_result *result)
+{
+    return result->sigma && strcmp(result->verdict, "pass") != 0 &&
+           d->failing_tracked - d->failing_at_round >= FAILING_MAX;
+}
+
 static int keep(struct diagnosis *d, const struct runner_result *result, struct etch_error *err)
 {
     struct etch_store_run run = {.id = result->number, .sigma = result->sigma, .seconds = result->seconds};
@@ -181,7 +190,7 @@ static int keep(struct diagnosis *d, const struct runner_result *result, struct 
         return -1;
     snprintf(run.bundle, sizeof(run.bundle), "%s", slash ? slash + 1 : result->bundle);
     snprintf(run.verdict, sizeof(run.verdict), "%s", result->verdict);
-    account(d, result->verdict, result->sigma);
+    account(d, d->s.bundles.v[d->s.bundles.n - 1].unplaced ? "unplaced" : result->verdict, result->sigma);
     return etch_store_add(d->store, &run, err);
 }
 
@@ -333,6 +342,12 @@ static int loop(struct diagnosis *d, struct etch_error *err)
             *err = result.err;
             return -1;
         }
+        if (is_one_too_many(d, &result)) {
+            d->runs++;
+            d->failures++;
+            unlink(result.bundle);
+            continue;
+        }
         if (keep(d, &result, err) < 0 || consider(d, result.verdict, err) < 0)
             return -1;
     }
@@ -380,6 +395,11 @@ static int conclude(struct diagnosis *d, struct etch_error *err)
     Etch__Sketch *sketch;
     int status;
 
+    if (!d->failures && d->unplaced) {
+        etch_error_set(err, "%u of %u runs failed, none of them at a known place of %s", d->unplaced, d->runs,
+                       d->o->argv[0]);
+        return etch_error_advise(err, "a longer --timeout, if they hang; build it with etch cc -g");
+    }
     if (!d->failures) {
         printf("no failure in %u runs of %s\n", d->runs, d->o->argv[0]);
         return ETCH_EXIT_FAILED;

@@ -77,6 +77,7 @@ static int find_bucket(struct sketching_bundle *b, struct etch_recording *record
 
     if (status == 0) {
         b->failing = run->failing;
+        b->unplaced = run->failing && run->failing_place == ETCH_NOWHERE;
         b->bucket = run->bucket ? strdup(run->bucket) : NULL;
         if (b->failing && !b->bucket)
             status = out_of_memory(err);
@@ -132,7 +133,7 @@ static const struct sketching_bundle *commonest(const struct sketching *s)
         const struct sketching_bundle *b = &s->bundles.v[i];
         size_t n = 0;
 
-        for (size_t k = 0; b->failing && k < s->bundles.n; k++)
+        for (size_t k = 0; b->failing && !b->unplaced && k < s->bundles.n; k++)
             n += s->bundles.v[k].failing && strcmp(s->bundles.v[k].bucket, b->bucket) == 0;
         if (n > most || (n && n == most && strcmp(b->bucket, best->bucket) < 0)) {
             most = n;
@@ -192,6 +193,12 @@ int sketching_prepare(struct sketching *s, struct etch_error *err)
     if (s->bundles.n)
         qsort(s->bundles.v, s->bundles.n, sizeof(*s->bundles.v), by_key);
     failure = commonest(s);
+    for (size_t i = 0; !failure && i < s->bundles.n; i++) {
+        if (s->bundles.v[i].unplaced) {
+            etch_error_set(err, "no failing run failed at a known place of %s", s->program);
+            return etch_error_advise(err, "build it with etch cc -g; recordings of the failing runs that are whole");
+        }
+    }
     if (!failure) {
         etch_error_set(err, "none of the %zu runs failed", s->bundles.n);
         return etch_error_advise(err, "bundles of failing runs too, or etch diagnose, which runs until it fails");

@@ -13,6 +13,7 @@ struct sketching_bundle {
     const char *verdict; /* static; NULL: as recorded */
     uint64_t key;        /* when it ran: the order in which they are read does not count */
     bool failing;
+    bool unplaced;        /* it failed nowhere in the program, as far as is known: nothing can be sliced from it */
     char *bucket;         /* of a failing one, once known */
     struct etch_run *run; /* with the slice, once there is one */
 };

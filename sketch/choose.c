@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which statements a sketch shows: where it failed, what the best predictors speak of, how the deciding values came to be,
- * who made the threads. Where threads have no part in it, the way of the data to the failure. */
+/* Which statements a sketch shows: where it failed, what the best predictors speak of, how the deciding values came to
+ * be, who made the threads. Where threads have no part in it, the way of the data to the failure. */
 #include "sketch/layout.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static void mark_failure(const struct composition *c, bool *shown)
 
 static void mark_predictors(const struct composition *c, bool *shown)
 {
-    for (unsigned kind = 0; kind < ETCH_PREDICTOR_EXECUTED; kind++) {
+    for (unsigned kind = 0; kind <= ETCH_PREDICTOR_BRANCH; kind++) {
         const struct etch_predictor *p = c->best[kind];
 
         /* Beside a cause among threads, a branch tells only what came of it. */
@@ -66,6 +66,79 @@ static void mark_deciding(const struct composition *c, bool *shown)
     mark(c, shown, before);
 }
 
+/* Who wrote what decides, where no other thread has a part in it: by the variable, since it may be a thread's own. */
+static void mark_writers(const struct composition *c, bool *shown)
+{
+    for (size_t i = 0; i < c->run->accesses.n; i++) {
+        const struct etch_run_access *a = &c->run->accesses.v[i];
+
+        if (a->write && a->variable == c->top->variable && a->place < c->names->places.n &&
+            c->names->places.v[a->place].statement)
+            shown[a->place] = true;
+    }
+}
+
+static bool carries_data(const Etch__Statement *s)
+{
+    for (size_t i = 0; i < s->n_roles; i++)
+        if (s->roles[i] == ETCH__STATEMENT_ROLE__ROLE_DATA || s->roles[i] == ETCH__STATEMENT_ROLE__ROLE_MEMORY ||
+            s->roles[i] == ETCH__STATEMENT_ROLE__ROLE_ARGUMENT || s->roles[i] == ETCH__STATEMENT_ROLE__ROLE_RETURN)
+            return true;
+    return false;
+}
+
+static uint32_t place_of_statement(const struct composition *c, const Etch__Statement *s)
+{
+    for (uint32_t i = 0; i < c->names->places.n; i++)
+        if (c->names->places.v[i].line == s->place->line && strcmp(c->names->places.v[i].file, s->place->file) == 0 &&
+            strcmp(c->names->places.v[i].function, s->place->function) == 0)
+            return i;
+    return ETCH_NOWHERE;
+}
+
+/* The way of the data: what ran and fed, directly or not, a statement that is shown. */
+static void mark_sources(const struct composition *c, bool *shown)
+{
+    const Etch__Slice *slice = c->options->slice;
+    bool more = true;
+
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < slice->n_statements; i++) {
+            const Etch__Statement *s = slice->statements[i];
+            uint32_t place = place_of_statement(c, s);
+
+            if (place == ETCH_NOWHERE || shown[place] || !carries_data(s) || !etch_run_visited(c->run, place))
+                continue;
+            for (size_t k = 0; k < s->n_because && !shown[place]; k++) {
+                uint32_t nearer = s->because[k] < slice->n_statements
+                                      ? place_of_statement(c, slice->statements[s->because[k]])
+                                      : ETCH_NOWHERE;
+
+                if (nearer != ETCH_NOWHERE && shown[nearer])
+                    shown[place] = more = true;
+            }
+        }
+    }
+}
+
+/* What a thread did within a step that was torn. */
+static void mark_between(const struct composition *c, bool *shown)
+{
+    uint32_t at[3];
+    size_t n = c->top->kind == ETCH_PREDICTOR_ATOMICITY ? etch_predictor_instance(c->top, c->run, at) : 0;
+    const struct etch_run_access *first = n == 3 ? &c->run->accesses.v[at[0]] : NULL;
+    const struct etch_run_access *last = n == 3 ? &c->run->accesses.v[at[2]] : NULL;
+
+    for (size_t i = 0; first && i < c->run->visits.n; i++) {
+        const struct etch_run_visit *v = &c->run->visits.v[i];
+
+        if (v->thread == first->thread && v->seq > first->seq && v->seq < last->seq &&
+            c->names->places.v[v->place].statement)
+            shown[v->place] = true;
+    }
+}
+
 static void mark_creation(const struct composition *c, bool *shown)
 {
     for (size_t i = 0; i < c->run->threads.n; i++) {
@@ -94,9 +167,17 @@ void etch_layout_choose(const struct composition *c, bool *shown)
     mark_failure(c, shown);
     if (c->top)
         mark_predictors(c, shown);
-    if (is_threaded(c))
+    if (is_threaded(c)) {
         mark_deciding(c, shown);
-    if (c->options->all || !is_threaded(c))
+        mark_between(c, shown);
+    }
+    if (c->top && !is_threaded(c)) {
+        mark_writers(c, shown);
+        mark_sources(c, shown);
+    }
+    if (c->options->all || !c->top)
         mark_executed(c, shown, UINT32_MAX);
-    mark_creation(c, shown);
+    /* Who made the threads tells how an order came about; where a step was torn, it tells nothing. */
+    if (!c->top || c->top->kind != ETCH_PREDICTOR_ATOMICITY)
+        mark_creation(c, shown);
 }

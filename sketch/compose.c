@@ -230,13 +230,18 @@ static void fill_notes(struct composition *c)
         cut += c->runs[i]->cut;
         lost += c->runs[i]->lost && !c->runs[i]->cut;
     }
-    snprintf(text, sizeof(text), "%u of %zu recordings end before their run did; what they do not hold counts as unknown", cut,
-             c->n_runs);
+    snprintf(text, sizeof(text),
+             "%u of %zu recordings end before their run did; what they do not hold counts as unknown", cut, c->n_runs);
     if (cut)
         add_note(c, text);
-    snprintf(text, sizeof(text), "%u of %zu recordings have losses; what they do not hold counts as unknown", lost, c->n_runs);
+    snprintf(text, sizeof(text), "%u of %zu recordings have losses; what they do not hold counts as unknown", lost,
+             c->n_runs);
     if (lost)
         add_note(c, text);
+    if (c->run->inferred)
+        add_note(c, "it failed when no function of the program was running in that thread; the place shown is its last "
+                    "call to a "
+                    "library");
     if (!c->sketch->passing_runs && c->sketch->failing_runs > 1)
         add_note(c, "only failing runs: nothing to compare them with, so no cause is named");
     for (size_t i = 0; i < c->run->losses.n; i++)

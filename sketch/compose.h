@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From runs to the sketch: one bug's failing runs and the passing ones, ranked, and the most telling failing run laid out:
- * which statements, in which thread, in which order, with which values. */
+/* From runs to the sketch: one bug's failing runs and the passing ones, ranked, and the most telling failing run laid
+ * out: which statements, in which thread, in which order, with which values. */
 #ifndef ETCH_SKETCH_COMPOSE_H
 #define ETCH_SKETCH_COMPOSE_H
 
@@ -21,13 +21,14 @@ struct etch_compose_options {
     size_t n_notes;
 };
 
-/* `runs` may be of several bugs: those of the commonest failure are taken, the others counted. At least one is failing. The
- * result depends on what the runs are and not on their order. Returns the sketch, to be freed with
+/* `runs` may be of several bugs: those of the commonest failure are taken, the others counted. At least one is failing.
+ * The result depends on what the runs are and not on their order. Returns the sketch, to be freed with
  * etch__sketch__free_unpacked(), or NULL with `err` set. */
 Etch__Sketch *etch_compose(const struct etch_names *names, struct etch_run *const *runs, size_t n,
                            const struct etch_compose_options *options, struct etch_error *err);
 
-/* The bucket that etch_compose() would take: that of most failing runs; of as many, the first by name. NULL: none fails. */
+/* The bucket that etch_compose() would take: that of most failing runs; of as many, the first by name. NULL: none
+ * fails. */
 const char *etch_commonest_failure(struct etch_run *const *runs, size_t n);
 
 #endif

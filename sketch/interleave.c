@@ -13,7 +13,8 @@ static int by_object(const void *x, const void *y)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* Whether an access goes on with a turn, and with none of another thread between: `newest` is the object's last turn. */
+/* Whether an access goes on with a turn, and with none of another thread between: `newest` is the object's last turn.
+ */
 static bool goes_on(const struct etch_turn *newest, const struct etch_run_access *a)
 {
     return newest && newest->thread == a->thread && newest->place == a->place && newest->nth == a->nth;
@@ -32,8 +33,8 @@ int etch_turns_make(struct etch_turns *turns, const struct etch_run *run)
     turns->all.n = 0;
     for (size_t i = 0; i < run->accesses.n; i++) {
         const struct etch_run_access *a = &run->accesses.v[i];
-        struct etch_turn turn = {a->thread, a->place, a->variable, a->object, (uint32_t)i, (uint32_t)i,
-                                 a->nth,    a->read,  a->write};
+        struct etch_turn turn = {a->thread,   a->place, a->variable, a->object, (uint32_t)i,
+                                 (uint32_t)i, a->nth,   a->read,     a->write};
         struct etch_turn *newest;
 
         if (a->object == ETCH_NOWHERE || a->place == ETCH_NOWHERE)
@@ -68,8 +69,8 @@ static bool is_last(const struct etch_turns *turns, size_t i)
     return true;
 }
 
-static void tell(const struct etch_turns *turns, const struct etch_run *run, const char *name, const size_t *at, uint32_t n,
-                 etch_pattern_visitor *visit, void *context)
+static void tell(const struct etch_turns *turns, const struct etch_run *run, const char *name, const size_t *at,
+                 uint32_t n, etch_pattern_visitor *visit, void *context)
 {
     struct etch_pattern p = {.n = n, .proven = true};
 
@@ -84,8 +85,8 @@ static void tell(const struct etch_turns *turns, const struct etch_run *run, con
 }
 
 /* What stands behind each turn: the write before it, and the reads since that one. */
-static void tell_pairs(const struct etch_turns *turns, const struct etch_run *run, size_t i, etch_pattern_visitor *visit,
-                       void *context)
+static void tell_pairs(const struct etch_turns *turns, const struct etch_run *run, size_t i,
+                       etch_pattern_visitor *visit, void *context)
 {
     const struct etch_turn *t = &turns->all.v[i];
 
@@ -106,8 +107,8 @@ static void tell_pairs(const struct etch_turns *turns, const struct etch_run *ru
     }
 }
 
-/* The pattern's name where the middle one cannot be moved out; NULL where it can. A turn that reads and writes counts as a
- * write, but for the first of three. */
+/* The pattern's name where the middle one cannot be moved out; NULL where it can. A turn that reads and writes counts
+ * as a write, but for the first of three. */
 static const char *atomicity_name(const struct etch_turn *a, const struct etch_turn *b, const struct etch_turn *c)
 {
     if (b->write && c->write)
@@ -119,8 +120,8 @@ static const char *atomicity_name(const struct etch_turn *a, const struct etch_t
     return NULL;
 }
 
-static void tell_triples(const struct etch_turns *turns, const struct etch_run *run, size_t i, etch_pattern_visitor *visit,
-                         void *context)
+static void tell_triples(const struct etch_turns *turns, const struct etch_run *run, size_t i,
+                         etch_pattern_visitor *visit, void *context)
 {
     const struct etch_turn *c = &turns->all.v[i];
     size_t a = i;

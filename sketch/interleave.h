@@ -21,8 +21,6 @@ struct etch_turns {
 /* Returns 0, or -1 when memory is short. */
 int etch_turns_make(struct etch_turns *turns, const struct etch_run *run);
 
-
-
 /* A pattern: turns a, b (and c, where it is one of atomicity), which is the number of its accesses. */
 struct etch_pattern {
     char name[4];

@@ -85,8 +85,8 @@ static void add_instances(struct composition *c)
             continue;
         n = etch_predictor_instance(c->best[kind], c->run, at);
         for (size_t i = 0; i < n; i++)
-            if (c->best[kind] == c->top || find_item(c, c->run->accesses.v[at[i]].thread, c->run->accesses.v[at[i]].place,
-                                                     c->run->accesses.v[at[i]].nth))
+            if (c->best[kind] == c->top || find_item(c, c->run->accesses.v[at[i]].thread,
+                                                     c->run->accesses.v[at[i]].place, c->run->accesses.v[at[i]].nth))
                 add_access(c, at[i]);
     }
 }
@@ -99,7 +99,8 @@ static uint32_t thread_named(const struct etch_run *run, const char *name)
     return ETCH_NOWHERE;
 }
 
-/* A read came before a write that had not run when it failed. The write is shown in the thread that does it elsewhere. */
+/* A read came before a write that had not run when it failed. The write is shown in the thread that does it elsewhere.
+ */
 static void add_not_yet(struct composition *c)
 {
     struct layout_item item = {.nth = 0, .seq = UINT64_MAX, .lo = UINT64_MAX, .hi = UINT64_MAX, .access = ETCH_NOWHERE};
@@ -120,7 +121,8 @@ static void add_not_yet(struct composition *c)
 
 /* ---- Order ---- */
 
-/* A time for each item that keeps each thread's own order: of its access, else of its step, never before the one before. */
+/* A time for each item that keeps each thread's own order: of its access, else of its step, never before the one
+ * before. */
 static void settle_times(struct composition *c)
 {
     for (size_t i = 0; i < c->items.n; i++) {
@@ -355,7 +357,8 @@ static void add_threads(struct composition *c, uint32_t *column, uint32_t *base_
         for (size_t k = 0; k < c->items.n; k++)
             if (c->items.v[k].thread == i) {
                 used = true;
-                base_depth[i] = c->items.v[k].nth && c->items.v[k].depth < base_depth[i] ? c->items.v[k].depth : base_depth[i];
+                base_depth[i] =
+                    c->items.v[k].nth && c->items.v[k].depth < base_depth[i] ? c->items.v[k].depth : base_depth[i];
             }
         column[i] = (uint32_t)c->sketch->n_threads;
         to = used ? etch_compose_new(c, sizeof(*to)) : NULL;

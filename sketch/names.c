@@ -100,8 +100,8 @@ int etch_run_compare(const struct etch_run *run, const struct etch_run_access *a
     return run->order ? etch_run_order_compare(run->order, a->event, b->event) : 0;
 }
 
-void etch_run_why(const struct etch_run *run, const struct etch_run_access *a, const struct etch_run_access *b, char *text,
-                  size_t size)
+void etch_run_why(const struct etch_run *run, const struct etch_run_access *a, const struct etch_run_access *b,
+                  char *text, size_t size)
 {
     text[0] = '\0';
     if (run->order)

@@ -136,7 +136,8 @@ static const struct etch_turn *read_too_early(const struct etch_predictor *p, co
     return read;
 }
 
-static enum etch_truth order_holds(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)
+static enum etch_truth order_holds(const struct etch_predictor *p, const struct facts *facts,
+                                   const struct etch_run *run)
 {
     bool rw = strcmp(p->pattern, "RW") == 0, open, incomplete = false;
 
@@ -156,7 +157,8 @@ static enum etch_truth order_holds(const struct etch_predictor *p, const struct 
     return rw && !p->ever && read_too_early(p, facts, run) ? ETCH_TRUE : ETCH_FALSE;
 }
 
-static const struct etch_run_access *last_value(const struct etch_run *run, uint32_t place, uint32_t variable, bool write)
+static const struct etch_run_access *last_value(const struct etch_run *run, uint32_t place, uint32_t variable,
+                                                bool write)
 {
     for (size_t i = run->accesses.n; i-- > 0;) {
         const struct etch_run_access *a = &run->accesses.v[i];
@@ -411,6 +413,15 @@ static bool add_values(struct search *s, const struct etch_run *run)
     return true;
 }
 
+static bool is_the_failure(const struct etch_run *run, uint32_t place)
+{
+    bool waits = false;
+
+    for (size_t i = 0; run->failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG && i < run->threads.n; i++)
+        waits |= run->threads.v[i].wait_place == place;
+    return waits || place == run->failing_place;
+}
+
 static bool add_flow(struct search *s, const struct etch_run *run)
 {
     for (size_t i = 0; i < run->branches.n; i++) {
@@ -422,7 +433,8 @@ static bool add_flow(struct search *s, const struct etch_run *run)
                                    .taken = run->branches.v[i].taken,
                                    .to = run->branches.v[i].to};
 
-        if (!add(s, p))
+        /* How it went at the failing statement is the failure itself, and so is that it ran. */
+        if (!is_the_failure(run, p.places[0]) && !add(s, p))
             return false;
     }
     for (size_t i = 0; i < run->visits.n; i++) {
@@ -431,11 +443,35 @@ static bool add_flow(struct search *s, const struct etch_run *run)
                                    .places = {run->visits.v[i].place},
                                    .variable = ETCH_NOWHERE};
 
-        /* That the failing statement ran is the failure itself. */
-        if (p.places[0] != run->failing_place && !add(s, p))
+        if (!is_the_failure(run, p.places[0]) && !add(s, p))
             return false;
     }
     return true;
+}
+
+static const struct etch_run_visit *visit_in(const struct etch_run *run, uint32_t thread, uint32_t place)
+{
+    for (size_t i = 0; i < run->visits.n; i++)
+        if (run->visits.v[i].place == place && run->visits.v[i].thread == thread)
+            return &run->visits.v[i];
+    return NULL;
+}
+
+/* Whether a statement comes behind the failing one where all goes well: that it did not run is what came of the
+ * failure. */
+static bool comes_behind(const struct search *s, const struct etch_run *failing, uint32_t place)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+
+        for (size_t k = 0; !run->failing && k < run->visits.n; k++) {
+            const struct etch_run_visit *v = &run->visits.v[k], *w = visit_in(run, v->thread, place);
+
+            if (is_the_failure(failing, v->place) && w && w->seq > v->seq)
+                return true;
+        }
+    }
+    return false;
 }
 
 /* What passing runs executed and this one did not, among the statements of the slice. */
@@ -448,7 +484,8 @@ static bool add_missing(struct search *s, const struct etch_run *run)
                                    .variable = ETCH_NOWHERE,
                                    .negated = true};
 
-        if (s->names->places.v[place].statement && did_execute(run, place) == ETCH_FALSE && !add(s, p))
+        if (s->names->places.v[place].statement && did_execute(run, place) == ETCH_FALSE &&
+            !comes_behind(s, run, place) && !add(s, p))
             return false;
     }
     return true;
@@ -512,6 +549,23 @@ static void count(struct etch_predictor *p, const struct search *s)
     }
 }
 
+/* Whether a statement of the runs ends in a branch. */
+static bool decides(const struct search *s, uint32_t place)
+{
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < s->runs[i]->branches.n; k++)
+            if (s->runs[i]->branches.v[k].place == place)
+                return true;
+    return false;
+}
+
+static bool is_one_function(const struct search *s, const struct etch_predictor *p)
+{
+    const struct etch_line_place *first = &s->names->places.v[p->places[0]], *last = &s->names->places.v[p->places[2]];
+
+    return strcmp(first->function, last->function) == 0 && strcmp(first->file, last->file) == 0;
+}
+
 static void judge(struct etch_predictor *p, const struct search *s)
 {
     double p_lo, p_hi, r_lo, r_hi;
@@ -526,6 +580,8 @@ static void judge(struct etch_predictor *p, const struct search *s)
     etch_wilson(p->failing_true, p->failing, &r_lo, &r_hi);
     p->f_lo = etch_f_half(p_lo, r_lo);
     p->f_hi = etch_f_half(p_hi, r_hi);
+    p->guarded = p->kind == ETCH_PREDICTOR_ATOMICITY && is_one_function(s, p) &&
+                 (strcmp(p->pattern, "RWR") != 0 || decides(s, p->places[0]));
     p->distance = UINT32_MAX;
     for (uint32_t i = 0; i < p->n_places; i++) {
         uint32_t d = s->names->places.v[p->places[i]].distance;
@@ -557,12 +613,16 @@ static int by_rank(const void *x, const void *y, void *context)
 
     if (fabs(a->f - b->f) > 1e-12)
         return a->f > b->f ? -1 : 1;
-    if (a->failing_true + a->passing - a->passing_true != b->failing_true + b->passing - b->passing_true)
-        return a->failing_true + a->passing - a->passing_true > b->failing_true + b->passing - b->passing_true ? -1 : 1;
     if ((a->kind <= ETCH_PREDICTOR_LOCK_ORDER) != (b->kind <= ETCH_PREDICTOR_LOCK_ORDER))
         return a->kind <= ETCH_PREDICTOR_LOCK_ORDER ? -1 : 1;
     if (a->kind > ETCH_PREDICTOR_LOCK_ORDER && a->kind != b->kind)
         return a->kind < b->kind ? -1 : 1;
+    /* What was meant to be one step says more than an order; where nothing says that it was, two statements say enough.
+     */
+    if (a->guarded != b->guarded)
+        return a->guarded ? -1 : 1;
+    if (a->failing + a->passing != b->failing + b->passing)
+        return a->failing + a->passing > b->failing + b->passing ? -1 : 1;
     if (a->distance != b->distance)
         return a->distance < b->distance ? -1 : 1;
     if (a->kind != b->kind)
@@ -635,7 +695,7 @@ void etch_predictors_release(struct etch_predictors *predictors)
 
 const char *etch_predictor_kind_name(enum etch_predictor_kind kind)
 {
-    static const char *const names[] = {"atomicity", "order", "lock_order", "value", "branch", "wait", "executed"};
+    static const char *const names[] = {"atomicity", "order", "lock_order", "value", "branch", "executed", "wait"};
 
     return kind < ETCH_PREDICTOR_KINDS ? names[kind] : "";
 }

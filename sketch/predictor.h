@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What failing runs do that passing runs do not: statements about a run that are true, false or unknown of each, found in
- * the failing runs and ranked over all. */
+/* What failing runs do that passing runs do not: statements about a run that are true, false or unknown of each, found
+ * in the failing runs and ranked over all. */
 #ifndef ETCH_SKETCH_PREDICTOR_H
 #define ETCH_SKETCH_PREDICTOR_H
 
@@ -12,8 +12,8 @@ enum etch_predictor_kind {
     ETCH_PREDICTOR_LOCK_ORDER, /* threads that each hold what another waits for */
     ETCH_PREDICTOR_VALUE,
     ETCH_PREDICTOR_BRANCH,
-    ETCH_PREDICTOR_WAIT, /* where a thread stood for good */
     ETCH_PREDICTOR_EXECUTED,
+    ETCH_PREDICTOR_WAIT, /* where a thread stood for good */
     ETCH_PREDICTOR_KINDS,
 };
 
@@ -47,6 +47,7 @@ struct etch_predictor {
 
     uint32_t failing_true, failing, passing_true, passing, unknown;
     double precision, recall, f, f_lo, f_hi;
+    bool guarded;              /* atomicity that was meant: an update, or a check and what it guards */
     uint32_t distance, spread; /* of its nearest statement, and of all its statements, from the failure */
 };
 
@@ -54,8 +55,8 @@ struct etch_predictors {
     ETCH_ARRAY(struct etch_predictor) all; /* best first */
 };
 
-/* Finds and ranks. `runs` are all of one bug, and passing. The result does not depend on their order. Returns 0, or -1 when
- * memory is short. */
+/* Finds and ranks. `runs` are all of one bug, and passing. The result does not depend on their order. Returns 0, or -1
+ * when memory is short. */
 int etch_predictors_find(struct etch_predictors *predictors, const struct etch_names *names,
                          const struct etch_run *const *runs, size_t n);
 void etch_predictors_release(struct etch_predictors *predictors);
@@ -70,7 +71,8 @@ enum etch_truth etch_predictor_holds(const struct etch_predictor *predictor, con
 const char *etch_predictor_kind_name(enum etch_predictor_kind kind);
 
 /* "main bug.c:39 before consumer bug.c:18" */
-void etch_predictor_text(const struct etch_predictor *predictor, const struct etch_names *names, char *text, size_t size);
+void etch_predictor_text(const struct etch_predictor *predictor, const struct etch_names *names, char *text,
+                         size_t size);
 
 /* "WR", "null", "taken", ... */
 const char *etch_predictor_pattern(const struct etch_predictor *predictor);

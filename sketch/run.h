@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One recorded run as the sketch needs it: which statements of the slice each thread executed and how its branches went,
- * the accesses to what was watched with their statements and values, what is proven of their order, and how it ended.
+/* One recorded run as the sketch needs it: which statements of the slice each thread executed and how its branches
+ * went, the accesses to what was watched with their statements and values, what is proven of their order, and how it
+ * ended.
  *
  * A place is a line of the source. Places, variables and objects are numbered by a struct etch_names that all runs of a
  * sketch share, so that the same number means the same thing in each run. */
@@ -62,9 +63,10 @@ struct etch_run_branch {
 struct etch_run_access {
     uint32_t thread, place;
     uint32_t variable; /* or ETCH_NOWHERE */
-    uint32_t object;   /* accesses of one number are to the same memory, in this run; ETCH_NOWHERE: known for itself only */
-    uint64_t nth;      /* which of the thread's visits of the place it belongs to, from 1; 0: not known */
-    uint64_t seq;      /* steps of the thread before it; UINT64_MAX: not known */
+    uint32_t
+        object;   /* accesses of one number are to the same memory, in this run; ETCH_NOWHERE: known for itself only */
+    uint64_t nth; /* which of the thread's visits of the place it belongs to, from 1; 0: not known */
+    uint64_t seq; /* steps of the thread before it; UINT64_MAX: not known */
     uint64_t value;
     uint64_t address;
     uint64_t lo, hi; /* TSC */
@@ -85,22 +87,25 @@ struct etch_run_sync {
 struct etch_run_thread {
     uint32_t tid, parent; /* parent: number of the thread that made it, or ETCH_NOWHERE */
     char *name;           /* of its start function, "main" for the first */
-    uint32_t wait_place;  /* where it stood at the end, the nearest place within the program; ETCH_NOWHERE: it was done */
-    char *wait_in;        /* the function outside of the program in which it stood; NULL: none */
-    bool lost;            /* some of what it did is missing */
-    uint32_t made_at;     /* place of its pthread_create, or ETCH_NOWHERE */
+    uint32_t
+        wait_place;   /* where it stood at the end, the nearest place within the program; ETCH_NOWHERE: it was done */
+    char *wait_in;    /* the function outside of the program in which it stood; NULL: none */
+    bool lost;        /* some of what it did is missing */
+    uint32_t made_at; /* place of its pthread_create, or ETCH_NOWHERE */
     ETCH_ARRAY(uint64_t) frames; /* where it stood, innermost first: instruction, then return addresses */
 };
 
 struct etch_run {
-    char *name;       /* for messages */
-    uint64_t key;     /* orders runs the same way wherever their files are */
+    char *name;   /* for messages */
+    uint64_t key; /* orders runs the same way wherever their files are */
     bool failing;
-    char *bucket;     /* failing statement and stack, in words; two bugs differ here. NULL of a passing run */
+    char *bucket; /* failing statement and stack, in words; two bugs differ here. NULL of a passing run */
     uint32_t failing_place, failing_thread;
-    bool flow;        /* control flow was recorded: what is not among the visits did not run */
-    bool lost;        /* except where this is set */
+    bool flow; /* control flow was recorded: what is not among the visits did not run */
+    bool lost; /* except where this is set */
     bool cut;
+    bool inferred; /* it failed outside of any call of the program: failing_place is its thread's last call to the
+                      outside */
     Etch__Source source;
     Etch__Failure *failure;
     ETCH_ARRAY(struct etch_run_thread) threads;
@@ -108,7 +113,7 @@ struct etch_run {
     ETCH_ARRAY(struct etch_run_branch) branches; /* each outcome once */
     ETCH_ARRAY(struct etch_run_access) accesses; /* in an order that contradicts no proven pair */
     ETCH_ARRAY(struct etch_run_sync) syncs;      /* by thread, then seq */
-    ETCH_ARRAY(uint32_t) watched;                /* variables of which all accesses were recorded, from their arming on */
+    ETCH_ARRAY(uint32_t) watched; /* variables of which all accesses were recorded, from their arming on */
     ETCH_ARRAY(Etch__Loss *) losses;
     struct etch_run_order *order; /* NULL: nothing across threads is known */
 };
@@ -119,8 +124,8 @@ void etch_run_free(struct etch_run *run);
 int etch_run_compare(const struct etch_run *run, const struct etch_run_access *a, const struct etch_run_access *b);
 
 /* The words for it: "values", "clocks: 412 cycles apart", ... */
-void etch_run_why(const struct etch_run *run, const struct etch_run_access *a, const struct etch_run_access *b, char *text,
-                  size_t size);
+void etch_run_why(const struct etch_run *run, const struct etch_run_access *a, const struct etch_run_access *b,
+                  char *text, size_t size);
 
 const struct etch_run_visit *etch_run_visited(const struct etch_run *run, uint32_t place);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a recording to a run: walks each thread's steps once, and takes along what the slice and the watches ask for; see
- * run_build.h. */
+/* From a recording to a run: walks each thread's steps once, and takes along what the slice and the watches ask for;
+ * see run_build.h. */
 #include "sketch/run_build.h"
 #include "sketch/run_order.h"
 
@@ -35,7 +35,9 @@ struct walk {
     uint64_t block; /* steps so far */
     uint32_t depth;
     struct frame frames[DEPTH_MAX];
-    uint64_t last_ip;
+    uint64_t last_ip, last_program_ip;
+    uint64_t last_outside; /* return address of its last call from the program to the outside */
+    bool in_program;
     uint32_t *visit; /* by place: its visit + 1 */
     size_t n_visit;
     size_t next_access; /* in the thread's list */
@@ -56,8 +58,10 @@ struct build {
     struct walk *walk;
     ETCH_ARRAY(struct etch_run_access) accesses; /* by thread, in program order */
     ETCH_ARRAY(uint32_t) from;                   /* index in the recording */
-    struct { size_t first, n; } *of_thread;      /* into accesses, by thread */
-    bool failed; /* memory was short */
+    struct {
+        size_t first, n;
+    } *of_thread; /* into accesses, by thread */
+    bool failed;  /* memory was short */
 };
 
 static int out_of_memory(struct etch_error *err)
@@ -140,7 +144,8 @@ static int make_table(struct build *b, struct etch_error *err)
     if (t->start >= t->end)
         t->start = t->end = 0;
     if (t->end - t->start > TABLE_MAX)
-        return etch_error_set(err, "the slice spreads over %llu MiB of code", (unsigned long long)(t->end - t->start) >> 20);
+        return etch_error_set(err, "the slice spreads over %llu MiB of code",
+                              (unsigned long long)(t->end - t->start) >> 20);
     t->place = malloc((t->end - t->start + 1) * sizeof(*t->place));
     t->begins = calloc(t->end - t->start + 1, sizeof(*t->begins));
     if (!t->place || !t->begins)
@@ -216,7 +221,7 @@ static int by_start(const void *x, const void *y)
 
     if ((*a)->start_tsc != (*b)->start_tsc)
         return (*a)->start_tsc < (*b)->start_tsc ? -1 : 1;
-    return (*a)->tid < (*b)->tid ? -1 : (*a)->tid > (*b)->tid;
+    return (*a)->tid<(*b)->tid ? -1 : (*a)->tid>(*b)->tid;
 }
 
 /* In the order in which they began, so that their numbers are the same in like runs. Only the recorded program's own
@@ -439,7 +444,8 @@ static void visit_place(struct build *b, struct walk *w, const struct etch_step 
 
 static void take_accesses(struct build *b, struct walk *w, uint64_t ip, uint32_t index)
 {
-    size_t end = w->thread < b->run->threads.n && b->of_thread ? b->of_thread[w->thread].first + b->of_thread[w->thread].n : 0;
+    size_t end =
+        w->thread < b->run->threads.n && b->of_thread ? b->of_thread[w->thread].first + b->of_thread[w->thread].n : 0;
     bool wrote = false;
 
     while (w->next_access < end) {
@@ -489,6 +495,12 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
     if (program && b->options->slice && step->branch == ETCH_BRANCH_CONDITIONAL && step->to && place != ETCH_NOWHERE)
         note_branch(b, w, step, place);
     w->last_ip = step->last;
+    if (program)
+        w->last_program_ip = step->last;
+    else if (w->in_program && w->depth && w->depth < DEPTH_MAX &&
+             is_program(b, image_at(b, w->frames[w->depth].return_address)))
+        w->last_outside = w->frames[w->depth].return_address;
+    w->in_program = program;
 }
 
 /* A thread's name is that of the first function of the program that it ran; the first thread's is main. */
@@ -529,13 +541,18 @@ static void follow_call(struct build *b, struct walk *w, const struct etch_step 
                 return;
             }
         }
-    } else if (step->branch == ETCH_BRANCH_JUMP_INDIRECT && step->to && w->depth && w->depth < DEPTH_MAX &&
-               is_program(b, step->image)) {
-        note_create(b, w, step->to, w->frames[w->depth].return_address); /* through the linkage table */
     }
 }
 
 /* ---- Where a thread stood at its end ---- */
+
+static bool is_outside(const struct build *b, const struct etch_run_thread *t)
+{
+    for (size_t i = 0; i < t->frames.n; i++)
+        if (is_program(b, image_at(b, t->frames.v[i])))
+            return false;
+    return true;
+}
 
 static void stand(struct build *b, struct walk *w)
 {
@@ -546,8 +563,17 @@ static void stand(struct build *b, struct walk *w)
     if (!etch_array_push(&t->frames, ip))
         b->failed = true;
     for (uint32_t d = w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1; d > 0 && t->frames.n < 256; d--)
-        if (!etch_array_push(&t->frames, w->frames[d].return_address))
-            b->failed = true;
+        b->failed |= !etch_array_push(&t->frames, w->frames[d].return_address);
+    if (is_outside(b, t)) {
+        /* A heap that was damaged is often noticed only when the program's own functions have returned. */
+        bool died = f && f->tid == w->tid && f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL;
+
+        if (died && w->last_outside)
+            b->failed |= !etch_array_push(&t->frames, w->last_outside);
+        else if (!f && w->last_program_ip)
+            b->failed |= !etch_array_push(&t->frames, w->last_program_ip + 1);
+        b->run->inferred |= died && w->last_outside;
+    }
 }
 
 static void end_walk(struct build *b)
@@ -673,7 +699,7 @@ static void place_threads(struct build *b)
             ended |= b->recording->threads.v[k]->tid == t->tid && b->recording->threads.v[k]->end_tsc &&
                      (!b->recording->failure || !b->recording->failure->tsc ||
                       b->recording->threads.v[k]->end_tsc < b->recording->failure->tsc);
-        if (ended && !state)
+        if (ended && !state && t->tid != b->run->failure->tid)
             continue;
         t->wait_place = frame_place(b, t->frames.v, t->frames.n, &outside);
         if (outside)
@@ -814,8 +840,9 @@ static int conclude(struct build *b, struct etch_error *err)
     run->failure = own_failure(b, hang);
     if (!run->failure)
         return out_of_memory(err);
-    if (b->recording->failure || hang)
-        place_threads(b);
+    if (!run->failure->tid && !hang && run->failure->kind != ETCH__FAILURE_KIND__FAILURE_SIGNAL && run->threads.n)
+        run->failure->tid = run->threads.v[0].tid; /* it ended by itself: by its first thread */
+    place_threads(b);
     for (size_t i = 0; i < run->threads.n; i++) {
         struct etch_run_thread *t = &run->threads.v[i];
         bool here = hang ? has_part(b, i) : t->tid == run->failure->tid;
@@ -913,7 +940,8 @@ static int check_program(const struct build *b, struct etch_error *err)
         return etch_error_advise(err, "a bundle made by etch record");
     }
     if (slice && slice->build_id.len && p->build_id.len &&
-        (slice->build_id.len != p->build_id.len || memcmp(slice->build_id.data, p->build_id.data, p->build_id.len) != 0)) {
+        (slice->build_id.len != p->build_id.len ||
+         memcmp(slice->build_id.data, p->build_id.data, p->build_id.len) != 0)) {
         etch_error_set(err, "%s is of another build of the program", b->recording->path);
         return etch_error_advise(err, "bundles and program of one build");
     }

@@ -12,11 +12,13 @@ struct etch_run_options {
     unsigned jobs;            /* threads to decode with; 0: as many as CPUs */
 };
 
-/* Returns 0, or -1 with `err` set: not a recording of the slice's program, or nothing that can be used. Loss is no error. */
+/* Returns 0, or -1 with `err` set: not a recording of the slice's program, or nothing that can be used. Loss is no
+ * error. */
 int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_recording *recording,
                    const struct etch_run_options *options, struct etch_error *err);
 
-/* Whether a recording ended in a failure; one that was ended from outside (SIGTERM, SIGINT, SIGKILL) counts as a hang. */
+/* Whether a recording ended in a failure; one that was ended from outside (SIGTERM, SIGINT, SIGKILL) counts as a hang.
+ */
 bool etch_recording_failed(const struct etch_recording *recording, bool *hang);
 
 #endif

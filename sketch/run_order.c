@@ -117,8 +117,10 @@ void etch_run_order_why(const struct etch_run_order *o, uint32_t a, uint32_t b, 
             continue;
         length += (size_t)snprintf(text + length, size - length, "%s%s", length ? ", then " : "",
                                    etch_evidence_name(links[i].kind));
-        if ((links[i].kind == ETCH_BY_CLOCK || links[i].kind == ETCH_BY_CPU) && length < size && to->lo.tsc > from->hi.tsc)
-            length += (size_t)snprintf(text + length, size - length, ": %" PRIu64 " cycles apart", to->lo.tsc - from->hi.tsc);
+        if ((links[i].kind == ETCH_BY_CLOCK || links[i].kind == ETCH_BY_CPU) && length < size &&
+            to->lo.tsc > from->hi.tsc)
+            length +=
+                (size_t)snprintf(text + length, size - length, ": %" PRIu64 " cycles apart", to->lo.tsc - from->hi.tsc);
     }
 }
 

@@ -79,7 +79,8 @@ int64_t etch_store_reserve(struct etch_store *store, struct etch_error *err)
     sqlite3_stmt *statement = NULL;
     int64_t number = -1;
 
-    if (sqlite3_prepare_v2(store->db, "UPDATE numbers SET last = last + 1 RETURNING last", -1, &statement, NULL) == SQLITE_OK &&
+    if (sqlite3_prepare_v2(store->db, "UPDATE numbers SET last = last + 1 RETURNING last", -1, &statement, NULL) ==
+            SQLITE_OK &&
         sqlite3_step(statement) == SQLITE_ROW)
         number = sqlite3_column_int64(statement, 0);
     if (number < 0)
@@ -91,7 +92,8 @@ int64_t etch_store_reserve(struct etch_store *store, struct etch_error *err)
 int etch_store_add(struct etch_store *store, const struct etch_store_run *run, struct etch_error *err)
 {
     sqlite3_stmt *statement = NULL;
-    int result = sqlite3_prepare_v2(store->db, "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", -1, &statement, NULL);
+    int result =
+        sqlite3_prepare_v2(store->db, "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", -1, &statement, NULL);
 
     if (result == SQLITE_OK) {
         sqlite3_bind_int64(statement, 1, run->id);
@@ -123,14 +125,14 @@ static void copy_text(char *to, size_t size, const unsigned char *from)
     snprintf(to, size, "%s", from ? (const char *)from : "");
 }
 
-int etch_store_list(struct etch_store *store, int (*visit)(void *context, const struct etch_store_run *run), void *context,
-                    struct etch_error *err)
+int etch_store_list(struct etch_store *store, int (*visit)(void *context, const struct etch_store_run *run),
+                    void *context, struct etch_error *err)
 {
     sqlite3_stmt *statement = NULL;
     int step, status = 0;
 
-    if (sqlite3_prepare_v2(store->db, "SELECT id, bundle, verdict, sigma, seconds FROM runs ORDER BY id", -1, &statement,
-                           NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(store->db, "SELECT id, bundle, verdict, sigma, seconds FROM runs ORDER BY id", -1,
+                           &statement, NULL) != SQLITE_OK)
         return trouble(store, "read", err);
     while (status == 0 && (step = sqlite3_step(statement)) != SQLITE_DONE) {
         struct etch_store_run run = {0};

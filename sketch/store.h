@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The run store: which runs of a program there are, how each ended, under which plan, and where its bundle is; in SQLite,
- * so that a diagnosis goes on where another, or a killed one, stopped. */
+/* The run store: which runs of a program there are, how each ended, under which plan, and where its bundle is; in
+ * SQLite, so that a diagnosis goes on where another, or a killed one, stopped. */
 #ifndef ETCH_SKETCH_STORE_H
 #define ETCH_SKETCH_STORE_H
 
@@ -32,7 +32,7 @@ int etch_store_add(struct etch_store *store, const struct etch_store_run *run, s
 int etch_store_drop(struct etch_store *store, int64_t id, struct etch_error *err);
 
 /* Calls `visit` for each run, oldest first; a return other than 0 ends it and is returned. */
-int etch_store_list(struct etch_store *store, int (*visit)(void *context, const struct etch_store_run *run), void *context,
-                    struct etch_error *err);
+int etch_store_list(struct etch_store *store, int (*visit)(void *context, const struct etch_store_run *run),
+                    void *context, struct etch_error *err);
 
 #endif

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Holds one sketch (JSON) against a corpus bug's ideal: relevance, ordering, accuracy, and whether the top predictor is the cause.
+
+usage: accuracy.py IDEAL SOURCE SKETCH.json   prints one line: A_R A_O A cause runs-failing runs-passing, tab-separated.
+"cause" is yes (the ideal predictor's kind and statements), part (its statements, with others or fewer), or no."""
+import json
+import re
+import sys
+
+
+def fields(path):
+    return dict(line.strip().split(": ", 1) for line in open(path) if ": " in line)
+
+
+def main():
+    ideal, source = fields(sys.argv[1]), open(sys.argv[2]).read().split("\n")
+    labels = {m: n + 1 for n, line in enumerate(source) for m in re.findall(r"//@(\w+)", line)}
+    sketch = json.load(open(sys.argv[3]))
+    want = [labels[name] for name in ideal["sketch"].split()]
+    bug = sys.argv[2].rsplit("/", 1)[-1]
+
+    def place(p):
+        name = p["file"].rsplit("/", 1)[-1]
+        return p["line"] if name == bug else f"{name}:{p['line']}"
+
+    got = []
+    for step in sketch["steps"]:
+        if place(step["place"]) not in got:
+            got.append(place(step["place"]))
+    both = [line for line in want if line in got]
+    a_r = 100 * len(both) / len(set(want) | set(got))
+    ranks = {}
+    for step in sketch["steps"]:
+        ranks.setdefault(place(step["place"]), []).append(step["row"])
+    # A pair disagrees where the sketch puts every instance of the later one strictly before every one of the earlier one:
+    # equal ranks are "unordered", which claims nothing.
+    pairs = wrong = 0
+    for i, first in enumerate(both):
+        for second in both[i + 1:]:
+            pairs += 1
+            wrong += max(ranks[second]) < min(ranks[first])
+    a_o = 100 * (1 - wrong / pairs) if pairs else 100
+    kind, *names = ideal["predictor"].split()
+    top = sketch["predictors"][0] if sketch["predictors"] else None
+    cause = "no"
+    if top:
+        lines = [s["line"] for s in top["statements"]]
+        if kind in ("order", "atomicity"):
+            expected = [labels[n] for n in names if n in labels]
+            if top["kind"] == kind and lines == expected:
+                cause = "yes"
+            elif top["kind"] in ("order", "atomicity", "lock_order") and len(set(lines) & set(expected)) >= min(2, len(set(expected))):
+                cause = "part"
+        elif kind == "branch":
+            if labels[names[0]] in lines:
+                cause = "yes" if top["kind"] == kind else "part"
+        elif kind == "value" and top["kind"] == "value":
+            cause = "yes" if top["text"].startswith(names[0] + " == ") else "part"
+    text = top["text"] if top else "-"
+    shown = {v: k for k, v in labels.items()}
+    print(f"{a_r:.0f}\t{a_o:.0f}\t{(a_r + a_o) / 2:.0f}\t{cause}\t{sketch['failing_runs']}\t{sketch['passing_runs']}"
+          f"\t{top['f'] if top else 0:.2f}\t{text}\tlacks {' '.join(n for n in ideal['sketch'].split() if labels[n] not in got) or '-'};"
+          f" extra {' '.join(shown.get(n, str(n)) for n in got if n not in want) or '-'}")
+
+
+main()

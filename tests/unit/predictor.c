@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/* Predictors over hand-made runs: which are found, how they are counted, and what stays unknown. */
+#include "sketch/predictor.h"
+#include "sketch/compose.h"
+#include "sketch/interleave.h"
+#include "sketch/run_order.h"
+
+#include "decoder/recording.h"
+
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Places, by their number: line 10 + number of a.c; all of the slice, as far from the failure as their number says. */
+enum { MAKE, CHECK_IT, CLEAR, USE, OTHER, PLACES };
+
+struct made {
+    uint32_t thread, place;
+    char how; /* R, W; U: both */
+    uint64_t value;
+    uint64_t at; /* TSC */
+    uint64_t since;
+    uint32_t cpu;
+};
+
+static void name_places(struct etch_names *names)
+{
+    for (uint32_t i = 0; i < PLACES; i++) {
+        assert_int_equal(etch_names_place(names, "a.c", 10 + i, "f"), i);
+        names->places.v[i].statement = i + 1;
+        names->places.v[i].distance = USE > i ? USE - i : 0;
+    }
+    assert_int_equal(etch_names_variable(names, "x"), 0);
+}
+
+/* Two CPUs whose clocks are within 10 cycles of each other. */
+static void order(struct etch_run *run, const struct made *made, size_t n)
+{
+    struct etch_recording recording = {0};
+    Etch__Clock clock = ETCH__CLOCK__INIT, *clocks[] = {&clock};
+    Etch__Skew skew = ETCH__SKEW__INIT, *skews[] = {&skew};
+    struct etch_error err;
+
+    clock.phase = ETCH__CLOCK_PHASE__CLOCK_BEFORE;
+    clock.constant = clock.nonstop = true;
+    skew.cpu = 1;
+    skew.lo = -10;
+    skew.hi = 10;
+    skew.method = ETCH__SKEW_METHOD__SKEW_BOUNDS;
+    clock.skews = skews;
+    clock.n_skews = 1;
+    recording.clocks.v = clocks;
+    recording.clocks.n = 1;
+    for (size_t i = 0; i < n; i++) {
+        Etch__Access a = ETCH__ACCESS__INIT;
+
+        a.tsc = made[i].at;
+        a.since = made[i].since ? made[i].since : made[i].at - 5;
+        a.cpu = made[i].cpu;
+        a.tid = 100 + made[i].thread;
+        a.write = made[i].how != 'R';
+        a.read = made[i].how != 'W';
+        a.watch = 1;
+        assert_true(etch_array_push(&recording.accesses, a));
+    }
+    assert_int_equal(etch_run_order_build(&run->order, &recording, &err), 0);
+    etch_array_free(&recording.accesses);
+}
+
+static struct etch_run *make(bool failing, uint64_t key, const struct made *made, size_t n)
+{
+    struct etch_run *run = calloc(1, sizeof(*run));
+    uint64_t seen[2][PLACES] = {0};
+
+    assert_non_null(run);
+    run->name = strdup("run");
+    run->key = key;
+    run->failing = failing;
+    run->flow = true;
+    run->failing_place = failing ? USE : ETCH_NOWHERE;
+    run->failing_thread = failing ? 1 : ETCH_NOWHERE;
+    run->bucket = failing ? strdup("signal 11 a.c:13 f") : NULL;
+    if (failing) {
+        run->failure = malloc(sizeof(*run->failure));
+        etch__failure__init(run->failure);
+        run->failure->kind = ETCH__FAILURE_KIND__FAILURE_SIGNAL;
+        run->failure->signal = 11;
+    }
+    for (uint32_t t = 0; t < 2; t++) {
+        struct etch_run_thread thread = {
+            .tid = 100 + t, .parent = ETCH_NOWHERE, .wait_place = ETCH_NOWHERE, .made_at = ETCH_NOWHERE};
+
+        thread.name = strdup(t ? "worker" : "main");
+        assert_true(etch_array_push(&run->threads, thread));
+    }
+    assert_true(etch_array_push(&run->watched, 0));
+    if (n)
+        order(run, made, n);
+    for (size_t i = 0; i < n; i++) {
+        struct etch_run_access a = {.thread = made[i].thread,
+                                    .place = made[i].place,
+                                    .object = 1,
+                                    .nth = ++seen[made[i].thread][made[i].place],
+                                    .seq = i,
+                                    .value = made[i].value,
+                                    .hi = made[i].at,
+                                    .lo = made[i].at - 5,
+                                    .size = 8,
+                                    .read = made[i].how != 'W',
+                                    .write = made[i].how != 'R',
+                                    .known = true,
+                                    .event = etch_run_order_event(run->order, i, 0)};
+        struct etch_run_visit v = {
+            .thread = made[i].thread, .place = made[i].place, .count = a.nth, .seq = i, .lo = a.lo, .hi = a.hi};
+
+        assert_true(etch_array_push(&run->accesses, a));
+        assert_true(etch_array_push(&run->visits, v));
+    }
+    return run;
+}
+
+/* The last argument of each: thread, place, how, value, time. */
+static struct etch_run *failing_order(uint64_t key)
+{
+    const struct made made[] = {
+        {0, MAKE, 'W', 7, 100, 0, 0}, {0, CLEAR, 'W', 0, 300, 0, 0}, {1, USE, 'R', 0, 500, 0, 1}};
+
+    return make(true, key, made, 3);
+}
+
+static struct etch_run *passing_order(uint64_t key)
+{
+    const struct made made[] = {
+        {0, MAKE, 'W', 7, 100, 0, 0}, {1, USE, 'R', 7, 300, 0, 1}, {0, CLEAR, 'W', 0, 500, 0, 0}};
+
+    return make(false, key, made, 3);
+}
+
+struct fixture {
+    struct etch_names names;
+    struct etch_run *runs[8];
+    size_t n;
+    struct etch_predictors found;
+};
+
+static void find(struct fixture *f)
+{
+    assert_int_equal(etch_predictors_find(&f->found, &f->names, (const struct etch_run *const *)f->runs, f->n), 0);
+}
+
+static void release(struct fixture *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        etch_run_free(f->runs[i]);
+    etch_predictors_release(&f->found);
+    etch_names_release(&f->names);
+}
+
+static const struct etch_predictor *best_of(const struct fixture *f, enum etch_predictor_kind kind)
+{
+    for (size_t i = 0; i < f->found.all.n; i++)
+        if (f->found.all.v[i].kind == kind)
+            return &f->found.all.v[i];
+    return NULL;
+}
+
+static void rate_f_half(void **state)
+{
+    double lo, hi;
+
+    (void)state;
+    assert_true(etch_f_half(1, 1) == 1);
+    assert_true(etch_f_half(0, 1) == 0);
+    assert_true(etch_f_half(0, 0) == 0);
+    assert_true(etch_f_half(1, 0.5) > etch_f_half(0.5, 1)); /* precision counts more */
+    etch_wilson(0, 0, &lo, &hi);
+    assert_true(lo == 0 && hi == 1);
+    etch_wilson(5, 5, &lo, &hi);
+    assert_true(lo > 0.5 && lo < 0.6 && hi == 1);
+    etch_wilson(0, 5, &lo, &hi);
+    assert_true(lo == 0 && hi > 0.4 && hi < 0.5);
+}
+
+static void find_order(void **state)
+{
+    struct fixture f = {.n = 4};
+    const struct etch_predictor *top;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    f.runs[1] = passing_order(2);
+    f.runs[2] = failing_order(3);
+    f.runs[3] = passing_order(4);
+    find(&f);
+    assert_true(f.found.all.n > 0);
+    top = &f.found.all.v[0];
+    assert_int_equal(top->kind, ETCH_PREDICTOR_ORDER);
+    assert_string_equal(top->pattern, "WR");
+    assert_int_equal(top->places[0], CLEAR);
+    assert_int_equal(top->places[1], USE);
+    assert_int_equal(top->failing_true, 2);
+    assert_int_equal(top->failing, 2);
+    assert_int_equal(top->passing_true, 0);
+    assert_int_equal(top->passing, 2);
+    assert_int_equal(top->unknown, 0);
+    assert_true(top->f == 1 && top->f_lo < 1 && top->f_lo > 0);
+    release(&f);
+}
+
+static void find_value(void **state)
+{
+    struct fixture f = {.n = 2};
+    const struct etch_predictor *value;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    f.runs[1] = passing_order(2);
+    find(&f);
+    value = best_of(&f, ETCH_PREDICTOR_VALUE);
+    assert_non_null(value);
+    assert_int_equal(value->test, ETCH_VALUE_ZERO);
+    assert_int_equal(value->places[0], USE);
+    assert_true(value->f == 1);
+    release(&f);
+}
+
+/* The two accesses may have been at the same time: neither order is claimed, and the run counts for neither. */
+static void count_unordered_as_unknown(void **state)
+{
+    const struct made close[] = {
+        {0, MAKE, 'W', 7, 100, 0, 0}, {0, CLEAR, 'W', 0, 300, 290, 0}, {1, USE, 'R', 0, 305, 292, 1}};
+    struct fixture f = {.n = 3};
+    const struct etch_predictor *order_one;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    f.runs[1] = passing_order(2);
+    f.runs[2] = make(true, 3, close, 3);
+    f.runs[2]->accesses.v[2].known = f.runs[2]->accesses.v[1].known = false;
+    find(&f);
+    order_one = best_of(&f, ETCH_PREDICTOR_ORDER);
+    assert_non_null(order_one);
+    assert_int_equal(order_one->failing, 1);
+    assert_int_equal(order_one->failing_true, 1);
+    assert_int_equal(order_one->unknown, 1);
+    release(&f);
+}
+
+static void find_atomicity(void **state)
+{
+    static const struct {
+        char how[4];
+        const char *name;
+    } cases[] = {{"RWR", "RWR"}, {"WWR", "WWR"}, {"RWW", "RWW"}, {"WRW", "WRW"}, {"UUR", "WWR"},
+                 {"RUU", "RWW"}, {"RRR", NULL},  {"WRR", NULL},  {"RRW", NULL}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct made made[] = {{1, CHECK_IT, cases[i].how[0], 7, 100, 0, 1},
+                                    {0, CLEAR, cases[i].how[1], 0, 300, 0, 0},
+                                    {1, USE, cases[i].how[2], 0, 500, 0, 1}};
+        struct fixture f = {.n = 1};
+        const struct etch_predictor *p;
+
+        name_places(&f.names);
+        f.runs[0] = make(true, 1, made, 3);
+        find(&f);
+        p = best_of(&f, ETCH_PREDICTOR_ATOMICITY);
+        assert_true(!p == !cases[i].name);
+        if (p)
+            assert_string_equal(p->pattern, cases[i].name);
+        release(&f);
+    }
+}
+
+/* The write that should have come first had not run at all when the read failed. */
+static void find_read_too_early(void **state)
+{
+    const struct made early[] = {{1, USE, 'R', 0, 500, 0, 1}};
+    const struct made late[] = {{0, CLEAR, 'W', 7, 300, 0, 0}, {1, USE, 'R', 7, 500, 0, 1}};
+    struct fixture f = {.n = 2};
+    const struct etch_predictor *top;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = make(true, 1, early, 1);
+    f.runs[1] = make(false, 2, late, 2);
+    find(&f);
+    top = &f.found.all.v[0];
+    assert_int_equal(top->kind, ETCH_PREDICTOR_ORDER);
+    assert_string_equal(top->pattern, "RW");
+    assert_int_equal(top->places[0], USE);
+    assert_int_equal(top->places[1], CLEAR);
+    assert_int_equal(top->passing_true, 0);
+    assert_int_equal(top->passing, 1);
+    release(&f);
+}
+
+static void leave_out_the_failure_itself(void **state)
+{
+    struct fixture f = {.n = 2};
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    f.runs[1] = make(false, 2, (const struct made[]){{0, MAKE, 'W', 7, 100, 0, 0}}, 1);
+    find(&f);
+    for (size_t i = 0; i < f.found.all.n; i++)
+        assert_false(f.found.all.v[i].kind == ETCH_PREDICTOR_EXECUTED && f.found.all.v[i].places[0] == USE);
+    release(&f);
+}
+
+/* A run with losses cannot say that something did not run. */
+static void count_lost_as_unknown(void **state)
+{
+    struct fixture f = {.n = 2};
+    struct etch_predictor p = {
+        .kind = ETCH_PREDICTOR_EXECUTED, .n_places = 1, .places = {OTHER}, .variable = ETCH_NOWHERE};
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    f.runs[1] = passing_order(2);
+    assert_int_equal(etch_predictor_holds(&p, &f.names, f.runs[0]), ETCH_FALSE);
+    f.runs[0]->lost = true;
+    assert_int_equal(etch_predictor_holds(&p, &f.names, f.runs[0]), ETCH_UNKNOWN);
+    p.negated = true;
+    assert_int_equal(etch_predictor_holds(&p, &f.names, f.runs[1]), ETCH_TRUE);
+    release(&f);
+}
+
+static Etch__Sketch *compose(struct fixture *f, bool backwards)
+{
+    Etch__Slice slice = ETCH__SLICE__INIT;
+    struct etch_compose_options options = {.slice = &slice};
+    struct etch_run *runs[8];
+    Etch__Statement statements[PLACES], *list[PLACES];
+    Etch__Place place = ETCH__PLACE__INIT;
+    struct etch_error err;
+    Etch__Sketch *sketch;
+
+    place.file = "a.c";
+    place.function = "f";
+    for (size_t i = 0; i < PLACES; i++) {
+        etch__statement__init(&statements[i]);
+        statements[i].id = (uint32_t)i;
+        statements[i].place = &place;
+        list[i] = &statements[i];
+    }
+    slice.statements = list;
+    slice.n_statements = PLACES;
+    for (size_t i = 0; i < f->n; i++)
+        runs[i] = f->runs[backwards ? f->n - 1 - i : i];
+    sketch = etch_compose(&f->names, runs, f->n, &options, &err);
+    return sketch;
+}
+
+static void compose_in_any_order(void **state)
+{
+    struct fixture f = {.n = 4};
+    Etch__Sketch *a, *b;
+    uint8_t *x, *y;
+    size_t n;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    f.runs[1] = passing_order(2);
+    f.runs[2] = failing_order(3);
+    f.runs[3] = passing_order(4);
+    a = compose(&f, false);
+    b = compose(&f, true);
+    assert_non_null(a);
+    assert_non_null(b);
+    n = etch__sketch__get_packed_size(a);
+    assert_int_equal(n, etch__sketch__get_packed_size(b));
+    x = malloc(n);
+    y = malloc(n);
+    etch__sketch__pack(a, x);
+    etch__sketch__pack(b, y);
+    assert_memory_equal(x, y, n);
+    assert_true(a->compared);
+    assert_int_equal(a->failing_runs, 2);
+    assert_int_equal(a->n_steps, 3); /* made, cleared, used */
+    assert_int_equal(a->steps[0]->place->line, 10 + MAKE);
+    assert_int_equal(a->steps[1]->place->line, 10 + CLEAR);
+    assert_int_equal(a->steps[2]->place->line, 10 + USE);
+    assert_true(a->steps[2]->failing);
+    assert_int_equal(a->n_orders, 1);
+    assert_true(a->orders[0]->predictor);
+    free(x);
+    free(y);
+    etch__sketch__free_unpacked(a, NULL);
+    etch__sketch__free_unpacked(b, NULL);
+    release(&f);
+}
+
+static void compose_without_passing_runs(void **state)
+{
+    struct fixture f = {.n = 1};
+    Etch__Sketch *sketch;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    sketch = compose(&f, false);
+    assert_non_null(sketch);
+    assert_false(sketch->compared);
+    assert_int_equal(sketch->n_predictors, 0);
+    assert_true(sketch->n_steps > 0);
+    etch__sketch__free_unpacked(sketch, NULL);
+    release(&f);
+}
+
+static void keep_two_bugs_apart(void **state)
+{
+    struct fixture f = {.n = 4};
+    Etch__Sketch *sketch;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    f.runs[1] = failing_order(2);
+    f.runs[2] = failing_order(3);
+    f.runs[3] = passing_order(4);
+    free(f.runs[1]->bucket);
+    f.runs[1]->bucket = strdup("signal 6 b.c:1 g");
+    sketch = compose(&f, false);
+    assert_non_null(sketch);
+    assert_int_equal(sketch->failing_runs, 2);
+    assert_int_equal(sketch->other_failures, 1);
+    etch__sketch__free_unpacked(sketch, NULL);
+    release(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rate_f_half),
+        cmocka_unit_test(find_order),
+        cmocka_unit_test(find_value),
+        cmocka_unit_test(count_unordered_as_unknown),
+        cmocka_unit_test(find_atomicity),
+        cmocka_unit_test(find_read_too_early),
+        cmocka_unit_test(leave_out_the_failure_itself),
+        cmocka_unit_test(count_lost_as_unknown),
+        cmocka_unit_test(compose_in_any_order),
+        cmocka_unit_test(compose_without_passing_runs),
+        cmocka_unit_test(keep_two_bugs_apart),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
