@@ -7,7 +7,7 @@
 
 static bool is_threaded(const struct composition *c)
 {
-    return c->top && c->top->kind <= ETCH_PREDICTOR_LOCK_ORDER;
+    return c->top && c->top->kind <= ETCH_PREDICTOR_ORDER;
 }
 
 static void mark(const struct composition *c, bool *shown, uint32_t place)

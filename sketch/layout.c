@@ -18,6 +18,14 @@ static struct layout_item *find_item(struct composition *c, uint32_t thread, uin
     return NULL;
 }
 
+static bool is_loop_head(const struct composition *c, const struct etch_run_visit *v)
+{
+    uint32_t statement = c->names->places.v[v->place].statement;
+
+    return statement && c->options->slice && c->options->slice->statements[statement - 1]->branch &&
+           v->place != c->run->failing_place;
+}
+
 static void add_visits(struct composition *c, const bool *shown)
 {
     for (size_t i = 0; i < c->run->visits.n; i++) {
@@ -32,6 +40,13 @@ static void add_visits(struct composition *c, const bool *shown)
                                    .count = v->count,
                                    .access = ETCH_NOWHERE};
 
+        /* The head of a loop stands before the last turn that it let in, not where it ended the loop. */
+        if (v->count > 1 && is_loop_head(c, v)) {
+            item.nth = v->count - 1;
+            item.seq = v->seq_before;
+            item.lo = v->lo_before;
+            item.hi = v->hi_before;
+        }
         if (shown[v->place])
             c->failed |= !etch_array_push(&c->items, item);
     }

@@ -210,15 +210,6 @@ static enum etch_truth branch_holds(const struct etch_predictor *p, const struct
     return run->flow && !run->lost ? ETCH_FALSE : ETCH_UNKNOWN;
 }
 
-/* A run that passed stood nowhere for good. */
-static enum etch_truth wait_holds(const struct etch_predictor *p, const struct etch_run *run)
-{
-    for (size_t i = 0; run->failing && i < run->threads.n; i++)
-        if (run->threads.v[i].wait_place == p->places[0])
-            return ETCH_TRUE;
-    return ETCH_FALSE;
-}
-
 static enum etch_truth holds(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)
 {
     enum etch_truth truth;
@@ -231,8 +222,6 @@ static enum etch_truth holds(const struct etch_predictor *p, const struct facts 
         return value_holds(p, run);
     case ETCH_PREDICTOR_BRANCH:
         return branch_holds(p, run);
-    case ETCH_PREDICTOR_WAIT:
-        return wait_holds(p, run);
     default:
         truth = did_execute(run, p->places[0]);
         return truth == ETCH_UNKNOWN ? truth : (truth == ETCH_TRUE) != p->negated ? ETCH_TRUE : ETCH_FALSE;
@@ -342,7 +331,8 @@ static bool add_too_early(struct search *s, const struct facts *failing)
                                            .places = {read->place, write->place},
                                            .pattern = "RW"};
 
-                if (write->write && write->variable == read->variable && write->place != read->place && !add(s, p))
+                if (write->write && write->variable == read->variable && write->place != read->place &&
+                    write->thread != read->thread && !add(s, p))
                     return false;
             }
         }
@@ -491,20 +481,6 @@ static bool add_missing(struct search *s, const struct etch_run *run)
     return true;
 }
 
-static bool add_waits(struct search *s, const struct etch_run *run)
-{
-    for (size_t i = 0; run->failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG && i < run->threads.n; i++) {
-        struct etch_predictor p = {.kind = ETCH_PREDICTOR_WAIT,
-                                   .n_places = 1,
-                                   .places = {run->threads.v[i].wait_place},
-                                   .variable = ETCH_NOWHERE};
-
-        if (p.places[0] != ETCH_NOWHERE && !add(s, p))
-            return false;
-    }
-    return true;
-}
-
 /* ---- Judging ---- */
 
 double etch_f_half(double precision, double recall)
@@ -613,9 +589,9 @@ static int by_rank(const void *x, const void *y, void *context)
 
     if (fabs(a->f - b->f) > 1e-12)
         return a->f > b->f ? -1 : 1;
-    if ((a->kind <= ETCH_PREDICTOR_LOCK_ORDER) != (b->kind <= ETCH_PREDICTOR_LOCK_ORDER))
-        return a->kind <= ETCH_PREDICTOR_LOCK_ORDER ? -1 : 1;
-    if (a->kind > ETCH_PREDICTOR_LOCK_ORDER && a->kind != b->kind)
+    if ((a->kind <= ETCH_PREDICTOR_ORDER) != (b->kind <= ETCH_PREDICTOR_ORDER))
+        return a->kind <= ETCH_PREDICTOR_ORDER ? -1 : 1;
+    if (a->kind > ETCH_PREDICTOR_ORDER && a->kind != b->kind)
         return a->kind < b->kind ? -1 : 1;
     /* What was meant to be one step says more than an order; where nothing says that it was, two statements say enough.
      */
@@ -658,7 +634,7 @@ static bool find_candidates(struct search *s)
         const struct etch_run *run = s->runs[i];
 
         if (run->failing && !(add_orders(s, &s->facts[i]) && add_too_early(s, &s->facts[i]) && add_values(s, run) &&
-                              add_flow(s, run) && add_missing(s, run) && add_waits(s, run)))
+                              add_flow(s, run) && add_missing(s, run)))
             return false;
     }
     return true;
@@ -695,7 +671,7 @@ void etch_predictors_release(struct etch_predictors *predictors)
 
 const char *etch_predictor_kind_name(enum etch_predictor_kind kind)
 {
-    static const char *const names[] = {"atomicity", "order", "lock_order", "value", "branch", "executed", "wait"};
+    static const char *const names[] = {"atomicity", "order", "value", "branch", "executed"};
 
     return kind < ETCH_PREDICTOR_KINDS ? names[kind] : "";
 }
@@ -763,9 +739,6 @@ void etch_predictor_text(const struct etch_predictor *p, const struct etch_names
             snprintf(text, size, "%s goes on to line %u", place[0], names->places.v[p->to].line);
         else
             snprintf(text, size, "%s branches %s", place[0], p->taken ? "away" : "on");
-        break;
-    case ETCH_PREDICTOR_WAIT:
-        snprintf(text, size, "a thread waits for ever at %s", place[0]);
         break;
     default:
         snprintf(text, size, "%s is %s", place[0], p->negated ? "not executed" : "executed");

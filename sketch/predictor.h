@@ -7,13 +7,11 @@
 #include "sketch/run.h"
 
 enum etch_predictor_kind {
-    ETCH_PREDICTOR_ATOMICITY,  /* another thread's access between two of one thread */
-    ETCH_PREDICTOR_ORDER,      /* an access before another thread's */
-    ETCH_PREDICTOR_LOCK_ORDER, /* threads that each hold what another waits for */
+    ETCH_PREDICTOR_ATOMICITY, /* another thread's access between two of one thread */
+    ETCH_PREDICTOR_ORDER,     /* an access before another thread's */
     ETCH_PREDICTOR_VALUE,
     ETCH_PREDICTOR_BRANCH,
     ETCH_PREDICTOR_EXECUTED,
-    ETCH_PREDICTOR_WAIT, /* where a thread stood for good */
     ETCH_PREDICTOR_KINDS,
 };
 

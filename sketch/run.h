@@ -47,9 +47,10 @@ int etch_names_slice(struct etch_names *names, const Etch__Slice *slice);
 struct etch_run_visit {
     uint32_t thread, place;
     uint64_t count;
-    uint64_t seq;    /* of the last time: steps of the thread before it */
-    uint64_t lo, hi; /* when that was, in TSC; 0 and UINT64_MAX: no bound */
-    uint32_t depth;  /* of calls */
+    uint64_t seq;                              /* of the last time: steps of the thread before it */
+    uint64_t lo, hi;                           /* when that was, in TSC; 0 and UINT64_MAX: no bound */
+    uint64_t seq_before, lo_before, hi_before; /* the same of the time before the last */
+    uint32_t depth;                            /* of calls */
 };
 
 /* A conditional branch of a slice statement, by its address in the file. */

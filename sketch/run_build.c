@@ -436,6 +436,9 @@ static void visit_place(struct build *b, struct walk *w, const struct etch_step 
         return;
     }
     visit->count++;
+    visit->seq_before = visit->seq;
+    visit->lo_before = visit->lo;
+    visit->hi_before = visit->hi;
     visit->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
     visit->lo = step->time.lo;
     visit->hi = step->time.hi;
@@ -478,6 +481,17 @@ static void note_branch(struct build *b, struct walk *w, const struct etch_step 
         w->pending_branch = (int)b->run->branches.n - 1;
 }
 
+/* Asked only where it matters: of a run that failed and yet ended by itself, whose last lines are what is known. */
+static bool has_line(struct build *b, const struct etch_step *step)
+{
+    struct etch_location location;
+
+    if (b->recording->failure || !b->options->verdict || strcmp(b->options->verdict, "pass") == 0)
+        return false;
+    etch_symbols_find(b->symbols, step->image, step->last, &location);
+    return location.frame.line != 0;
+}
+
 static void walk_block(struct build *b, struct walk *w, const struct etch_step *step)
 {
     bool program = use_image(b, step->image);
@@ -495,7 +509,7 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
     if (program && b->options->slice && step->branch == ETCH_BRANCH_CONDITIONAL && step->to && place != ETCH_NOWHERE)
         note_branch(b, w, step, place);
     w->last_ip = step->last;
-    if (program)
+    if (program && has_line(b, step))
         w->last_program_ip = step->last;
     else if (w->in_program && w->depth && w->depth < DEPTH_MAX &&
              is_program(b, image_at(b, w->frames[w->depth].return_address)))
@@ -546,10 +560,10 @@ static void follow_call(struct build *b, struct walk *w, const struct etch_step 
 
 /* ---- Where a thread stood at its end ---- */
 
-static bool is_outside(const struct build *b, const struct etch_run_thread *t)
+static bool is_outside(struct build *b, const struct etch_run_thread *t)
 {
     for (size_t i = 0; i < t->frames.n; i++)
-        if (is_program(b, image_at(b, t->frames.v[i])))
+        if (place_of(b, image_at(b, t->frames.v[i]), t->frames.v[i] - (i > 0)) != ETCH_NOWHERE)
             return false;
     return true;
 }
