@@ -26,7 +26,7 @@ static inline bool etch_text_reserve(struct etch_text *text, size_t more)
 
 static inline void etch_text_bytes(struct etch_text *text, const char *s, size_t n)
 {
-    if (etch_text_reserve(text, n)) {
+    if (n > 0 && etch_text_reserve(text, n)) {
         memcpy(text->v + text->n, s, n);
         text->n += n;
     }

@@ -38,13 +38,26 @@ void etch_page_escape(struct etch_page *page, const char *text)
     }
 }
 
+bool etch_page_is_picked(const struct etch_page *page, size_t predictor)
+{
+    for (size_t i = 0; i < page->model.n_shown; i++)
+        if (page->model.shown[i] == predictor)
+            return true;
+    return false;
+}
+
 void etch_page_letter(struct etch_page *page, size_t predictor)
 {
+    size_t before = 0, at;
+
+    for (size_t i = 0; i < page->model.n_shown; i++)
+        before += page->model.shown[i] < predictor;
+    at = etch_page_is_picked(page, predictor) ? before : page->model.n_shown + predictor - before;
     etch_page_write(page, "<span class=\"letter\">");
-    if (predictor < 26)
-        etch_page_write(page, "%c", 'A' + (int)predictor);
+    if (at < 26)
+        etch_page_write(page, "%c", 'A' + (int)at);
     else
-        etch_page_write(page, "%zu", predictor + 1);
+        etch_page_write(page, "%zu", at + 1);
     etch_page_write(page, "</span>");
 }
 
@@ -144,45 +157,32 @@ static void put_cause(struct etch_page *page, size_t i, bool top)
                     counts, p->f);
 }
 
-static bool is_picked(const struct etch_render_model *picked, size_t predictor)
+static void put_other_causes(struct etch_page *page)
 {
-    for (size_t i = 0; i < picked->n_shown; i++)
-        if (picked->shown[i] == predictor)
-            return true;
-    return false;
-}
-
-static void put_other_causes(struct etch_page *page, const struct etch_render_model *picked)
-{
-    if (!picked->unshown)
+    if (!page->model.unshown)
         return;
-    etch_page_write(page, "<details><summary>%zu more</summary><ol>\n", picked->unshown);
+    etch_page_write(page, "<details><summary>%zu more</summary><ol>\n", page->model.unshown);
     for (size_t i = 0; i < page->sketch->n_predictors; i++)
-        if (!is_picked(picked, i))
+        if (!etch_page_is_picked(page, i))
             put_cause(page, i, false);
     etch_page_write(page, "</ol></details>\n");
 }
 
-static int put_causes(struct etch_page *page)
+static void put_causes(struct etch_page *page)
 {
     bool cause = etch_render_has_cause(page->sketch);
-    struct etch_render_model picked;
 
     if (!page->sketch->compared || !page->sketch->failing_runs)
-        return 0;
-    if (etch_render_model_make(&picked, page->sketch, false))
-        return -1;
+        return;
     etch_page_write(page, "<section class=\"causes\">\n<h2>%s</h2>\n<ol>\n",
-                    cause            ? "Cause: what failing runs do and passing runs do not"
-                    : picked.n_shown ? "No strong predictor yet; the best hints"
-                                     : "No predictor tells the failing runs from the passing ones yet");
-    for (size_t i = 0; i < picked.n_shown; i++)
-        put_cause(page, picked.shown[i], cause);
+                    cause                 ? "Cause: what failing runs do and passing runs do not"
+                    : page->model.n_shown ? "No strong predictor yet; the best hints"
+                                          : "No predictor tells the failing runs from the passing ones yet");
+    for (size_t i = 0; i < page->model.n_shown; i++)
+        put_cause(page, page->model.shown[i], cause);
     etch_page_write(page, "</ol>\n");
-    put_other_causes(page, &picked);
+    put_other_causes(page);
     etch_page_write(page, "<a class=\"all\" href=\"#_\">Show all steps</a>\n</section>\n");
-    etch_render_model_release(&picked);
-    return 0;
 }
 
 /* ---- Picture ---- */
@@ -238,11 +238,10 @@ static void put_orders(struct etch_page *page, size_t i)
 
 static void put_step_classes(struct etch_page *page, const Etch__SketchStep *step)
 {
-    const Etch__Sketch *s = page->sketch;
     bool marked = false;
 
-    for (size_t k = 0; s->compared && k < step->n_predictors; k++)
-        marked |= step->predictors[k] < s->n_predictors;
+    for (size_t k = 0; k < step->n_predictors; k++)
+        marked |= etch_page_is_picked(page, step->predictors[k]);
     etch_page_write(page, "class=\"step%s%s\" data-causes=\"", marked ? " marked" : "",
                     step->failing ? " failing" : "");
     for (size_t k = 0; k < step->n_predictors; k++)
@@ -262,7 +261,7 @@ static void put_step_text(struct etch_page *page, const Etch__SketchStep *step)
     } else {
         etch_page_write(page, "?");
     }
-    etch_page_write(page, "</span><code class=\"d%u\">", step->depth < 4 ? step->depth : 4);
+    etch_page_write(page, "</span> <code class=\"d%u\">", step->depth < 4 ? step->depth : 4);
     text += strspn(text, " \t");
     if (*text) {
         etch_page_escape(page, text);
@@ -272,9 +271,9 @@ static void put_step_text(struct etch_page *page, const Etch__SketchStep *step)
     }
     etch_page_write(page, "</code>");
     if (step->count > 1)
-        etch_page_write(page, "<span class=\"count\">%" PRIu64 "\u00d7</span>", step->count);
+        etch_page_write(page, " <span class=\"count\">%" PRIu64 "\u00d7</span>", step->count);
     if (step->failing)
-        etch_page_write(page, "<span class=\"fail\">\u2717 fails here</span>");
+        etch_page_write(page, " <span class=\"fail\">\u2717 fails here</span>");
 }
 
 static void put_step(struct etch_page *page, size_t i)
@@ -286,9 +285,9 @@ static void put_step(struct etch_page *page, size_t i)
     etch_page_write(page, "<a id=\"at-%zu\" href=\"#step-%zu\" ", i + 1, i + 1);
     put_step_classes(page, step);
     etch_page_write(page, ">");
-    for (size_t k = 0; page->sketch->compared && k < step->n_predictors; k++)
-        if (step->predictors[k] < page->sketch->n_predictors)
-            etch_page_letter(page, step->predictors[k]);
+    for (size_t k = 0; k < page->model.n_shown; k++)
+        if (etch_render_step_has_predictor(step, page->model.shown[k]))
+            etch_page_letter(page, page->model.shown[k]);
     put_step_text(page, step);
     if (etch_render_string(step->note)[0]) {
         etch_page_write(page, "<span class=\"note\">");
@@ -305,8 +304,8 @@ static void put_value(struct etch_page *page, const Etch__SketchValue *value, co
     char number[24];
 
     etch_render_value(value, number);
-    etch_page_write(page, "<span class=\"value%s%s\" tabindex=\"0\">", value->deciding ? " deciding" : "",
-                    number[0] == '?' ? " unknown" : "");
+    etch_page_write(page, "<span class=\"value%s%s\" tabindex=\"0\">",
+                    value->deciding && page->sketch->compared ? " deciding" : "", number[0] == '?' ? " unknown" : "");
     if (shared)
         etch_page_write(page, "T%u ", step->thread + 1);
     etch_page_write(page, "%s %s<span class=\"tip\" role=\"tooltip\">%s%s", value->write ? "wrote" : "read", number,
@@ -449,13 +448,12 @@ static void put_foot(struct etch_page *page)
 char *etch_render_html(const Etch__Sketch *sketch, const struct etch_render_html *options, size_t *size)
 {
     struct etch_page page = {.sketch = sketch, .options = options};
-    int status;
 
-    if (etch_render_model_make(&page.model, sketch, true))
+    if (etch_render_model_make(&page.model, sketch, false))
         return NULL;
     put_document_head(&page);
     put_header(&page);
-    status = put_causes(&page);
+    put_causes(&page);
     put_picture(&page);
     put_foot(&page);
     if (sketch->n_steps)
@@ -467,7 +465,7 @@ char *etch_render_html(const Etch__Sketch *sketch, const struct etch_render_html
     etch_page_write(&page, "</script>\n</body>\n</html>\n");
     etch_text_char(&page.out, '\0');
     etch_render_model_release(&page.model);
-    if (status || page.out.failed) {
+    if (page.out.failed) {
         free(page.out.v);
         return NULL;
     }

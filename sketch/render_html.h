@@ -10,7 +10,7 @@
 struct etch_page {
     const Etch__Sketch *sketch;
     const struct etch_render_html *options;
-    struct etch_render_model model; /* of all predictors */
+    struct etch_render_model model; /* with the predictors that the picture shows */
     struct etch_text out;
 };
 
@@ -20,7 +20,10 @@ void etch_page_escape(struct etch_page *page, const char *text);
 /* Our own words. */
 void etch_page_write(struct etch_page *page, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* "A" for the first predictor, "B", ..., "27" where letters end. */
+/* The predictor is among those that the picture marks; the others are behind a fold. */
+bool etch_page_is_picked(const struct etch_page *page, size_t predictor);
+
+/* "A" for the first predictor that is picked, "B", ..., then those that are not; numbers where letters end. */
 void etch_page_letter(struct etch_page *page, size_t predictor);
 
 /* The panel that a click on a step opens. */

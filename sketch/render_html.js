@@ -50,7 +50,8 @@
     if (step) document.getElementById('step-' + step[1])?.focus({ preventScroll: true });
   };
   const close = () => {
-    const open = document.querySelector('.step[aria-expanded="true"]');
+    // By the address, not by the marks: those follow a moment later.
+    const open = [...document.querySelectorAll('.step')].find((step) => step.hash === location.hash);
     location.hash = '#_';
     if (open) open.focus({ preventScroll: true });
   };

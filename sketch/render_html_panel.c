@@ -49,7 +49,7 @@ static void put_context(struct etch_page *page, const Etch__SketchStep *step)
 
         if (page->options->source)
             text = page->options->source(page->options->source_context, etch_render_string(place->file), line);
-        if (line == place->line && own)
+        if (line == place->line && own && !text)
             text = step->text;
         if (text)
             put_source_line(page, line, line == place->line, text);
@@ -112,24 +112,25 @@ static void put_orders(struct etch_page *page, size_t i)
             put_order(page, "unordered with", k, "nothing proves which came first");
 }
 
-static void put_predictors(struct etch_page *page, const Etch__SketchStep *step)
+static void put_predictor(struct etch_page *page, size_t i)
 {
-    const Etch__Sketch *s = page->sketch;
+    const Etch__Predictor *p = page->sketch->predictors[i];
     char counts[128];
 
-    for (size_t k = 0; s->compared && k < step->n_predictors; k++) {
-        const Etch__Predictor *p;
+    etch_render_counts(p, counts, sizeof(counts));
+    etch_page_write(page, "<dt>");
+    etch_page_letter(page, i);
+    etch_page_write(page, "</dt><dd>");
+    etch_page_escape(page, p->text);
+    etch_page_write(page, " <span class=\"soft\">%s, F %.2f</span></dd>", counts, p->f);
+}
 
-        if (step->predictors[k] >= s->n_predictors)
-            continue;
-        p = s->predictors[step->predictors[k]];
-        etch_render_counts(p, counts, sizeof(counts));
-        etch_page_write(page, "<dt>");
-        etch_page_letter(page, step->predictors[k]);
-        etch_page_write(page, "</dt><dd>");
-        etch_page_escape(page, p->text);
-        etch_page_write(page, " <span class=\"soft\">%s, F %.2f</span></dd>", counts, p->f);
-    }
+/* Those of the picture; the others are in the fold of the causes, where a click shows this step. */
+static void put_predictors(struct etch_page *page, const Etch__SketchStep *step)
+{
+    for (size_t k = 0; k < page->model.n_shown; k++)
+        if (etch_render_step_has_predictor(step, page->model.shown[k]))
+            put_predictor(page, page->model.shown[k]);
 }
 
 static const Etch__Statement *find_statement(const Etch__Sketch *sketch, uint32_t id)

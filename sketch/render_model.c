@@ -126,7 +126,7 @@ static int pick_predictors(struct etch_render_model *m, bool all)
     for (size_t i = 0; i < n; i++) {
         const Etch__Predictor *p = s->predictors[i];
 
-        if (all || (!kind_is_shown(m, p->kind) && (!strong || p->f >= ETCH_RENDER_STRONG)))
+        if (all || (!kind_is_shown(m, p->kind) && (!strong || etch_render_is_strong(p))))
             m->shown[m->n_shown++] = i;
     }
     m->unshown = n - m->n_shown;
@@ -175,9 +175,18 @@ bool etch_render_order_is_sound(const Etch__Sketch *sketch, const Etch__SketchOr
 
 /* ---- Words ---- */
 
+/* F alone does not tell: what holds in every run has an F of 0.56 where half of them fail. */
+bool etch_render_is_strong(const Etch__Predictor *p)
+{
+    double failing = p->failing ? (double)p->failing_true / p->failing : 0;
+    double passing = p->passing ? (double)p->passing_true / p->passing : 1;
+
+    return p->f >= ETCH_RENDER_STRONG && failing - passing >= ETCH_RENDER_STRONG;
+}
+
 bool etch_render_has_cause(const Etch__Sketch *sketch)
 {
-    return sketch->compared && sketch->n_predictors > 0 && sketch->predictors[0]->f >= ETCH_RENDER_STRONG;
+    return sketch->compared && sketch->n_predictors > 0 && etch_render_is_strong(sketch->predictors[0]);
 }
 
 void etch_render_runs(const Etch__Sketch *s, char *text, size_t size)

@@ -219,6 +219,12 @@ static const char *text_of(const Etch__SketchStep *step, char *spare, size_t siz
     return spare;
 }
 
+/* Arrows are for the orders of a cause; the others are told in words. */
+static bool has_arrow(const struct picture *p, const Etch__SketchOrder *order)
+{
+    return order->predictor && p->model.n_shown > 0;
+}
+
 /* What follows the text: how often it ran, what it is proven to be before, whether it failed. */
 static void tags_of(const struct picture *p, size_t i, char *text, size_t size)
 {
@@ -231,7 +237,7 @@ static void tags_of(const struct picture *p, size_t i, char *text, size_t size)
     for (size_t k = 0; k < p->sketch->n_orders && shown < 2; k++) {
         const Etch__SketchOrder *o = p->sketch->orders[k];
 
-        if (o->before != i || o->predictor || !etch_render_order_is_sound(p->sketch, o) ||
+        if (o->before != i || has_arrow(p, o) || !etch_render_order_is_sound(p->sketch, o) ||
             p->sketch->steps[o->after]->thread == step->thread)
             continue;
         n += (size_t)snprintf(text + n, size - n, "  %s%zu", p->canvas.unicode ? "─▶" : "->",
@@ -315,6 +321,12 @@ static void share_width(struct picture *p, const unsigned *natural, unsigned roo
             p->width[c] = room / (unsigned)left;
 }
 
+/* Before anything was compared, nothing decides. */
+static bool is_deciding(const struct picture *p, const Etch__SketchValue *value)
+{
+    return value->deciding && p->sketch->compared;
+}
+
 static unsigned value_cell(const struct picture *p, const Etch__SketchValue *value, bool named, size_t thread,
                            char *text, size_t size)
 {
@@ -324,8 +336,8 @@ static unsigned value_cell(const struct picture *p, const Etch__SketchValue *val
     if (named)
         snprintf(who, sizeof(who), "T%zu ", thread + 1);
     snprintf(text, size, "%s%c %s%s", who, value->write ? 'W' : 'R', number,
-             value->deciding ? (p->canvas.unicode ? " ◀" : " <") : "");
-    return (unsigned)(strlen(text) - (value->deciding && p->canvas.unicode ? 2 : 0));
+             is_deciding(p, value) ? (p->canvas.unicode ? " ◀" : " <") : "");
+    return (unsigned)(strlen(text) - (is_deciding(p, value) && p->canvas.unicode ? 2 : 0));
 }
 
 static bool row_is_shared(const struct picture *p, size_t step)
@@ -539,7 +551,7 @@ static unsigned draw_inline_values(struct picture *p, size_t i, unsigned x, unsi
         struct etch_run runs[] = {
             {known ? etch_render_string(p->sketch->variables[value->variable]->name) : "?", LOOK_VALUE, width},
             {"  ", LOOK_PLAIN, 0},
-            {text, value->deciding ? LOOK_CAUSE : LOOK_VALUE, 0}};
+            {text, is_deciding(p, value) ? LOOK_CAUSE : LOOK_VALUE, 0}};
 
         lines += etch_canvas_flow(&p->canvas, x, y + lines, width, 2, runs, 3);
     }
@@ -560,7 +572,7 @@ static void draw_beside_values(struct picture *p, size_t i, unsigned *used)
         value_cell(p, value, row_is_shared(p, i), step->thread, text, sizeof(text));
         y = p->step_y[i] > used[value->variable] ? p->step_y[i] : used[value->variable];
         etch_canvas_flow(&p->canvas, p->value_x[value->variable], y, p->value_width[value->variable], 0,
-                         &(struct etch_run){text, value->deciding ? LOOK_CAUSE : LOOK_VALUE, 0}, 1);
+                         &(struct etch_run){text, is_deciding(p, value) ? LOOK_CAUSE : LOOK_VALUE, 0}, 1);
         used[value->variable] = y + 1;
     }
 }
@@ -610,7 +622,7 @@ static bool row_has_target(const struct picture *p, size_t row)
     const Etch__Sketch *s = p->sketch;
 
     for (size_t k = 0; k < s->n_orders; k++)
-        if (s->orders[k]->predictor && etch_render_order_is_sound(s, s->orders[k]) &&
+        if (has_arrow(p, s->orders[k]) && etch_render_order_is_sound(s, s->orders[k]) &&
             p->model.row_of[s->orders[k]->after] == row)
             return true;
     return false;
@@ -770,7 +782,7 @@ static bool has_unknown_value(const Etch__Sketch *s)
 static bool has_tag_order(const struct picture *p)
 {
     for (size_t k = 0; k < p->sketch->n_orders; k++)
-        if (!p->sketch->orders[k]->predictor && etch_render_order_is_sound(p->sketch, p->sketch->orders[k]) &&
+        if (!has_arrow(p, p->sketch->orders[k]) && etch_render_order_is_sound(p->sketch, p->sketch->orders[k]) &&
             p->sketch->steps[p->sketch->orders[k]->before]->thread !=
                 p->sketch->steps[p->sketch->orders[k]->after]->thread)
             return true;
@@ -896,8 +908,7 @@ static bool draw_steps(struct picture *p)
     for (size_t row = 0; row < p->model.n_rows; row++)
         draw_row(p, row, used);
     for (size_t k = 0; k < p->sketch->n_orders; k++)
-        if (p->sketch->orders[k]->predictor && p->model.n_shown &&
-            etch_render_order_is_sound(p->sketch, p->sketch->orders[k]))
+        if (has_arrow(p, p->sketch->orders[k]) && etch_render_order_is_sound(p->sketch, p->sketch->orders[k]))
             draw_arrow(p, p->sketch->orders[k]);
     free(used);
     return true;

@@ -67,10 +67,13 @@ def shows_the_cause(b):
                   " o = document.querySelector('.picture').getBoundingClientRect(), t = document.querySelector('#at-6').getBoundingClientRect();"
                   " return [e.x + o.left - t.left, e.y + o.top - t.top] })()")
     check(0 <= arrow[0] <= 60 and -12 <= arrow[1] <= 4, f"the arrow ends at its step, not at {arrow}")
+    letters = b.run("[...document.querySelectorAll('#at-6 .letter')].map(e => e.textContent).join('')")
+    check(letters == "AB", f"a step has the letters of its causes in the picture, not {letters}")
+    check(b.run("document.querySelector('#at-2').classList.contains('marked')") is False, "what is behind the fold marks no step")
     shoot(b, "light")
     b.open(url("one_failure"))
     check("one failure, no comparison yet" in b.run("document.body.innerText"), "says that nothing was compared")
-    check(b.run("document.querySelector('.cause, .letter, .marked, .because')") is None, "no cause without comparison")
+    check(b.run("document.querySelector('.cause, .letter, .marked, .because, .deciding')") is None, "no cause without comparison")
     b.open(url("with_loss"))
     text = b.run("document.body.innerText")
     for words in ("steps may be missing here", "Lost: aux truncated, 4096 bytes", "pbzip.c has changed", "read ?"):
@@ -94,7 +97,7 @@ def answers_the_mouse(b):
     b.click("#at-6")
     eventually(b, "getComputedStyle(document.querySelector('#step-6')).display === 'block'", "a click opens the step")
     panel = b.run("document.querySelector('#step-6').innerText")
-    for words in ("/src/pbzip/pbzip.c:141", "line 139 of </src/pbzip/pbzip.c>", "registers at the failure", "proven after", "brought in"):
+    for words in ("/src/pbzip/pbzip.c:141", "line 139 of </src/pbzip/pbzip.c>", "line 141 of", "registers at the failure", "proven after", "brought in"):
         check(words in panel, words + " is in the panel")
     check(b.run("getComputedStyle(document.querySelector('#step-5')).display") == "none", "one panel at a time")
     shoot(b, "step")

@@ -155,6 +155,10 @@ static void has_no_cause_without_comparison(void **state)
 {
     (void)state;
     assert_has("one_failure", 80, "CAUSE", false);
+    assert_has("one_failure", 80, "fifo->mut == 0", false);
+    assert_has("one_failure", 80, "  A ", false);
+    assert_has("one_failure", 80, "│", false);
+    assert_has("one_failure", 80, "◀", false);
     assert_has("one_failure", 80, "one failure, no comparison yet", true);
     assert_has("pbzip2", 80, "CAUSE", true);
     assert_has("weak", 80, "CAUSE", false);
