@@ -96,19 +96,32 @@ static uint32_t place_of_statement(const struct composition *c, const Etch__Stat
     return ETCH_NOWHERE;
 }
 
+/* Whether a function has no part in it yet: nothing in it is shown before the way of the data is, and it is not main.
+ * What it does is the inside of a call, which is shown as one. */
+static bool is_inside(const struct composition *c, const bool *seeds, const char *function)
+{
+    for (size_t i = 0; i < c->names->places.n; i++)
+        if (seeds[i] && strcmp(c->names->places.v[i].function, function) == 0)
+            return false;
+    return strcmp(function, "main") != 0;
+}
+
 /* The way of the data: what ran and fed, directly or not, a statement that is shown. */
 static void mark_sources(const struct composition *c, bool *shown)
 {
     const Etch__Slice *slice = c->options->slice;
-    bool more = true;
+    bool *seeds = malloc(c->names->places.n + 1), more = seeds != NULL;
 
+    if (seeds)
+        memcpy(seeds, shown, c->names->places.n);
     while (more) {
         more = false;
         for (size_t i = 0; i < slice->n_statements; i++) {
             const Etch__Statement *s = slice->statements[i];
             uint32_t place = place_of_statement(c, s);
 
-            if (place == ETCH_NOWHERE || shown[place] || !carries_data(s) || !etch_run_visited(c->run, place))
+            if (place == ETCH_NOWHERE || shown[place] || !carries_data(s) || !etch_run_visited(c->run, place) ||
+                is_inside(c, seeds, s->place->function))
                 continue;
             for (size_t k = 0; k < s->n_because && !shown[place]; k++) {
                 uint32_t nearer = s->because[k] < slice->n_statements
@@ -120,6 +133,7 @@ static void mark_sources(const struct composition *c, bool *shown)
             }
         }
     }
+    free(seeds);
 }
 
 /* What a thread did within a step that was torn. */
