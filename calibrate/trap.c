@@ -81,7 +81,7 @@ static bool read_time(struct trap *t, uint64_t *ns)
 {
     uint64_t head =
         __atomic_load_n(&t->head->data_head, __ATOMIC_ACQUIRE); /* pairs with the kernel's store after the data */
-    uint64_t at = t->head->data_tail;
+    uint64_t at = t->head->data_tail; /* NOLINT(clang-analyzer-core.NullDereference): mmap gives MAP_FAILED, not NULL */
     unsigned samples = 0;
 
     while (head - at >= sizeof(struct perf_event_header)) {

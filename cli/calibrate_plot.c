@@ -50,7 +50,8 @@ static void draw_axis(FILE *out, const struct axis *axis, double y, const char *
     double step = tick_step(axis);
 
     fprintf(out, "<line x1='%d' y1='%.1f' x2='%d' y2='%.1f' class='axis'/>\n", LEFT, y, LEFT + PLOT, y);
-    for (double v = ceil(axis->lo / step) * step; v <= axis->hi; v += step) {
+    for (long i = (long)ceil(axis->lo / step); (double)i * step <= axis->hi; i++) {
+        double v = (double)i * step;
         double x = across(axis, v);
 
         fprintf(out, "<line x1='%.1f' y1='%.1f' x2='%.1f' y2='%.1f' class='axis'/>", x, y, x, y + 5);
@@ -63,7 +64,8 @@ static void draw_axis(FILE *out, const struct axis *axis, double y, const char *
 /* The middle 99 %: what was disturbed lies far outside and would leave nothing of the spikes. */
 static struct axis histogram_axis(const struct etch_race_difference *d, size_t n)
 {
-    struct axis axis = {.lo = (double)d[n / 200].cycles, .hi = (double)d[n - 1 - n / 200].cycles};
+    size_t outside = n / 200;
+    struct axis axis = {.lo = (double)d[outside].cycles, .hi = (double)d[n - 1 - outside].cycles};
     double margin = (axis.hi - axis.lo) * 0.06 + 4;
 
     axis.lo -= margin;

@@ -11,15 +11,15 @@
 /* argv[-1] is the name of the program, as main() had it. */
 static int run_elsewhere(const struct etch_command *self, int argc, char **argv)
 {
-    char path[4096];
+    char self_path[4096], path[4128];
     struct etch_error err;
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 16);
+    ssize_t n = readlink("/proc/self/exe", self_path, sizeof(self_path) - 1);
     char *slash;
 
     (void)argc;
-    path[n > 0 ? n : 0] = '\0';
-    slash = strrchr(path, '/');
-    strcpy(slash ? slash + 1 : path, "etch-llvm");
+    self_path[n > 0 ? n : 0] = '\0';
+    slash = strrchr(self_path, '/');
+    snprintf(path, sizeof(path), "%.*setch-llvm", slash ? (int)(slash + 1 - self_path) : 0, self_path);
     execv(path, argv - 1);
     etch_error_set_errno(&err, errno, "cannot run %s, which has the commands that need LLVM", path);
     etch_error_advise(&err, "install it beside etch");

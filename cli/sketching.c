@@ -263,11 +263,15 @@ static int write_file(const char *path, const char *text, size_t size, struct et
 
     if (!text)
         return out_of_memory(err);
-    out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    if (strcmp(path, "-") == 0)
+        return fwrite(text, 1, size, stdout) == size && fflush(stdout) == 0
+                   ? 0
+                   : etch_error_set_errno(err, errno, "cannot write the output");
+    out = fopen(path, "we");
     if (!out)
         return etch_error_set_errno(err, errno, "cannot write %s", path);
     fwrite(text, 1, size, out);
-    if (out == stdout ? fflush(out) : fclose(out))
+    if (fclose(out))
         return etch_error_set_errno(err, errno, "cannot write %s", path);
     return 0;
 }

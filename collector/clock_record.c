@@ -86,5 +86,5 @@ Etch__Clock *etch_clock_record(const struct etch_calibration *c, Etch__ClockPhas
     if (good)
         return clock;
     etch__clock__free_unpacked(clock, NULL);
-    return NULL;
+    return NULL; /* NOLINT(clang-analyzer-unix.Malloc): protobuf-c has just freed it */
 }

@@ -136,9 +136,7 @@ int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, s
         watch->address = strtoull(copy, &end, 0);
         if (*end || errno || !watch->size || watch->address + watch->size < watch->address)
             return bad_watch(text, err);
-    } else if (!copy[0]) {
-        return bad_watch(text, err);
-    } else if (watch->site) {
+    } else if (!copy[0] || watch->site) {
         return bad_watch(text, err);
     } else {
         snprintf(watch->name, sizeof(watch->name), "%s", copy);
