@@ -61,7 +61,7 @@ struct etch_cpu_range {
 };
 
 /* A location of which every access was seen, from the first event to the last. */
-struct etch_location {
+struct etch_watched {
     uint64_t object;
     uint64_t initial;
     bool initial_known;
@@ -74,7 +74,7 @@ struct etch_order_input {
     const struct etch_cpu_range *cpus;
     uint32_t n_cpus;
     uint32_t reference;
-    const struct etch_location *locations;
+    const struct etch_watched *locations;
     size_t n_locations;
     bool signals_wake; /* a condition wait ends only when signalled: true of no standard, and off unless the user says
                           so */

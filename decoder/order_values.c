@@ -22,7 +22,7 @@ struct write {
 /* One location in one turn. */
 struct values {
     struct etch_order *o;
-    const struct etch_location *location;
+    const struct etch_watched *location;
     struct write *by_time;  /* by U */
     struct write *by_value; /* by value, then U; those of unknown value last */
     size_t n, n_known;
@@ -307,7 +307,7 @@ static bool gather(struct values *v, const uint32_t *events, size_t n)
     return true;
 }
 
-static int64_t derive_one(struct etch_order *o, const struct etch_location *location, const uint32_t *events, size_t n)
+static int64_t derive_one(struct etch_order *o, const struct etch_watched *location, const uint32_t *events, size_t n)
 {
     struct values v = {.o = o, .location = location};
     int64_t found = ETCH_DERIVE_MEMORY;
@@ -320,7 +320,7 @@ static int64_t derive_one(struct etch_order *o, const struct etch_location *loca
     return found;
 }
 
-static const struct etch_location *location_of(const struct etch_order *o, uint64_t object)
+static const struct etch_watched *location_of(const struct etch_order *o, uint64_t object)
 {
     for (size_t i = 0; i < o->in->n_locations; i++)
         if (o->in->locations[i].object == object)
@@ -337,7 +337,7 @@ int64_t etch_order_values_derive(struct etch_order *o)
     if (o->lossy || o->distrust || o->in->n_locations == 0)
         return 0;
     for (size_t k = 0; k < o->in->n_locations; k++) {
-        const struct etch_location *location = &o->in->locations[k];
+        const struct etch_watched *location = &o->in->locations[k];
         ETCH_ARRAY(uint32_t) events = {0};
         int64_t news = 0;
 

@@ -389,9 +389,9 @@ static bool add_locations(struct etch_timeline *t, const struct etch_recording *
 {
     for (size_t i = 0; i < r->watches.n; i++) {
         const Etch__Watch *w = r->watches.v[i];
-        struct etch_location location = {.object = w->id ? w->id : w->address,
-                                         .initial = w->initial_value,
-                                         .initial_known = w->initially_case == ETCH__WATCH__INITIALLY_INITIAL_VALUE};
+        struct etch_watched location = {.object = w->id ? w->id : w->address,
+                                        .initial = w->initial_value,
+                                        .initial_known = w->initially_case == ETCH__WATCH__INITIALLY_INITIAL_VALUE};
 
         if (w->reads && w->writes && !w->skipped && !etch_array_push(&t->locations, location))
             return false;

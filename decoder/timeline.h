@@ -64,7 +64,7 @@ bool etch_timeline_from_perf(const struct etch_timeline_clocks *clocks, uint64_t
 struct etch_timeline {
     ETCH_ARRAY(struct etch_event) events;
     ETCH_ARRAY(struct etch_event_stamp) stamps;
-    ETCH_ARRAY(struct etch_location) locations;
+    ETCH_ARRAY(struct etch_watched) locations;
     ETCH_ARRAY(uint32_t) tids;   /* of a thread number */
     ETCH_ARRAY(uint64_t) source; /* of an event: index << 2 | 0 access, 1 sync, 2 switch; 3: loss */
     struct etch_timeline_clocks clocks;

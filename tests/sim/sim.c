@@ -602,7 +602,7 @@ static bool prepare(struct world *w, struct sim_run *run, const struct sim_optio
     }
     for (uint32_t v = 0; v < o->variables; v++) {
         w->values[v] = sim_below(&w->m.random, 3);
-        run->locations[v] = (struct etch_location){
+        run->locations[v] = (struct etch_watched){
             .object = object_of(5, v), .initial = w->values[v], .initial_known = sim_chance(&w->m.random, 800)};
     }
     w->fresh = 10;

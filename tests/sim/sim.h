@@ -69,7 +69,7 @@ struct sim_run {
     size_t n, capacity;
     struct etch_cpu_range *cpus;
     int64_t *skew; /* at the start, against CPU 0 */
-    struct etch_location *locations;
+    struct etch_watched *locations;
     struct etch_order_input input;
     uint64_t lost;
 };

@@ -131,7 +131,7 @@ static void a_read_follows_the_only_write_of_its_value(void **state)
     struct etch_event events[] = {
         access_at(0, 0, 0, 1000, ETCH_ACCESS_WRITE, 7), access_at(1, 1, 0, 1000, ETCH_ACCESS_READ, 7),
         access_at(0, 0, 500, 2000, ETCH_ACCESS_WRITE, 8), access_at(1, 1, 0, 3000, ETCH_ACCESS_READ, 7)};
-    struct etch_location location = {.object = VARIABLE, .initial = 0, .initial_known = true};
+    struct etch_watched location = {.object = VARIABLE, .initial = 0, .initial_known = true};
     struct etch_order_input input = {.locations = &location, .n_locations = 1};
     struct etch_order *order = build(&input, events, 4);
 
@@ -149,7 +149,7 @@ static void a_value_that_nobody_wrote_is_reported(void **state)
 {
     struct etch_event events[] = {access_at(0, 0, 0, 10, ETCH_ACCESS_WRITE, 7),
                                   access_at(1, 0, 20, 30, ETCH_ACCESS_READ, 9)};
-    struct etch_location location = {.object = VARIABLE, .initial = 0, .initial_known = true};
+    struct etch_watched location = {.object = VARIABLE, .initial = 0, .initial_known = true};
     struct etch_order_input input = {.locations = &location, .n_locations = 1};
     struct etch_order *order = build(&input, events, 2);
     const struct etch_conflict *conflicts;
@@ -169,7 +169,7 @@ static void a_cycle_names_the_clock(void **state)
     struct etch_event events[] = {access_at(0, 0, 1000, 1010, ETCH_ACCESS_WRITE, 7),
                                   access_at(1, 1, 600, 610, ETCH_ACCESS_READ, 7), at(0, 0, 2000, 2010),
                                   at(1, 1, 5000, 5010)};
-    struct etch_location location = {.object = VARIABLE, .initial = 0, .initial_known = true};
+    struct etch_watched location = {.object = VARIABLE, .initial = 0, .initial_known = true};
     struct etch_order_input input = {.locations = &location, .n_locations = 1};
     struct etch_order *order = build(&input, events, 4);
     const struct etch_conflict *conflicts;
