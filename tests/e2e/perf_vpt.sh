@@ -3,15 +3,15 @@
 # Two decoders that share no line: what `perf script` makes of our export of a vpt recording is what `etch decode` makes of the
 # recording itself, branch for branch, thread by thread.
 set -eu
-programs=$ETCH_SOURCE/tests/programs
+programs=$ETCH_BUILD/tests/programs
 command -v perf >/dev/null || { echo "skipped: no perf"; exit 77; }
 [ -d "$programs" ] && "$ETCH" record --help >/dev/null 2>&1 || { echo "skipped: no etch record"; exit 77; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-for n in loops recursion callbacks switches jumps threads segv; do
-  "$ETCH_CC" -g -O1 -o $n "$programs/$n.c" -lpthread -ldl
-  "$ETCH" record --source vpt -o $n.etch -- ./$n >/dev/null 2>message || [ $? -ne 125 ] || { cat message; exit 1; }
+for n in loops recursion callbacks callbacks-nopie switches jumps threads threads-static forks loader exceptions \
+  exceptions-static signals-static segv segv-static aborts crash wild; do
+  "$ETCH" record --source vpt -o $n.etch -- "$programs/$n" >/dev/null 2>message || [ $? -ne 125 ] || { cat message; exit 1; }
   "$ETCH" decode $n.etch --as perf-data -o $n.data
   # Threads run beside one another and perf shows them so: each is compared in its own order.
   "$ETCH" decode $n.etch --as branch --fields tid,ip,addr | awk '{print $1, $2, $3}' | sort -s -k1,1n >ours
