@@ -82,7 +82,7 @@ C
 "$ETCH" c++ -O2 t.cc -o cxx && [ "$(./cxx)" = x ] && slices cxx t.cc:2 || fail "c++"
 if command -v cmake >/dev/null; then
   mkdir cm && cp one.c two.c two.h cm && printf 'cmake_minimum_required(VERSION 3.20)\nproject(p C)\nadd_executable(p one.c two.c)\n' >cm/CMakeLists.txt
-  CC="$ETCH cc" cmake -S cm -B cm/build >log 2>&1 && cmake --build cm/build >>log 2>&1 || { tail log; fail "cmake"; }
+  CC="$ETCH cc" cmake -G Ninja -S cm -B cm/build >log 2>&1 && cmake --build cm/build >>log 2>&1 || { tail log; fail "cmake"; }
   has_bitcode cm/build/p || fail "cmake: no bitcode"
 fi
 # nothing but sections that are not loaded: the code is that of clang -g
