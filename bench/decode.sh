@@ -29,7 +29,7 @@ best() {
 row() { printf '%-52s %8.2f s  %8.2f s CPU  %s\n' "$1" "$wall" "$cpu" "${2:-}"; }
 ratio() { awk "BEGIN { printf \"%.1fx\", $1 / $2 }"; }
 
-"$etch" record -o "$dir/busy.etch" "$build/tests/programs/busy" >/dev/null 2>"$dir/said"
+"$etch" record -o "$dir/busy.etch" "$build/tests/programs/busy" 32 mixed 2 >/dev/null 2>"$dir/said"
 read -r instructions _ < <("$bench" "$dir/busy.etch" etch 2)
 echo "capture: $instructions instructions, $(sed -n 's/.* \([0-9.]* [KM]iB\) of control flow.*/\1 of PT/p' "$dir/said")"
 [ "$instructions" -ge 200000000 ] || { echo "too small to measure" >&2; exit 1; }
