@@ -5,7 +5,7 @@
 set -u
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-tries=80 fixed_runs=8 failed=0 total=0
+tries=200 fixed_runs=8 failed=0 total=0
 run_one() { # PROGRAM: prints "passed", "signal N", "exit N" or "hang"
   timeout -s KILL 2 "$1" >/dev/null 2>&1
   local status=$?

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Flags without a fence: each thread raises its own and looks at the other's; each may see the other's old value.
+// Flags without a fence: each thread raises its own and looks at the other's; each may see the other's old value. A note written
+// to memory that no cache holds stands before the flag in the CPU's store buffer, so the flag comes late, on any pair of CPUs.
 #include "../corpus.h"
 #include <sched.h>
 
 static volatile int flag_a __attribute__((aligned(64))), flag_b __attribute__((aligned(64)));
 static volatile int saw_a __attribute__((aligned(64))), saw_b __attribute__((aligned(64)));
 static int arrived __attribute__((aligned(64)));
+static char *notes; // two halves, one for each thread
+
+static int rounds; // a little work or much, as it comes
+
+enum { MOST = 256, STRIDE = 65536 + 64 };
 
 #ifdef FIXED
 #define FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
@@ -30,10 +36,11 @@ static void spin(unsigned n)
 static void *first(void *arg)
 {
     (void)arg;
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < rounds; i++) {
         flag_a = 0;
         meet(2 * i + 1);
         spin(draw(40));
+        notes[i * STRIDE] = 1;
         flag_a = 1;                //@raise_a
         FENCE();
         saw_b = flag_b;            //@look_b
@@ -46,11 +53,16 @@ int main(void)
 {
     pthread_t t;
 
+    notes = malloc((size_t)2 * MOST * STRIDE);
+    CHECK(notes);
+    rounds = 1 << draw(9);
+    memset(notes, 0, (size_t)2 * MOST * STRIDE);
     pthread_create(&t, NULL, first, NULL);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < rounds; i++) {
         flag_b = 0;
         meet(2 * i + 1);
         spin(draw(40));
+        notes[(MOST + i) * STRIDE] = 1;
         flag_b = 1;                //@raise_b
         FENCE();
         saw_a = flag_a;            //@look_a
