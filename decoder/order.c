@@ -49,13 +49,36 @@ static bool clock_usable(const struct etch_order *o, uint32_t cpu)
     return cpu < o->in->n_cpus && o->in->cpus[cpu].known && !o->cpu_blamed[cpu] && !o->clockless;
 }
 
+struct etch_cpu_range etch_cpu_range_any(const struct etch_cpu_range *cpus, uint32_t n)
+{
+    struct etch_cpu_range any = {.known = n > 0};
+
+    for (uint32_t i = 0; i < n; i++) {
+        any.known &= cpus[i].known;
+        any.lo = i == 0 || cpus[i].lo < any.lo ? cpus[i].lo : any.lo;
+        any.hi = i == 0 || cpus[i].hi > any.hi ? cpus[i].hi : any.hi;
+    }
+    return any;
+}
+
+static const struct etch_cpu_range *range_of(const struct etch_order *o, uint32_t cpu)
+{
+    if (cpu == ETCH_CPU_ANY)
+        return o->any.known ? &o->any : NULL;
+    return clock_usable(o, cpu) ? &o->in->cpus[cpu] : NULL;
+}
+
 static void set_times(struct etch_order *o)
 {
+    o->any = etch_cpu_range_any(o->in->cpus, o->in->n_cpus);
+    for (uint32_t cpu = 0; cpu < o->in->n_cpus; cpu++)
+        o->any.known &= clock_usable(o, cpu);
     for (size_t i = 0; i < o->n; i++) {
         const struct etch_event *e = &o->in->events[i];
+        const struct etch_cpu_range *lo = range_of(o, e->lo.cpu), *hi = range_of(o, e->hi.cpu);
 
-        o->lo[i] = clock_usable(o, e->lo.cpu) ? shift(e->lo.tsc, o->in->cpus[e->lo.cpu].hi) : INT64_MIN;
-        o->hi[i] = clock_usable(o, e->hi.cpu) ? shift(e->hi.tsc, o->in->cpus[e->hi.cpu].lo) : INT64_MAX;
+        o->lo[i] = lo ? shift(e->lo.tsc, lo->hi) : INT64_MIN;
+        o->hi[i] = hi ? shift(e->hi.tsc, hi->lo) : INT64_MAX;
     }
 }
 
@@ -67,7 +90,8 @@ static int set_threads(struct etch_order *o, struct etch_error *err)
         if (events[i].thread >= o->threads)
             return etch_error_set(err, "event %zu is of thread %u, and there are %u", i, events[i].thread, o->threads);
         o->thread_begin[events[i].thread + 1]++;
-        o->lossy |= events[i].kind == ETCH_EVENT_LOSS;
+        o->sync_lost |= events[i].kind == ETCH_EVENT_LOSS;
+        o->access_lost |= events[i].kind == ETCH_EVENT_LOSS && events[i].access != ETCH_LOST_SYNC;
     }
     for (uint32_t t = 0; t < o->threads; t++)
         o->thread_begin[t + 1] += o->thread_begin[t];
@@ -82,6 +106,36 @@ static int set_threads(struct etch_order *o, struct etch_error *err)
     for (uint32_t t = 0; t < o->threads; t++)
         for (uint32_t k = o->thread_begin[t]; k < o->thread_begin[t + 1]; k++)
             o->position[o->by_thread[k]] = k - o->thread_begin[t];
+    return 0;
+}
+
+/* Sequences of one thread, in rings. */
+static int set_siblings(struct etch_order *o, struct etch_error *err)
+{
+    const uint32_t *tasks = o->in->tasks;
+    uint32_t *last;
+
+    for (uint32_t t = 0; t < o->threads; t++) {
+        o->sibling[t] = t;
+        if (tasks && tasks[t] >= o->threads)
+            return etch_error_set(err, "sequence %u is of thread %u, and there are %u", t, tasks[t], o->threads);
+    }
+    if (!tasks)
+        return 0;
+    last = malloc((o->threads + 1) * sizeof(*last));
+    if (!last)
+        return etch_error_set(err, "out of memory");
+    memset(last, 0xff, (o->threads + 1) * sizeof(*last));
+    for (uint32_t t = 0; t < o->threads; t++) {
+        uint32_t other = last[tasks[t]];
+
+        if (other != UINT32_MAX) {
+            o->sibling[t] = o->sibling[other];
+            o->sibling[other] = t;
+        }
+        last[tasks[t]] = t;
+    }
+    free(last);
     return 0;
 }
 
@@ -419,6 +473,7 @@ static bool allocate(struct etch_order *o)
     o->by_thread = malloc(n * sizeof(uint32_t));
     o->thread_begin = calloc(o->threads + 2, sizeof(uint32_t));
     o->position = malloc(n * sizeof(uint32_t));
+    o->sibling = malloc((o->threads + 1) * sizeof(uint32_t));
     o->cpu_blamed = calloc(o->in->n_cpus + 1, sizeof(bool));
     o->lo = malloc(n * sizeof(int64_t));
     o->hi = malloc(n * sizeof(int64_t));
@@ -430,8 +485,8 @@ static bool allocate(struct etch_order *o)
     o->topological = malloc(n * sizeof(uint32_t));
     o->row = malloc(n * sizeof(uint32_t));
     o->sequence = malloc(n * sizeof(uint32_t));
-    return o->by_thread && o->thread_begin && o->position && o->cpu_blamed && o->lo && o->hi && o->l && o->u &&
-           o->l_from && o->u_from && o->in_begin && o->topological && o->row && o->sequence;
+    return o->by_thread && o->thread_begin && o->position && o->sibling && o->cpu_blamed && o->lo && o->hi && o->l &&
+           o->u && o->l_from && o->u_from && o->in_begin && o->topological && o->row && o->sequence;
 }
 
 void etch_order_free(struct etch_order *o)
@@ -441,6 +496,7 @@ void etch_order_free(struct etch_order *o)
     free(o->by_thread);
     free(o->thread_begin);
     free(o->position);
+    free(o->sibling);
     free(o->cpu_blamed);
     free(o->lo);
     free(o->hi);
@@ -461,6 +517,14 @@ void etch_order_free(struct etch_order *o)
     free(o);
 }
 
+static int check_links(const struct etch_order_input *input, struct etch_error *err)
+{
+    for (size_t i = 0; i < input->n_links; i++)
+        if (input->links[i].from >= input->n || input->links[i].to >= input->n)
+            return etch_error_set(err, "link %zu is to an event that there is not", i);
+    return 0;
+}
+
 int etch_order_build(struct etch_order **order, const struct etch_order_input *input, struct etch_error *err)
 {
     struct etch_order *o = calloc(1, sizeof(*o));
@@ -478,7 +542,7 @@ int etch_order_build(struct etch_order **order, const struct etch_order_input *i
     }
     if (!allocate(o))
         goto memory;
-    if (set_threads(o, err) < 0) {
+    if (check_links(input, err) < 0 || set_threads(o, err) < 0 || set_siblings(o, err) < 0) {
         etch_order_free(o);
         return -1;
     }

@@ -18,6 +18,7 @@ struct section {
     uint64_t object;
     uint32_t first, last; /* acquire and release */
     bool shared;
+    bool misused; /* a release by a thread that had not acquired it: no mutual exclusion, whatever it is called */
 };
 
 struct etch_order {
@@ -28,6 +29,7 @@ struct etch_order {
     uint32_t *by_thread;    /* events, thread by thread, in program order */
     uint32_t *thread_begin; /* threads + 1 places in by_thread */
     uint32_t *position;     /* of an event within its thread */
+    uint32_t *sibling;      /* another sequence of the same thread, in a ring */
 
     bool *cpu_blamed;
     int64_t *lo, *hi; /* in reference time; INT64_MIN and INT64_MAX where unknown */
@@ -48,7 +50,10 @@ struct etch_order {
     bool blaming;   /* a contradiction is to be noted, rather than just found */
     bool clockless; /* no clock is used, for the time being */
     bool distrust;  /* nothing but program order and clocks is */
-    bool lossy;     /* records are missing somewhere */
+    bool unlinked;  /* not even the input's links */
+    bool sync_lost; /* records are missing somewhere: of synchronisation, of accesses */
+    bool access_lost;
+    struct etch_cpu_range any; /* of all CPUs' clocks together */
     uint32_t *sequence;
     unsigned turns;
 };

@@ -334,7 +334,7 @@ int64_t etch_order_values_derive(struct etch_order *o)
 {
     int64_t found = 0;
 
-    if (o->lossy || o->distrust || o->in->n_locations == 0)
+    if (o->access_lost || o->distrust || o->in->n_locations == 0)
         return 0;
     for (size_t k = 0; k < o->in->n_locations; k++) {
         const struct etch_watched *location = &o->in->locations[k];

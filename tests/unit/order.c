@@ -248,22 +248,22 @@ static void clocks_take_the_hull_or_nothing(void **state)
     (void)state;
     fill(&before, &b, &bl, ETCH__CLOCK_PHASE__CLOCK_BEFORE, -100, 50);
     fill(&after, &a, &al, ETCH__CLOCK_PHASE__CLOCK_AFTER, -20, 90);
-    assert_int_equal(etch_timeline_clocks(&clocks, records, 2, 10, &err), 0);
+    assert_int_equal(etch_timeline_clocks(&clocks, records, 2, false, 10, &err), 0);
     assert_true(clocks.cpus[1].known);
     assert_int_equal(clocks.cpus[1].lo, -110);
     assert_int_equal(clocks.cpus[1].hi, 100);
     etch_timeline_clocks_free(&clocks);
     a.lo = 51; /* it changed in between */
-    assert_int_equal(etch_timeline_clocks(&clocks, records, 2, 10, &err), 0);
+    assert_int_equal(etch_timeline_clocks(&clocks, records, 2, false, 10, &err), 0);
     assert_false(clocks.cpus[1].known);
     assert_int_equal(clocks.changed, 1);
     etch_timeline_clocks_free(&clocks);
     before.nonstop = 0;
-    assert_int_equal(etch_timeline_clocks(&clocks, records, 2, 10, &err), 0);
+    assert_int_equal(etch_timeline_clocks(&clocks, records, 2, false, 10, &err), 0);
     assert_true(clocks.refused);
     assert_false(clocks.cpus[0].known);
     etch_timeline_clocks_free(&clocks);
-    assert_int_equal(etch_timeline_clocks(&clocks, records, 0, 10, &err), 0);
+    assert_int_equal(etch_timeline_clocks(&clocks, records, 0, false, 10, &err), 0);
     assert_true(clocks.refused);
     etch_timeline_clocks_free(&clocks);
 }
