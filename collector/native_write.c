@@ -280,6 +280,8 @@ void native_write_watch(struct native *n, const struct native_watch *watch, cons
             record.initially_case = ETCH__WATCH__INITIALLY_INITIAL_VALUE;
             record.initial_value = value;
         }
+        record.initial_tsc = __rdtsc();
+        record.kernel_unseen = n->watches && !etch_watches_see_kernel(n->watches);
     }
     native_write(n, ETCH__RECORD__BODY_WATCH, &record);
 }

@@ -249,7 +249,7 @@ static bool same_parts(const struct etch_order *o, const uint32_t *v, size_t n, 
     *generations = first_leaves;
     /* Each generation has one serial thread, so as many threads as take part are let through at a time: each takes part
      * in each. */
-    return first_leaves > 0 && (serial == first_leaves || (inits == 1 && count == *threads));
+    return first_leaves > 0 && !(inits && count == 0) && (serial == first_leaves || (inits == 1 && count == *threads));
 }
 
 static int by_thread_and_place(const void *x, const void *y, void *context)

@@ -44,6 +44,8 @@ enum {
     MUTEX_BLOCKED = 20,
     MUTEX_INIT = 21,
     MUTEX_DESTROY = 22,
+    SEM_INIT = 23,
+    BARRIER_INIT = 24,
 };
 
 #define EXPORT __attribute__((visibility("default")))
@@ -84,7 +86,9 @@ static struct {
     int (*cond_clockwait)(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
     int (*cond_signal)(pthread_cond_t *);
     int (*cond_broadcast)(pthread_cond_t *);
+    int (*barrier_init)(pthread_barrier_t *, const pthread_barrierattr_t *, unsigned);
     int (*barrier_wait)(pthread_barrier_t *);
+    int (*sem_init)(sem_t *, int, unsigned);
     int (*sem_post)(sem_t *);
     int (*sem_wait)(sem_t *);
     int (*sem_trywait)(sem_t *);
@@ -141,7 +145,9 @@ static void resolve(void)
     FIND(cond_clockwait, "pthread_cond_clockwait", NULL);
     FIND(cond_signal, "pthread_cond_signal", cond);
     FIND(cond_broadcast, "pthread_cond_broadcast", cond);
+    FIND(barrier_init, "pthread_barrier_init", NULL);
     FIND(barrier_wait, "pthread_barrier_wait", NULL);
+    FIND(sem_init, "sem_init", NULL);
     FIND(sem_post, "sem_post", NULL);
     FIND(sem_wait, "sem_wait", NULL);
     FIND(sem_trywait, "sem_trywait", NULL);
@@ -625,6 +631,19 @@ EXPORT int pthread_cond_broadcast(pthread_cond_t *cond)
 
 /* ---- Barriers, semaphores, spin locks ---- */
 
+/* One that other processes may use too, unseen, is not to be counted: it lets through 0 at a time. */
+EXPORT int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierattr_t *attr, unsigned count)
+{
+    int result, shared = PTHREAD_PROCESS_PRIVATE;
+
+    READY();
+    result = real.barrier_init(barrier, attr, count);
+    if (attr)
+        pthread_barrierattr_getpshared(attr, &shared);
+    put(BARRIER_INIT, ADDRESS(barrier), shared == PTHREAD_PROCESS_PRIVATE ? count : 0, result, CALLER);
+    return result;
+}
+
 EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
     int result;
@@ -633,6 +652,18 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
     put(BARRIER_ENTER, ADDRESS(barrier), 0, 0, CALLER);
     result = real.barrier_wait(barrier);
     put(BARRIER_LEAVE, ADDRESS(barrier), 0, result, CALLER);
+    return result;
+}
+
+/* Only of one that this process has for itself; without its first value nothing is counted. */
+EXPORT int sem_init(sem_t *sem, int shared, unsigned value)
+{
+    int result;
+
+    READY();
+    result = real.sem_init(sem, shared, value);
+    if (result == 0 && !shared)
+        put(SEM_INIT, ADDRESS(sem), value, 0, CALLER);
     return result;
 }
 
