@@ -97,8 +97,10 @@ static void check_sequence(const struct sim_run *run, const struct etch_order *o
             assert_int_not_equal(etch_order_ask(order, sequence[i], sequence[k]), ETCH_AFTER);
 }
 
-static void check_reasons(const struct sim_run *run, const struct etch_order *order, struct sim_random *random)
+static uint64_t check_reasons(const struct sim_run *run, const struct etch_order *order, struct sim_random *random)
 {
+    uint64_t signals = 0;
+
     for (int i = 0; i < 50; i++) {
         size_t a = sim_below(random, run->n), b = sim_below(random, run->n);
         enum etch_relation relation = etch_order_ask(order, a, b);
@@ -115,8 +117,10 @@ static void check_reasons(const struct sim_run *run, const struct etch_order *or
         for (size_t k = 0; k < n; k++) {
             assert_int_equal(etch_order_ask(order, links[k].from, links[k].to), ETCH_BEFORE);
             assert_true(k == 0 || links[k].from == links[k - 1].to);
+            signals += links[k].kind == ETCH_BY_SIGNAL;
         }
     }
+    return signals;
 }
 
 /* All kinds of machines and programs. */
@@ -144,6 +148,8 @@ static struct sim_options any_options(struct sim_random *random, uint64_t seed)
     o.pace = sim_chance(random, 500) ? sim_between(random, 20, 300) : sim_between(random, 300, 20000);
     o.trap = sim_chance(random, 500) ? sim_between(random, 10, 200) : 40000;
     o.clocks_refused = sim_chance(random, 100);
+    o.signals_wake = sim_chance(random, 500);
+    o.mark = sim_chance(random, 300) ? (unsigned)sim_below(random, 1000) : 0;
     return o;
 }
 
@@ -152,6 +158,7 @@ static void claims_nothing_wrong(void **state)
     struct sim_random random = {.state = 42};
     uint64_t runs = runs_wanted();
     struct pairs pairs = {0};
+    uint64_t signals = 0;
     size_t conflicts = 0;
 
     (void)state;
@@ -173,14 +180,50 @@ static void claims_nothing_wrong(void **state)
                           run.n);
         if (seed % 10 == 0)
             check_sequence(&run, order);
-        check_reasons(&run, order, &random);
+        signals += check_reasons(&run, order, &random);
         etch_order_free(order);
         sim_run_free(&run);
     }
-    print_message("%" PRIu64 " runs, %" PRIu64 " pairs, %" PRIu64 " wrong, %.3f %% unordered, %zu conflicts\n", runs,
-                  pairs.asked, pairs.wrong, 100.0 * (double)pairs.unordered / (double)pairs.asked, conflicts);
+    print_message("%" PRIu64 " runs, %" PRIu64 " pairs, %" PRIu64 " wrong, %.3f %% unordered, %zu conflicts, %" PRIu64
+                  " reasons by signal\n",
+                  runs, pairs.asked, pairs.wrong, 100.0 * (double)pairs.unordered / (double)pairs.asked, conflicts,
+                  signals);
     assert_int_equal(pairs.wrong, 0);
     assert_int_equal(conflicts, 0);
+    assert_true(signals > 0 || runs < 100);
+}
+
+/* Why a wait's end is no proof of a signal unless the user says so: where waits may end for no reason, orders that rest on
+ * it are wrong, or contradict what is known. */
+static void signals_are_no_proof_where_waits_end_by_themselves(void **state)
+{
+    struct sim_random random = {.state = 42};
+    struct pairs pairs = {0};
+    size_t conflicts = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        struct sim_options options = any_options(&random, seed);
+        struct sim_run run;
+        struct etch_order *order;
+        struct etch_error err;
+        size_t n;
+
+        options.conditions = 1;
+        options.signals_wake = false;
+        options.lose = 0;
+        assert_int_equal(sim_run_new(&run, &options), 0);
+        run.input.signals_wake = true;
+        assert_int_equal(etch_order_build(&order, &run.input, &err), 0);
+        etch_order_conflicts(order, &n);
+        conflicts += n;
+        pairs.wrong = 100; /* quietly */
+        ask_all(&run, order, &pairs);
+        conflicts += pairs.wrong > 100;
+        etch_order_free(order);
+        sim_run_free(&run);
+    }
+    assert_true(conflicts > 0);
 }
 
 /* A program as large as real ones are between two synchronisations: how much stays unordered. */
@@ -266,6 +309,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(claims_nothing_wrong),
+        cmocka_unit_test(signals_are_no_proof_where_waits_end_by_themselves),
         cmocka_unit_test(orders_nearly_all_synchronisation),
         cmocka_unit_test(names_the_wrong_clock),
     };
