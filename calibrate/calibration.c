@@ -327,7 +327,7 @@ static int get_lines(struct etch_calibration *c, const struct etch_calibration_o
     if (!o->like || !o->like->lines.memory)
         return etch_race_lines_new(&c->lines, LINES, err);
     c->lines = o->like->lines;
-    c->lines_borrowed = true;
+    c->like = o->like;
     return 0;
 }
 
@@ -369,7 +369,7 @@ void etch_calibration_free(struct etch_calibration *c)
     free(c->checks);
     free(c->pairs);
     free(c->differences);
-    if (!c->lines_borrowed)
+    if (!c->like)
         etch_race_lines_free(&c->lines);
     memset(c, 0, sizeof(*c));
 }
@@ -386,7 +386,7 @@ enum etch_skew_change etch_calibration_compare(const struct etch_calibration *be
     if (!a || !b || before->reference != after->reference)
         return ETCH_SKEW_UNKNOWN;
     verdict = etch_skew_compare(&b->bounds, &b->interval, &a->bounds, &a->interval, floor);
-    if (verdict == ETCH_SKEW_CHANGED || b->n_estimates != a->n_estimates || !after->lines_borrowed)
+    if (verdict == ETCH_SKEW_CHANGED || b->n_estimates != a->n_estimates || after->like != before)
         return verdict;
     return etch_skew_compare_paired(b->estimates, a->estimates, a->n_estimates, a->interval.confidence, floor, change);
 }

@@ -22,8 +22,9 @@ struct etch_calibration_options {
     const int64_t *errors; /* by CPU number: added to its stamps, for tests; NULL: none */
     unsigned n_errors;
     const char *root; /* where to read the clock's kind from, for tests; NULL: this machine */
-    /* An earlier one, taken over the same lines, so that the two can be compared line by line; NULL: none. */
-    struct etch_calibration *like;
+    /* An earlier one, to be taken over the same lines, so that the two can be compared line by line; it must stay as long
+     * as this one. NULL: none. */
+    const struct etch_calibration *like;
 };
 
 struct etch_calibration_cpu {
@@ -69,8 +70,8 @@ struct etch_calibration {
     uint64_t duration_ns;
     struct etch_race_difference *differences; /* of the first CPU, for the picture */
     size_t n_differences;
-    struct etch_race_lines lines;
-    bool lines_borrowed;
+    struct etch_race_lines lines;        /* borrowed from `like` where there is one */
+    const struct etch_calibration *like; /* the one before the recording, of the one after it; NULL: none */
 };
 
 /* Returns 0, or -1 with `err` set where nothing could be measured. A clock that may not be used is a result: `refused`.
