@@ -224,6 +224,19 @@ static bool write_calibration(struct native *n, const struct etch_calibration *c
     return true;
 }
 
+/* What keeps events of different CPUs from being ordered. */
+static void note_clocks(struct native *n, const struct etch_calibration *after)
+{
+    struct etch_skew_interval change;
+
+    if (after->refused)
+        native_note(n, "events are not ordered across CPUs by their clocks: %s", after->why);
+    for (size_t i = 0; i < after->n_cpus; i++)
+        if (etch_calibration_compare(&n->calibration, after, after->cpus[i].cpu, 0, &change) == ETCH_SKEW_CHANGED)
+            native_note(n, "the clock of CPU %u was changed during the run: its events are not ordered by it",
+                        after->cpus[i].cpu);
+}
+
 void native_write_clock(struct native *n, Etch__ClockPhase phase)
 {
     bool before = phase == ETCH__CLOCK_PHASE__CLOCK_BEFORE;
@@ -239,6 +252,8 @@ void native_write_clock(struct native *n, Etch__ClockPhase phase)
         done = write_calibration(n, calibration, phase);
     if (before)
         n->calibrated = done;
+    else if (done)
+        note_clocks(n, &after);
     if (!done)
         write_plain_clock(n, phase);
     etch_calibration_free(&after); /* borrows from the one before, which goes last */

@@ -193,8 +193,8 @@ static void claims_nothing_wrong(void **state)
     assert_true(signals > 0 || runs < 100);
 }
 
-/* Why a wait's end is no proof of a signal unless the user says so: where waits may end for no reason, orders that rest on
- * it are wrong, or contradict what is known. */
+/* Why a wait's end is no proof of a signal unless the user says so: where waits may end for no reason, orders that rest
+ * on it are wrong, or contradict what is known. */
 static void signals_are_no_proof_where_waits_end_by_themselves(void **state)
 {
     struct sim_random random = {.state = 42};
