@@ -120,6 +120,14 @@ static void set_bounds(struct etch_calibration_cpu *cpu)
         intersect(&cpu->bounds, &cpu->variants[v]);
 }
 
+/* Nothing yet, or nothing but what cpuid gave, which under a hypervisor is as good as nothing. */
+static bool bounds_poor(const struct etch_calibration_cpu *cpu)
+{
+    if (etch_skew_bounds_contradict(&cpu->bounds))
+        return false; /* it will not get better */
+    return !etch_skew_bounds_known(&cpu->bounds) || cpu->best == ETCH_RACE_CPUID;
+}
+
 /* Turns until the time is up; on a machine so busy that both CPUs were never ours at once, until `patience` is. */
 static int refine_bounds(const struct etch_calibration *c, const struct etch_calibration_options *o,
                          struct etch_calibration_cpu *cpu, uint64_t until, uint64_t patience, struct etch_error *err)
@@ -127,8 +135,7 @@ static int refine_bounds(const struct etch_calibration *c, const struct etch_cal
     uint64_t now;
 
     set_bounds(cpu);
-    while ((now = etch_race_now()) < until ||
-           (now < patience && !etch_skew_bounds_known(&cpu->bounds) && !etch_skew_bounds_contradict(&cpu->bounds))) {
+    while ((now = etch_race_now()) < until || (now < patience && bounds_poor(cpu))) {
         if (bounds_turn(c, o, cpu, false, now < until ? until : patience, err) < 0)
             return -1;
         set_bounds(cpu);
