@@ -21,9 +21,24 @@ bool etch_order_edge(struct etch_order *o, uint32_t from, uint32_t to, enum etch
 {
     struct edge edge = {.from = from, .to = to, .kind = (uint8_t)kind};
 
-    if (o->in->events[from].thread == o->in->events[to].thread)
+    if (o->thread[from] == o->thread[to])
         return true;
     return etch_array_push(&o->edges, edge);
+}
+
+static int by_key(const void *x, const void *y)
+{
+    const struct keyed *a = x;
+    const struct keyed *b = y;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return a->event < b->event ? -1 : a->event > b->event;
+}
+
+void etch_keyed_sort(struct keyed_list *list)
+{
+    qsort(list->v, list->n, sizeof(*list->v), by_key);
 }
 
 bool etch_order_excluded(const struct etch_order *o, uint64_t object)
@@ -89,6 +104,7 @@ static int set_threads(struct etch_order *o, struct etch_error *err)
     for (size_t i = 0; i < o->n; i++) {
         if (events[i].thread >= o->threads)
             return etch_error_set(err, "event %zu is of thread %u, and there are %u", i, events[i].thread, o->threads);
+        o->thread[i] = events[i].thread;
         o->thread_begin[events[i].thread + 1]++;
         o->sync_lost |= events[i].kind == ETCH_EVENT_LOSS;
         o->access_lost |= events[i].kind == ETCH_EVENT_LOSS && events[i].access != ETCH_LOST_SYNC;
@@ -203,7 +219,7 @@ static void push_bounds(struct etch_order *o)
 {
     for (size_t i = 0; i < o->n; i++) {
         uint32_t e = o->topological[i];
-        uint32_t thread = o->in->events[e].thread;
+        uint32_t thread = o->thread[e];
 
         o->l[e] = o->lo[e];
         o->l_from[e] = e;
@@ -246,7 +262,7 @@ static void pull_bounds(struct etch_order *o)
         for (uint32_t k = o->in_begin[e]; k < o->in_begin[e + 1]; k++)
             lower(o, o->edges.v[o->in_edge[k]].from, e);
         if (o->position[e] > 0)
-            lower(o, etch_event_at(o, o->in->events[e].thread, o->position[e] - 1), e);
+            lower(o, etch_event_at(o, o->thread[e], o->position[e] - 1), e);
     }
 }
 
@@ -254,7 +270,7 @@ static void pull_bounds(struct etch_order *o)
 static bool join(const struct etch_order *o, uint32_t *row, uint32_t from)
 {
     const uint32_t *theirs = &o->rows.v[(size_t)o->row[from] * o->threads];
-    uint32_t thread = o->in->events[from].thread;
+    uint32_t thread = o->thread[from];
     uint32_t changed = 0;
 
     for (uint32_t t = 0; t < o->threads; t++) {
@@ -281,7 +297,7 @@ static bool set_rows(struct etch_order *o, uint32_t *scratch)
         uint32_t at = o->position[e];
         bool news = false;
 
-        o->row[e] = at > 0 ? o->row[etch_event_at(o, o->in->events[e].thread, at - 1)] : 0;
+        o->row[e] = at > 0 ? o->row[etch_event_at(o, o->thread[e], at - 1)] : 0;
         if (o->in_begin[e] == o->in_begin[e + 1])
             continue;
         memcpy(scratch, &o->rows.v[(size_t)o->row[e] * o->threads], o->threads * sizeof(uint32_t));
@@ -338,6 +354,13 @@ out:
     return result;
 }
 
+static void drop_lists(struct etch_order *o)
+{
+    free(o->posts.v);
+    free(o->located.v);
+    o->posts.v = o->located.v = NULL;
+}
+
 /* Turns until nothing new follows. */
 static enum pass settle(struct etch_order *o)
 {
@@ -345,6 +368,7 @@ static enum pass settle(struct etch_order *o)
 
     o->edges.n = 0;
     o->sections.n = 0;
+    drop_lists(o);
     set_times(o);
     if (etch_order_sync_collect(o) < 0)
         return PASS_MEMORY;
@@ -470,6 +494,7 @@ static bool allocate(struct etch_order *o)
 {
     size_t n = o->n + 1;
 
+    o->thread = malloc(n * sizeof(uint32_t));
     o->by_thread = malloc(n * sizeof(uint32_t));
     o->thread_begin = calloc(o->threads + 2, sizeof(uint32_t));
     o->position = malloc(n * sizeof(uint32_t));
@@ -485,14 +510,15 @@ static bool allocate(struct etch_order *o)
     o->topological = malloc(n * sizeof(uint32_t));
     o->row = malloc(n * sizeof(uint32_t));
     o->sequence = malloc(n * sizeof(uint32_t));
-    return o->by_thread && o->thread_begin && o->position && o->sibling && o->cpu_blamed && o->lo && o->hi && o->l &&
-           o->u && o->l_from && o->u_from && o->in_begin && o->topological && o->row && o->sequence;
+    return o->thread && o->by_thread && o->thread_begin && o->position && o->sibling && o->cpu_blamed && o->lo &&
+           o->hi && o->l && o->u && o->l_from && o->u_from && o->in_begin && o->topological && o->row && o->sequence;
 }
 
 void etch_order_free(struct etch_order *o)
 {
     if (!o)
         return;
+    free(o->thread);
     free(o->by_thread);
     free(o->thread_begin);
     free(o->position);
@@ -509,6 +535,7 @@ void etch_order_free(struct etch_order *o)
     free(o->topological);
     free(o->row);
     free(o->sequence);
+    drop_lists(o);
     etch_array_free(&o->edges);
     etch_array_free(&o->rows);
     etch_array_free(&o->sections);
@@ -549,6 +576,7 @@ int etch_order_build(struct etch_order **order, const struct etch_order_input *i
     while ((result = settle(o)) == PASS_CONFLICT) /* each leaves out a clock or an object for good, so this ends */
         if (blame(o) == PASS_MEMORY)
             goto memory;
+    drop_lists(o);
     if (result == PASS_GOOD && set_sequence(o)) {
         *order = o;
         return 0;
@@ -584,7 +612,7 @@ static void add_link(struct chain *chain, enum etch_evidence_kind kind, uint32_t
 /* The first event of b's thread that already has `a` behind it, b at the latest. */
 static uint32_t earliest_after(const struct etch_order *o, uint32_t a, uint32_t b)
 {
-    uint32_t thread = o->in->events[b].thread;
+    uint32_t thread = o->thread[b];
     uint32_t lo = 0, hi = o->position[b];
 
     while (lo < hi) {
@@ -604,7 +632,7 @@ static void walk_back(const struct etch_order *o, uint32_t a, uint32_t b, struct
     while (a != b) {
         uint32_t came = b;
 
-        if (o->in->events[a].thread == o->in->events[b].thread) {
+        if (o->thread[a] == o->thread[b]) {
             add_link(chain, ETCH_BY_PROGRAM, a, b);
             return;
         }
@@ -620,7 +648,7 @@ static void walk_back(const struct etch_order *o, uint32_t a, uint32_t b, struct
             b = edge->from;
             break;
         }
-        if (b != a && o->in->events[b].thread == o->in->events[came].thread)
+        if (b != a && o->thread[b] == o->thread[came])
             return; /* cannot be: the vector clock came by one of these edges */
     }
 }
@@ -669,7 +697,7 @@ void etch_order_measure(const struct etch_order *o, struct etch_order_size *size
     size->edges = o->edges.n;
     size->rows = o->rows.n / (o->threads ? o->threads : 1);
     size->turns = o->turns;
-    size->bytes = o->n * (4 * sizeof(int64_t) + 8 * sizeof(uint32_t)) +
+    size->bytes = o->n * (4 * sizeof(int64_t) + 9 * sizeof(uint32_t)) +
                   o->edges.capacity * (sizeof(struct edge) + sizeof(uint32_t)) + o->rows.capacity * sizeof(uint32_t) +
                   o->sections.capacity * sizeof(struct section);
 }

@@ -52,7 +52,7 @@ static size_t cycle_through(const struct etch_order *o, const bool *placed, uint
                 from = o->edges.v[o->in_edge[o->in_begin[e] + k]].from;
                 kind = o->edges.v[o->in_edge[o->in_begin[e] + k]].kind;
             } else if (o->position[e] > 0) {
-                from = etch_event_at(o, o->in->events[e].thread, o->position[e] - 1);
+                from = etch_event_at(o, o->thread[e], o->position[e] - 1);
             } else {
                 continue;
             }

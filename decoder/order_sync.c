@@ -10,27 +10,6 @@
 #define NEIGHBOURS 12  /* sections looked back at for one that is certainly before */
 #define WAIT_EVENTS 64 /* of a thread within one condition wait (signal handlers), at most */
 
-/* An event and what it is about, for sorting by that. */
-struct keyed {
-    uint64_t key;
-    uint32_t event;
-};
-
-struct keyed_list {
-    struct keyed *v;
-    size_t n;
-};
-
-static int by_key(const void *x, const void *y)
-{
-    const struct keyed *a = x;
-    const struct keyed *b = y;
-
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return a->event < b->event ? -1 : a->event > b->event;
-}
-
 /* All sync events whose op is in `ops` (a bit each), by object, then as they came. False when memory is short. */
 static bool collect(const struct etch_order *o, uint64_t ops, struct keyed_list *list)
 {
@@ -48,7 +27,7 @@ static bool collect(const struct etch_order *o, uint64_t ops, struct keyed_list 
         if (e->kind == ETCH_EVENT_SYNC && e->op < 64 && ops >> e->op & 1 && !etch_order_excluded(o, e->object))
             list->v[list->n++] = (struct keyed){.key = e->object, .event = (uint32_t)i};
     }
-    qsort(list->v, list->n, sizeof(*list->v), by_key);
+    etch_keyed_sort(list);
     return true;
 }
 
@@ -94,7 +73,7 @@ static bool lives_pair(const struct etch_order *o, struct lives *lives)
         return true;
     sort_by_hi(o, lives->starts, lives->n_starts);
     for (size_t i = 0; i + 1 < lives->n_creates; i++)
-        if (o->in->events[lives->creates[i]].thread != o->in->events[lives->creates[i + 1]].thread ||
+        if (o->thread[lives->creates[i]] != o->thread[lives->creates[i + 1]] ||
             o->hi[lives->starts[i]] >= o->lo[lives->creates[i + 1]])
             return false;
     return true;
@@ -108,8 +87,7 @@ static size_t life_of_join(const struct etch_order *o, const struct lives *lives
     if (lives->n_creates == 1)
         return 0;
     for (size_t i = 0; i < lives->n_creates; i++)
-        if (o->in->events[lives->creates[i]].thread == o->in->events[join].thread &&
-            o->position[lives->creates[i]] < o->position[join])
+        if (o->thread[lives->creates[i]] == o->thread[join] && o->position[lives->creates[i]] < o->position[join])
             life = i;
     return life;
 }
@@ -117,7 +95,7 @@ static size_t life_of_join(const struct etch_order *o, const struct lives *lives
 /* The last event of the life that begins with `start`: a thread id may be used again by another thread. */
 static uint32_t end_of_life(const struct etch_order *o, uint32_t start)
 {
-    uint32_t thread = o->in->events[start].thread;
+    uint32_t thread = o->thread[start];
     uint32_t at = o->position[start];
 
     while (at + 1 < etch_thread_size(o, thread)) {
@@ -133,7 +111,7 @@ static uint32_t end_of_life(const struct etch_order *o, uint32_t start)
 /* Whether all of the thread, in whichever sequence, is of this one life. */
 static bool only_life(const struct etch_order *o, uint32_t start)
 {
-    uint32_t thread = o->in->events[start].thread;
+    uint32_t thread = o->thread[start];
 
     for (uint32_t k = 0; k < etch_thread_size(o, thread); k++) {
         uint32_t e = etch_event_at(o, thread, k);
@@ -149,7 +127,7 @@ static bool only_life(const struct etch_order *o, uint32_t start)
  * in each of its sequences. `join` is ETCH_NO_EVENT for the create, and the other way around. */
 static bool link_life(struct etch_order *o, uint32_t create, uint32_t start, uint32_t join)
 {
-    uint32_t thread = o->in->events[start].thread;
+    uint32_t thread = o->thread[start];
 
     if (create != ETCH_NO_EVENT ? !etch_order_edge(o, create, start, ETCH_BY_CREATE)
                                 : !etch_order_edge(o, end_of_life(o, start), join, ETCH_BY_JOIN))
@@ -226,7 +204,7 @@ static bool same_parts(const struct etch_order *o, const uint32_t *v, size_t n, 
     *threads = 0;
     for (size_t i = 0; i < n; i++) {
         const struct etch_event *e = &o->in->events[v[i]];
-        bool last = i + 1 == n || o->in->events[v[i + 1]].thread != e->thread;
+        bool last = i + 1 == n || o->thread[v[i + 1]] != e->thread;
 
         enters += e->op == ETCH__SYNC_OP__SYNC_BARRIER_ENTER;
         leaves += e->op == ETCH__SYNC_OP__SYNC_BARRIER_LEAVE;
@@ -257,8 +235,8 @@ static int by_thread_and_place(const void *x, const void *y, void *context)
     const struct etch_order *o = context;
     uint32_t a = *(const uint32_t *)x;
     uint32_t b = *(const uint32_t *)y;
-    uint32_t ta = o->in->events[a].thread;
-    uint32_t tb = o->in->events[b].thread;
+    uint32_t ta = o->thread[a];
+    uint32_t tb = o->thread[b];
 
     if (ta != tb)
         return ta < tb ? -1 : 1;
@@ -293,7 +271,7 @@ static bool link_barrier(struct etch_order *o, const struct keyed *list, size_t 
 
         for (size_t i = 0; i < n; i++) {
             const struct etch_event *e = &o->in->events[v[i]];
-            bool last = i + 1 == n || o->in->events[v[i + 1]].thread != e->thread;
+            bool last = i + 1 == n || o->thread[v[i + 1]] != e->thread;
 
             if (e->op == ETCH__SYNC_OP__SYNC_BARRIER_ENTER && enter++ < generations)
                 enters[(enter - 1) * threads + t] = v[i];
@@ -382,17 +360,17 @@ static bool link_cpus(struct etch_order *o)
         qsort(points, n, sizeof(*points), by_cpu_and_time);
     for (size_t i = 0; good && i < n; i++) {
         uint32_t e = points[i].event;
-        uint32_t thread = o->in->events[e].thread;
+        uint32_t thread = o->thread[e];
 
         if (i > 0 && points[i].cpu != points[i - 1].cpu)
             last = other = ETCH_NO_EVENT;
         if (!points[i].lo) {
-            if (last != ETCH_NO_EVENT && o->in->events[last].thread != thread)
+            if (last != ETCH_NO_EVENT && o->thread[last] != thread)
                 other = last;
             last = e;
             continue;
         }
-        if (last != ETCH_NO_EVENT && o->in->events[last].thread != thread)
+        if (last != ETCH_NO_EVENT && o->thread[last] != thread)
             good = etch_order_edge(o, last, e, ETCH_BY_CPU);
         else if (other != ETCH_NO_EVENT)
             good = etch_order_edge(o, other, e, ETCH_BY_CPU);
@@ -535,21 +513,19 @@ int etch_order_sync_collect(struct etch_order *o)
     return link_threads(o) && link_barriers(o) && link_cpus(o) && collect_sections(o) ? 0 : -1;
 }
 
-/* Calls `derive` for the events of each object whose op is in `ops`. Returns the sum, or what is below 0. */
-static int64_t derive_groups(struct etch_order *o, uint64_t ops,
+/* Calls `derive` for the events of each object in the list. Returns the sum, or what is below 0. */
+static int64_t derive_groups(struct etch_order *o, const struct keyed_list *list,
                              int64_t (*derive)(struct etch_order *o, const struct keyed *v, size_t n))
 {
-    struct keyed_list list;
-    int64_t found = collect(o, ops, &list) ? 0 : ETCH_DERIVE_MEMORY;
+    int64_t found = 0;
 
-    for (size_t i = 0, end; found >= 0 && i < list.n; i = end) {
+    for (size_t i = 0, end; found >= 0 && i < list->n; i = end) {
         int64_t news;
 
-        end = group_end(&list, i);
-        news = derive(o, list.v + i, end - i);
+        end = group_end(list, i);
+        news = derive(o, list->v + i, end - i);
         found = news < 0 ? news : found + news;
     }
-    free(list.v);
     return found;
 }
 
@@ -573,7 +549,7 @@ static int by_object_and_time(const void *x, const void *y, void *context)
 static int64_t link_sections(struct etch_order *o, const struct section *i, const struct section *j, bool *certain)
 {
     *certain = true;
-    if (o->in->events[i->first].thread == o->in->events[j->first].thread)
+    if (o->thread[i->first] == o->thread[j->first])
         return 0;
     if (etch_order_before(o, i->first, j->last)) {
         if (etch_order_before(o, i->last, j->first))
@@ -698,7 +674,7 @@ static bool split_posts(const struct etch_order *o, struct posters *s)
     if (!s->begin)
         return false;
     for (size_t i = 0; i < s->n_posts; i++)
-        if (i == 0 || o->in->events[s->posts[i]].thread != o->in->events[s->posts[i - 1]].thread)
+        if (i == 0 || o->thread[s->posts[i]] != o->thread[s->posts[i - 1]])
             s->begin[s->n_threads++] = i;
     s->begin[s->n_threads] = s->n_posts;
     return true;
@@ -728,7 +704,7 @@ static int64_t link_wait(struct etch_order *o, const struct posters *s, uint32_t
             continue;
         if (!etch_order_edge(o, post, wait, ETCH_BY_SEMAPHORE))
             return ETCH_DERIVE_MEMORY;
-        found += o->in->events[post].thread != o->in->events[wait].thread;
+        found += o->thread[post] != o->thread[wait];
     }
     return found;
 }
@@ -741,7 +717,7 @@ static int64_t derive_semaphore(struct etch_order *o, const struct semaphore *s,
     memcpy(sorted, s->waits, s->n_waits * sizeof(*sorted));
     qsort_r(sorted, s->n_waits, sizeof(*sorted), by_u, o);
     for (size_t i = 0; i < s->n_waits; i++) {
-        bool same = i > 0 && o->in->events[s->waits[i]].thread == o->in->events[s->waits[i - 1]].thread;
+        bool same = i > 0 && o->thread[s->waits[i]] == o->thread[s->waits[i - 1]];
         uint64_t others = count_before(o, sorted, s->n_waits, s->waits[i]);
         uint64_t done;
         int64_t news;
@@ -794,7 +770,9 @@ static int64_t derive_semaphores(struct etch_order *o)
 {
     if (o->sync_lost)
         return 0;
-    return derive_groups(o, OP(SEM_INIT) | OP(SEM_POST) | OP(SEM_WAIT), derive_semaphore_group);
+    if (!o->posts.v && !collect(o, OP(SEM_INIT) | OP(SEM_POST) | OP(SEM_WAIT), &o->posts))
+        return ETCH_DERIVE_MEMORY;
+    return derive_groups(o, &o->posts, derive_semaphore_group);
 }
 
 /* ---- Conditions, where a wait is taken to end only when signalled ---- */
@@ -850,8 +828,7 @@ static int64_t link_signal(struct etch_order *o, const struct posters *signals, 
             return 0;
         first = v[gone];
     }
-    if (first == ETCH_NO_EVENT || o->in->events[first].thread == o->in->events[end].thread ||
-        etch_order_before(o, first, end))
+    if (first == ETCH_NO_EVENT || o->thread[first] == o->thread[end] || etch_order_before(o, first, end))
         return 0;
     return etch_order_edge(o, first, end, ETCH_BY_SIGNAL) ? 1 : ETCH_DERIVE_MEMORY;
 }
@@ -888,9 +865,16 @@ static int64_t derive_condition(struct etch_order *o, const struct keyed *v, siz
 
 static int64_t derive_signals(struct etch_order *o)
 {
+    struct keyed_list list;
+    int64_t found;
+
     if (o->sync_lost || !o->in->signals_wake)
         return 0;
-    return derive_groups(o, OP(COND_SIGNAL) | OP(COND_BROADCAST) | OP(COND_WAIT_END), derive_condition);
+    if (!collect(o, OP(COND_SIGNAL) | OP(COND_BROADCAST) | OP(COND_WAIT_END), &list))
+        return ETCH_DERIVE_MEMORY;
+    found = derive_groups(o, &list, derive_condition);
+    free(list.v);
+    return found;
 }
 
 int64_t etch_order_sync_derive(struct etch_order *o)
