@@ -415,6 +415,7 @@ static void on_sync(void *context, uint32_t tid, const struct etch_sync_event *e
 
     etch__sync__init(sync);
     sync->tsc = event->tsc;
+    sync->across = event->across;
     sync->cpu = event->cpu;
     sync->tid = tid;
     sync->op = (Etch__SyncOp)event->op;

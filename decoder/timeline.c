@@ -44,17 +44,24 @@ static struct etch_bound upper(const struct etch_event_stamp *s)
     return bound;
 }
 
-/* Where the longest time from event to stamp is known, the event is no older than that; the later bound counts, if the
- * two can be compared. */
+/* Where the longest time between event and stamp is known, the event is no older, or no younger, than that; the closer
+ * bound counts, if the two can be compared. */
 static void use_latency(struct etch_event *e, const struct etch_event_stamp *s)
 {
-    uint64_t back = (uint64_t)s->latency + s->error;
-    struct etch_bound bound = {.tsc = s->tsc > back ? s->tsc - back : 0, .cpu = s->cpu};
+    uint64_t far = (uint64_t)s->latency + s->error;
+    struct etch_bound bound = {.cpu = s->cpu};
 
     if (s->latency == 0)
         return;
-    if (e->lo.cpu != bound.cpu || bound.tsc > e->lo.tsc)
-        e->lo = bound;
+    if (s->stamping == ETCH_STAMPED_AFTER) {
+        bound.tsc = s->tsc > far ? s->tsc - far : 0;
+        if (e->lo.cpu != bound.cpu || bound.tsc > e->lo.tsc)
+            e->lo = bound;
+    } else if (s->stamping == ETCH_STAMPED_BEFORE) {
+        bound.tsc = s->tsc > UINT64_MAX - far ? UINT64_MAX : s->tsc + far;
+        if (e->hi.cpu != bound.cpu || bound.tsc < e->hi.tsc)
+            e->hi = bound;
+    }
 }
 
 /* Lower bounds, and upper ones by the event's own stamp: forward, with the last stamp of each thread. */
@@ -88,6 +95,8 @@ static void bound_backward(struct etch_event *events, const struct etch_event_st
 
         if (stamps[i].stamping != ETCH_STAMPED_AFTER && by)
             events[i].hi = upper(by);
+        if (stamps[i].stamping == ETCH_STAMPED_BEFORE)
+            use_latency(&events[i], &stamps[i]);
         if (stamps[i].stamping != ETCH_STAMPED_NOT)
             next[0] = &stamps[i];
         if (stamps[i].stamping != ETCH_STAMPED_NOT && stamps[i].drained)
@@ -200,6 +209,15 @@ static bool drains(const Etch__Sync *s)
     }
 }
 
+/* From the stamp on one side of the call to that on the other. */
+static uint32_t span_of_call(const Etch__Sync *s, uint8_t stamping)
+{
+    uint64_t span = stamping == ETCH_STAMPED_AFTER ? s->tsc - s->across : s->across - s->tsc;
+
+    /* A call that waited for long needs no such bound; and what wraps is nonsense. */
+    return s->across == 0 || stamping == ETCH_STAMPED_NOT || span >= UINT32_MAX ? 0 : (uint32_t)span;
+}
+
 static bool add_sync(struct building *b, size_t index)
 {
     const Etch__Sync *s = &b->r->syncs.v[index];
@@ -210,6 +228,7 @@ static bool add_sync(struct building *b, size_t index)
     e.object = thread ? s->other : s->object;
     if (s->op == ETCH__SYNC_OP__SYNC_THREAD_START && s->object == 0)
         e.object = s->tid;
+    stamp.latency = span_of_call(s, stamp.stamping);
     stamp.buffered = s->op == ETCH__SYNC_OP__SYNC_SPIN_UNLOCK; /* the one that is a plain store */
     stamp.drained = drains(s);
     return add(b->t, e, stamp, (uint64_t)index << 2 | KIND_SYNC);

@@ -21,7 +21,7 @@ struct etch_event_stamp {
     uint64_t tsc;
     uint32_t cpu;
     uint32_t error;   /* cycles by which the stamp itself may be off, either way: conversion from perf's clock */
-    uint32_t latency; /* the longest time from event to stamp, where that can be relied on; 0: not known */
+    uint32_t latency; /* the longest time between event and stamp, where that can be relied on; 0: not known */
     uint8_t stamping; /* enum etch_stamping */
     bool buffered;    /* a plain store: others see it when it leaves the store buffer, maybe after the next stamp */
     bool drained;     /* the store buffer was empty when this stamp was taken */
