@@ -224,6 +224,33 @@ static void set_marks(struct sim_run *run, uint32_t threads)
     }
 }
 
+/* The stamp on the other side of a call, as etch-sync.so takes it: how far it is from the first. The CPU is the same.
+ */
+static uint32_t span_of(struct world *w, const struct thread *t, uint8_t op, int64_t ready, int64_t at,
+                        const struct etch_event_stamp *stamp)
+{
+    uint64_t other;
+
+    switch (op) {
+    case ETCH__SYNC_OP__SYNC_MUTEX_LOCK:
+    case ETCH__SYNC_OP__SYNC_RWLOCK_RDLOCK:
+    case ETCH__SYNC_OP__SYNC_RWLOCK_WRLOCK:
+    case ETCH__SYNC_OP__SYNC_SEM_WAIT: /* it was called at some time since the thread was free to */
+        other = clock_of(&w->m, t->cpu, sim_between(&w->m.random, ready > at - 200 ? ready : at - 200, at));
+        return (uint32_t)(stamp->tsc - other);
+    case ETCH__SYNC_OP__SYNC_MUTEX_UNLOCK:
+    case ETCH__SYNC_OP__SYNC_RWLOCK_UNLOCK:
+    case ETCH__SYNC_OP__SYNC_COND_SIGNAL:
+    case ETCH__SYNC_OP__SYNC_COND_BROADCAST:
+    case ETCH__SYNC_OP__SYNC_SEM_POST:
+    case ETCH__SYNC_OP__SYNC_THREAD_CREATE:
+        other = clock_of(&w->m, t->cpu, at + sim_between(&w->m.random, 5, 60));
+        return (uint32_t)(other - stamp->tsc);
+    default:
+        return 0;
+    }
+}
+
 /* An effect at true time `at`, its record and its stamp. Sets when the thread may go on. */
 static struct etch_event *effect(struct world *w, uint32_t thread, enum etch_event_kind kind, uint8_t op,
                                  uint64_t object, int64_t at)
@@ -233,7 +260,8 @@ static struct etch_event *effect(struct world *w, uint32_t thread, enum etch_eve
     enum etch_stamping stamping = kind == ETCH_EVENT_SYNC ? etch_timeline_stamping(op) : ETCH_STAMPED_AFTER;
     int64_t delay = kind == ETCH_EVENT_ACCESS ? sim_between(random, w->m.options->trap / 8 + 1, w->m.options->trap + 2)
                                               : sim_between(random, 5, 60);
-    int64_t stamp_at;
+    int64_t stamp_at, ready = t->ready;
+    uint32_t cpu = t->cpu;
     struct etch_event *e;
 
     if (w->m.options->mark && sim_chance(random, w->m.options->mark))
@@ -258,6 +286,8 @@ static struct etch_event *effect(struct world *w, uint32_t thread, enum etch_eve
     e->object = object;
     w->run->stamps[w->run->n - 1] = (struct etch_event_stamp){
         .tsc = clock_of(&w->m, t->cpu, stamp_at), .cpu = t->cpu, .stamping = (uint8_t)stamping};
+    if (w->m.options->spans && kind == ETCH_EVENT_SYNC && t->cpu == cpu)
+        w->run->stamps[w->run->n - 1].latency = span_of(w, t, op, ready, at, &w->run->stamps[w->run->n - 1]);
     return e;
 }
 
@@ -630,8 +660,8 @@ static bool prepare(struct world *w, struct sim_run *run, const struct sim_optio
     w->locks = calloc(o->mutexes + o->rwlocks + 1, sizeof(*w->locks));
     w->values = calloc(o->variables + 1, sizeof(*w->values));
     w->counts = calloc(o->semaphores + 1, sizeof(*w->counts));
-    if (!run->cpus || !run->skew || !run->locations || !run->tasks || !w->m.drift || !w->threads || !w->locks || !w->values ||
-        !w->counts)
+    if (!run->cpus || !run->skew || !run->locations || !run->tasks || !w->m.drift || !w->threads || !w->locks ||
+        !w->values || !w->counts)
         return false;
     for (uint32_t c = 1; c < o->cpus; c++) {
         w->m.skew[c] = sim_between(&w->m.random, -o->max_skew, o->max_skew);

@@ -43,6 +43,7 @@ struct sim_options {
     int64_t wrong_by;
     double wrong_from;
     bool clocks_refused; /* no range is known */
+    bool spans;          /* calls that do not wait are stamped on both sides */
     bool signals_wake;   /* a wait that nobody signals times out; else it may return for no reason */
 };
 
