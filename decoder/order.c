@@ -51,12 +51,24 @@ bool etch_order_excluded(const struct etch_order *o, uint64_t object)
 
 /* ---- Setting up ---- */
 
-static int64_t shift(uint64_t tsc, int64_t by)
+#define FAR (INT64_C(1) << 61) /* no TSC gets there in decades; differences of what is nearer do not overflow */
+
+/* A stamp in reference time. Beyond all sense, what is claimed of it is less: a lower bound that lies lower, an upper one
+ * that lies higher. */
+static int64_t shift(uint64_t tsc, int64_t by, bool lower)
 {
-    int64_t t = tsc > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)tsc;
+    int64_t t = tsc > (uint64_t)FAR ? FAR + 1 : (int64_t)tsc;
     int64_t shifted;
 
-    return __builtin_sub_overflow(t, by, &shifted) ? (by > 0 ? INT64_MIN : INT64_MAX) : shifted;
+    if (t > FAR && !lower)
+        return INT64_MAX;
+    if (__builtin_sub_overflow(t, by, &shifted))
+        shifted = by > 0 ? INT64_MIN : INT64_MAX;
+    if (shifted > FAR)
+        return lower ? FAR : INT64_MAX;
+    if (shifted < -FAR)
+        return lower ? INT64_MIN : -FAR;
+    return shifted;
 }
 
 static bool clock_usable(const struct etch_order *o, uint32_t cpu)
@@ -92,8 +104,8 @@ static void set_times(struct etch_order *o)
         const struct etch_event *e = &o->in->events[i];
         const struct etch_cpu_range *lo = range_of(o, e->lo.cpu), *hi = range_of(o, e->hi.cpu);
 
-        o->lo[i] = lo ? shift(e->lo.tsc, lo->hi) : INT64_MIN;
-        o->hi[i] = hi ? shift(e->hi.tsc, hi->lo) : INT64_MAX;
+        o->lo[i] = lo ? shift(e->lo.tsc, lo->hi, true) : INT64_MIN;
+        o->hi[i] = hi ? shift(e->hi.tsc, hi->lo, false) : INT64_MAX;
     }
 }
 
@@ -288,6 +300,8 @@ static bool join(const struct etch_order *o, uint32_t *row, uint32_t from)
 static bool set_rows(struct etch_order *o, uint32_t *scratch)
 {
     o->rows.n = 0;
+    if (o->threads == 0)
+        return true;
     if (!etch_array_reserve(&o->rows, o->threads))
         return false;
     memset(o->rows.v, 0, o->threads * sizeof(uint32_t)); /* row 0: nothing known */
@@ -468,11 +482,11 @@ static bool set_sequence(struct etch_order *o)
 
     if (!places)
         return false;
-    for (size_t i = 0; i < o->n; i++) {
-        if (o->l[i] != INT64_MIN && o->l[i] < least)
-            least = o->l[i];
-        if (o->u[i] != INT64_MAX && o->u[i] > most)
-            most = o->u[i];
+    for (size_t i = 0; i < o->n; i++) { /* what is unknown lies at the end of all that is known, of either kind */
+        least = o->l[i] != INT64_MIN && o->l[i] < least ? o->l[i] : least;
+        least = o->u[i] < least ? o->u[i] : least;
+        most = o->u[i] != INT64_MAX && o->u[i] > most ? o->u[i] : most;
+        most = o->l[i] > most ? o->l[i] : most;
     }
     for (size_t i = 0; i < o->n; i++) {
         uint32_t e = o->topological[i];

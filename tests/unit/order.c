@@ -229,6 +229,21 @@ static void a_wait_that_returns_was_signalled_if_the_user_says_so(void **state)
     etch_order_free(order);
 }
 
+/* One event has only a lower bound, the other only an upper one. */
+static void the_sequence_respects_half_known_times(void **state)
+{
+    struct etch_event events[] = {at(0, 0, 59, 0), at(1, 0, 0, 10)};
+    struct etch_order_input input = {0};
+    struct etch_order *order;
+
+    (void)state;
+    events[0].hi.cpu = events[1].lo.cpu = ETCH_CPU_NONE;
+    order = build(&input, events, 2);
+    assert_int_equal(etch_order_ask(order, 1, 0), ETCH_BEFORE);
+    assert_int_equal(etch_order_sequence(order)[0], 1);
+    etch_order_free(order);
+}
+
 /* Links that go in a circle, and links to nowhere: no end, or an error, but no hang. */
 static void impossible_links_are_left_out(void **state)
 {
@@ -400,6 +415,7 @@ int main(void)
         cmocka_unit_test(lives_need_every_record),
         cmocka_unit_test(a_join_is_behind_one_life),
         cmocka_unit_test(a_wait_that_returns_was_signalled_if_the_user_says_so),
+        cmocka_unit_test(the_sequence_respects_half_known_times),
         cmocka_unit_test(impossible_links_are_left_out),
         cmocka_unit_test(a_read_follows_the_only_write_of_its_value),
         cmocka_unit_test(a_value_that_nobody_wrote_is_reported),
