@@ -84,6 +84,18 @@ uint64_t etch_object_bias(const struct etch_object *object, uint64_t start, uint
     return start - file_offset;
 }
 
+bool etch_object_offset(const struct etch_object *object, uint64_t address, uint64_t *offset)
+{
+    GElf_Phdr header;
+
+    for (size_t i = 0; program_header(object, PT_LOAD, i, &header); i++)
+        if (header.p_flags & PF_X && address >= header.p_vaddr && address - header.p_vaddr < header.p_filesz) {
+            *offset = header.p_offset + (address - header.p_vaddr);
+            return true;
+        }
+    return false;
+}
+
 static size_t note_build_id(Elf_Data *data, uint8_t id[64])
 {
     size_t offset = 0, name, desc;
