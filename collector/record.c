@@ -369,6 +369,7 @@ static int write_failure(struct etch_recorder *r, struct etch_error *err)
         failure.ip = r->failure.ip;
         failure.tsc = r->failure.tsc;
         failure.fault_address = r->failure.address;
+        failure.code = r->failure.code;
         s->failure_placed = true;
     }
     s->failed = true;
