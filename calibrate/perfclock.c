@@ -211,3 +211,10 @@ int64_t etch_clock_offered_miss(const struct etch_clock_offered *offered, const 
     }
     return worst;
 }
+
+uint64_t etch_clock_offered_tsc(const struct etch_clock_offered *offered, uint64_t ns)
+{
+    __uint128_t since = ns - offered->zero;
+
+    return (uint64_t)((since << offered->shift) / offered->mult);
+}

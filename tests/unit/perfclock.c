@@ -92,6 +92,8 @@ static void converts_as_the_kernel_header_says(void **state)
     (void)state;
     assert_int_equal(etch_clock_offered_ns(&offered, 0), 1000);
     assert_true(fabs((double)(etch_clock_offered_ns(&offered, 23000000000u) - 1000) - 1e10) < 100);
+    for (uint64_t tsc = 1; tsc < UINT64_MAX / 100; tsc = tsc * 3 + 1) /* and back, within the ns that it is cut to */
+        assert_in_range(tsc - etch_clock_offered_tsc(&offered, etch_clock_offered_ns(&offered, tsc)), 0, 5);
 }
 
 /* A page as a kernel on bare metal fills it: 2.3 GHz, the clock began at TSC 5,000,000. */
