@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define NOBODY UINT32_MAX
+#define SAMPLED 37
 
 static _Noreturn void die(const char *what)
 {
@@ -33,7 +34,7 @@ static void *allocate(size_t n, size_t size)
 
 struct count {
     uint64_t asked, wrong, unordered;
-    uint64_t by[16]; /* kinds of evidence that a known pair rests on; of several, each */
+    uint64_t by[16]; /* kinds of evidence that known pairs rest on, of one pair in a few dozen */
 };
 
 /* What the order is made from: clocks, or everything but clocks, or both; and signals, of which there is no proof. */
@@ -87,7 +88,7 @@ static void ask(const struct etch_order *order, uint32_t first, uint32_t last, s
     count->asked++;
     count->wrong += relation == ETCH_AFTER;
     count->unordered += relation == ETCH_UNORDERED;
-    n = relation == ETCH_BEFORE ? etch_order_why(order, first, last, links, 32) : 0;
+    n = relation == ETCH_BEFORE && count->asked % SAMPLED == 1 ? etch_order_why(order, first, last, links, 32) : 0;
     for (size_t i = 0; i < n && i < 32; i++)
         count->by[links[i].kind & 15]++;
 }
