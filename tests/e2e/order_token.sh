@@ -7,13 +7,17 @@
   skip "no hardware watchpoints here"
 tokens=${ETCH_TOKENS:-2000}
 "$ETCH_CC" -O1 -g -pthread "$ETCH_SOURCE/tests/programs/token.c" -o "$work/token"
-for try in 1 2 3; do # hits come faster than etch gets a CPU on some machines
-  expect 0 "$ETCH" record --source none --watch token --watch-budget none --watch-share 0 --clock 1 -o "$work/run.etch" \
-    "$work/token" "$tokens"
-  has "$work/out" "$tokens"
-  grep -qF "nothing lost" "$work/err" && break
-  [ $try -lt 3 ] || skip "this machine loses hits: $(cat "$work/err")"
+# On a machine with far more to do than CPUs hits come faster than etch gets one, and some hypervisors raise a debug exception
+# that belongs to nobody, of which the program dies (128 + SIGTRAP): neither is about order.
+for try in 1 2 3 4; do
+  got=0
+  "$ETCH" record --source none --watch token --watch-budget none --watch-share 0 --clock 1 -o "$work/run.etch" \
+    "$work/token" "$tokens" >"$work/out" 2>"$work/err" </dev/null || got=$?
+  [ $got -ne 0 ] || ! grep -qF "nothing lost" "$work/err" || break
+  [ $got -eq 0 ] || [ $got -eq 133 ] || { cat "$work/err" >&2; fail "the recording exited with $got"; }
+  [ $try -lt 4 ] || skip "this machine loses hits or programs: $(cat "$work/err")"
 done
+has "$work/out" "$tokens"
 expect 0 "$ETCH_BUILD/tests/ordered" token "$work/run.etch" "$tokens"
 cat "$work/out"
 has "$work/out" "clocks alone: "
