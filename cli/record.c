@@ -223,6 +223,7 @@ enum {
     OPTION_NO_SYNC,
     OPTION_FAIL_ON_EXIT,
     OPTION_ALLOW_PTRACE,
+    OPTION_ALLOW_BREAKPOINTS,
     OPTION_HANG,
     OPTION_WALL,
     OPTION_KILL,
@@ -250,6 +251,7 @@ static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
                                              {"pid", required_argument, NULL, OPTION_PID},
                                              {"no-sync", no_argument, NULL, OPTION_NO_SYNC},
                                              {"fail-on-exit", no_argument, NULL, OPTION_FAIL_ON_EXIT},
+                                             {"allow-breakpoints", no_argument, NULL, OPTION_ALLOW_BREAKPOINTS},
                                              {"allow-ptrace", no_argument, NULL, OPTION_ALLOW_PTRACE},
                                              {"hang", required_argument, NULL, OPTION_HANG},
                                              {"wall", required_argument, NULL, OPTION_WALL},
@@ -376,6 +378,9 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
     case OPTION_ALLOW_PTRACE:
         options->allow_ptrace = true;
         return 0;
+    case OPTION_ALLOW_BREAKPOINTS:
+        options->allow_breakpoints = true;
+        return 0;
     case OPTION_KILL:
         options->kill_on_hang = true;
         return 0;
@@ -488,6 +493,7 @@ const struct etch_command etch_command_record = {
         "  --clock S          seconds for measuring how far the CPUs' clocks are apart, before and again after\n"
         "                     (0.2; 0: not measured, and no use for ordering events of different CPUs)\n"
         "  --allow-ptrace     record a program although it calls ptrace\n"
+        "  --allow-breakpoints  watch in a program although it opens perf events, perhaps breakpoints, itself\n"
         "\n"
         "examples:\n"
         "  etch record -- ./server --port 8080\n"

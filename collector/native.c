@@ -14,6 +14,7 @@
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -467,6 +468,16 @@ static int refuse_tracer(struct native *n, const struct etch_object *object, str
                              "record the program that it traces; or --allow-ptrace if it traces none but children");
 }
 
+/* Our watches and its breakpoints would share four registers: it would meet refusals that it does not meet alone. */
+static int refuse_breakpoints(struct native *n, const struct etch_object *object, struct etch_error *err)
+{
+    if (!n->n_list || n->options->allow_breakpoints || !etch_object_makes_call(object, SYS_perf_event_open))
+        return 0;
+    etch_error_set(err, "cannot watch in %s: it opens perf events, perhaps hardware breakpoints, itself", n->path);
+    return etch_error_advise(err,
+                             "record it without --watch; or --allow-breakpoints if it can do with fewer than four");
+}
+
 /* Looks at the file, and decides whether the library goes in. */
 static int examine(struct native *n, char *library, size_t size, struct etch_error *err)
 {
@@ -476,7 +487,8 @@ static int examine(struct native *n, char *library, size_t size, struct etch_err
     library[0] = '\0';
     if (etch_target_find(n->options->argv[0], n->path, sizeof(n->path), err) < 0 || refuse_privileged(n->path, err) < 0)
         return -1;
-    if (etch_object_open(&object, n->path, &ignored) == 0 && refuse_tracer(n, object, err) < 0) {
+    if (etch_object_open(&object, n->path, &ignored) == 0 &&
+        (refuse_tracer(n, object, err) < 0 || refuse_breakpoints(n, object, err) < 0)) {
         etch_object_free(object);
         return -1;
     }

@@ -44,6 +44,7 @@ struct etch_record_options {
     int pid;                   /* join this process instead of starting argv; 0: start */
     bool no_sync;              /* leave the synchronisation library out */
     bool fail_on_exit;         /* a status other than 0 is a failure */
+    bool allow_breakpoints;    /* watches also in a program that opens perf events itself */
     bool allow_ptrace;         /* also a program that calls ptrace itself */
     double hang_s;             /* no thread ran for so long: a failure; 0: not looked for */
     double wall_s;             /* the run took so long: a failure; 0: no limit */
