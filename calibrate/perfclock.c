@@ -187,3 +187,10 @@ uint64_t etch_clock_offered_ns(const struct etch_clock_offered *offered, uint64_
 
     return offered->zero + whole * offered->mult + ((rest * offered->mult) >> offered->shift);
 }
+
+uint64_t etch_clock_offered_tsc(const struct etch_clock_offered *offered, uint64_t ns)
+{
+    uint64_t since = ns - offered->zero;
+
+    return ((since / offered->mult) << offered->shift) + ((since % offered->mult) << offered->shift) / offered->mult;
+}

@@ -54,4 +54,7 @@ void etch_clock_offered_read(struct etch_clock_offered *offered);
 /* ns of the scheduler clock for a TSC, as the kernel's header says to compute it. */
 uint64_t etch_clock_offered_ns(const struct etch_clock_offered *offered, uint64_t tsc);
 
+/* The way back. */
+uint64_t etch_clock_offered_tsc(const struct etch_clock_offered *offered, uint64_t ns);
+
 #endif

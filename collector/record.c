@@ -4,6 +4,7 @@
 #include "collector/clock_record.h"
 #include "collector/host.h"
 #include "collector/native.h"
+#include "collector/pt.h"
 #include "collector/source.h"
 #include "collector/vpt/exec.h"
 
@@ -458,31 +459,19 @@ static int run(struct etch_recorder *r, struct etch_error *err)
     return etch_bundle_finish(r->bundle, err);
 }
 
-static const struct etch_source *choose_source(const char *name, struct etch_error *err)
-{
-    if (strcmp(name, "auto") == 0 || strcmp(name, etch_source_vpt.name) == 0)
-        return &etch_source_vpt;
-    etch_error_set(err, "there is no source '%s'", name);
-    etch_error_advise(err, "--source vpt, none, or auto");
-    return NULL;
-}
-
-int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)
+/* Programs under a recorder that needs QEMU; see flow.h for those that run as they are. */
+static int record_in(const struct etch_source *source, const struct etch_record_options *options,
+                     struct etch_record_summary *summary, struct etch_error *err)
 {
     struct etch_recorder *r = calloc(1, sizeof(*r));
     int status = -1;
 
-    memset(summary, 0, sizeof(*summary));
-    if (options->pid || strcmp(options->source, "none") == 0) {
-        free(r);
-        return etch_native_record(options, summary, err);
-    }
     if (!r)
         return etch_error_set_errno(err, ENOMEM, "cannot record");
     r->options = options;
     r->summary = summary;
-    r->source = choose_source(options->source, err);
-    if (r->source && find_program(r, err) == 0 && examine_program(r, err) == 0) {
+    r->source = source;
+    if (find_program(r, err) == 0 && examine_program(r, err) == 0) {
         summary->source = r->source->name;
         if (r->source->open(r, err) == 0 && etch_bundle_create(&r->bundle, options->output, err) == 0) {
             take_signals();
@@ -495,4 +484,35 @@ int etch_record(const struct etch_record_options *options, struct etch_record_su
     }
     free(r);
     return status;
+}
+
+static int no_source(const char *name, struct etch_error *err)
+{
+    etch_error_set(err, "there is no source '%s'", name);
+    return etch_error_advise(err, "--source pt, vpt, none, or auto");
+}
+
+int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)
+{
+    const char *name = options->source;
+    bool running = options->pid || options->n_pids || options->cgroup;
+    bool group = options->n_pids || options->cgroup;
+
+    memset(summary, 0, sizeof(*summary));
+    if (strcmp(name, "auto") == 0)
+        name = group || etch_pt_usable(err) ? "pt" : running ? "none" : "vpt";
+    if (group && strcmp(name, "pt") != 0)
+        return etch_error_set(err, "several processes, or a control group, are recorded by --source pt only");
+    if (group)
+        return etch_pt_record_group(options, summary, err);
+    if (strcmp(name, "pt") == 0)
+        return etch_native_record(options, &etch_flow_pt, summary, err);
+    if (strcmp(name, "none") == 0)
+        return etch_native_record(options, NULL, summary, err);
+    if (strcmp(name, etch_source_vpt.name) != 0)
+        return no_source(name, err);
+    if (running)
+        return etch_error_set(err,
+                              "a process that runs cannot be recorded by --source vpt: it starts programs in QEMU");
+    return record_in(&etch_source_vpt, options, summary, err);
 }
