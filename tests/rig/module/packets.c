@@ -154,6 +154,9 @@ void rig_put_enable(struct rig_packets *p, u64 ip)
     put_tsc(p);
     put_mode(p);
     put_ip(p, TIP_PGE, ip);
+    /* More often than a CPU would: without MTC nothing else tells when this piece of user code ran. */
+    if (!(p->config & RIG_CONFIG_MTC))
+        put_tsc(p);
 }
 
 void rig_put_disable(struct rig_packets *p)
