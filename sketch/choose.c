@@ -89,11 +89,7 @@ static bool carries_data(const Etch__Statement *s)
 
 static uint32_t place_of_statement(const struct composition *c, const Etch__Statement *s)
 {
-    for (uint32_t i = 0; i < c->names->places.n; i++)
-        if (c->names->places.v[i].line == s->place->line && strcmp(c->names->places.v[i].file, s->place->file) == 0 &&
-            strcmp(c->names->places.v[i].function, s->place->function) == 0)
-            return i;
-    return ETCH_NOWHERE;
+    return etch_names_find_place(c->names, s->place->file, s->place->line, s->place->function);
 }
 
 /* Whether a function has no part in it yet: nothing in it is shown before the way of the data is, and it is not main.

@@ -213,10 +213,8 @@ static void fill_head(struct composition *c)
     for (size_t i = 0; slice && i < slice->n_statements; i++) {
         const Etch__Place *p = slice->statements[i]->place;
 
-        for (size_t k = 0; k < c->names->places.n; k++)
-            if (c->names->places.v[k].line == p->line && strcmp(c->names->places.v[k].file, p->file) == 0 &&
-                strcmp(c->names->places.v[k].function, p->function) == 0)
-                s->executed_statements += etch_run_visited(c->run, (uint32_t)k) != NULL;
+        s->executed_statements +=
+            etch_run_visited(c->run, etch_names_find_place(c->names, p->file, p->line, p->function)) != NULL;
         etch_compose_push(c, &s->slice, &s->n_slice, copy_message(&slice->statements[i]->base));
     }
 }

@@ -46,6 +46,12 @@ struct walk {
     ETCH_ARRAY(uint32_t) creates; /* places of pthread_create, in order */
 };
 
+/* A watch that was set. */
+struct watched {
+    const Etch__Watch *watch;
+    uint32_t variable, object;
+};
+
 struct build {
     struct etch_run *run;
     struct etch_names *names;
@@ -53,8 +59,12 @@ struct build {
     const struct etch_run_options *options;
     struct etch_symbols *symbols;
     struct place_table table;
-    const Etch__Image *image; /* of the program, the last one asked for */
-    uint64_t bias;            /* address in memory minus address in the file */
+    ETCH_ARRAY(const Etch__Operand *) operands; /* of the slice */
+    struct etch_index by_address, by_global;    /* into operands */
+    struct etch_index by_branch;                /* into the run's branches */
+    ETCH_ARRAY(struct watched) watched;         /* by id */
+    const Etch__Image *image;                   /* of the program, the last one asked for */
+    uint64_t bias;                              /* address in memory minus address in the file */
     struct walk *walk;
     ETCH_ARRAY(struct etch_run_access) accesses; /* by thread, in program order */
     ETCH_ARRAY(uint32_t) from;                   /* index in the recording */
@@ -260,95 +270,139 @@ static int by_thread(const void *x, const void *y)
     return a->seq < b->seq ? -1 : a->seq > b->seq;
 }
 
+/* The slice's operands, by the address of their instruction and of their global. */
+static int index_operands(struct build *b, struct etch_error *err)
+{
+    const Etch__Slice *slice = b->options->slice;
+
+    for (size_t i = 0; i < slice->n_statements; i++)
+        for (size_t k = 0; k < slice->statements[i]->n_operands; k++) {
+            const Etch__Operand *o = slice->statements[i]->operands[k];
+            uint32_t number = (uint32_t)b->operands.n;
+
+            if (!etch_array_push(&b->operands, o) ||
+                !etch_index_add(&b->by_address, etch_hash(ETCH_HASH_START, &o->address, sizeof(o->address)), number) ||
+                (o->global &&
+                 !etch_index_add(&b->by_global, etch_hash(ETCH_HASH_START, &o->global, sizeof(o->global)), number)))
+                return out_of_memory(err);
+        }
+    return 0;
+}
+
 /* The slice's operand whose instruction is at `address` of the file. */
 static const Etch__Operand *operand_at(const struct build *b, uint64_t address, bool write)
 {
-    const Etch__Slice *slice = b->options->slice;
+    uint64_t hash = etch_hash(ETCH_HASH_START, &address, sizeof(address));
     const Etch__Operand *found = NULL;
+    size_t probe = 0;
+    uint32_t i;
 
-    for (size_t i = 0; slice && i < slice->n_statements; i++)
-        for (size_t k = 0; k < slice->statements[i]->n_operands; k++) {
-            const Etch__Operand *o = slice->statements[i]->operands[k];
+    while ((i = etch_index_next(&b->by_address, hash, &probe)) != ETCH_INDEX_NONE) {
+        const Etch__Operand *o = b->operands.v[i];
 
-            if (o->address == address && (!found || o->write == write))
-                found = o;
-        }
+        if (o->address == address && (!found || o->write == write))
+            found = o;
+    }
     return found;
 }
 
 /* What a watch is of: the operand of its site, the global at its address, or as the user wrote it. */
 static const char *watch_name(struct build *b, const Etch__Watch *w)
 {
-    const Etch__Slice *slice = b->options->slice;
     const Etch__Operand *operand = w->site ? operand_at(b, w->site, false) : NULL;
+    uint64_t global = w->address - b->bias, hash = etch_hash(ETCH_HASH_START, &global, sizeof(global));
+    size_t probe = 0;
+    uint32_t i;
 
     if (operand)
         return operand->name;
-    for (size_t i = 0; slice && i < slice->n_statements; i++)
-        for (size_t k = 0; k < slice->statements[i]->n_operands; k++) {
-            const Etch__Operand *o = slice->statements[i]->operands[k];
-
-            if (o->global && o->global + b->bias == w->address)
-                return o->name;
-        }
+    while ((i = etch_index_next(&b->by_global, hash, &probe)) != ETCH_INDEX_NONE)
+        if (b->operands.v[i]->global == global)
+            return b->operands.v[i]->name;
     return w->name;
 }
 
-/* Accesses to overlapping memory are of one object: the one whose watch begins lowest. */
-static uint32_t object_of(const struct build *b, uint32_t watch)
+static int by_watch_start(const void *x, const void *y)
 {
-    const struct etch_recording *r = b->recording;
-    const Etch__Watch *own = NULL;
-    uint32_t object = ETCH_NOWHERE;
-    bool grown = true;
-    uint64_t start, end;
+    const struct watched *a = x, *b = y;
 
-    for (size_t i = 0; i < r->watches.n; i++)
-        if (r->watches.v[i]->id == watch && !r->watches.v[i]->skipped)
-            own = r->watches.v[i];
-    if (!own)
-        return ETCH_NOWHERE;
-    start = own->address;
-    end = start + own->size;
-    while (grown) {
-        grown = false;
-        for (size_t i = 0; i < r->watches.n; i++) {
-            const Etch__Watch *w = r->watches.v[i];
+    return a->watch->address < b->watch->address ? -1 : a->watch->address > b->watch->address;
+}
 
-            if (w->skipped || w->address >= end || w->address + w->size <= start)
-                continue;
-            if (w->address < start || w->address + w->size > end) {
-                start = w->address < start ? w->address : start;
-                end = w->address + w->size > end ? w->address + w->size : end;
-                grown = true;
-            }
+static int by_watch_id(const void *x, const void *y)
+{
+    const struct watched *a = x, *b = y;
+
+    return a->watch->id < b->watch->id ? -1 : a->watch->id > b->watch->id;
+}
+
+/* Accesses to overlapping memory are of one object: the one whose watch has the lowest number. */
+static void number_objects(struct watched *list, size_t n)
+{
+    for (size_t first = 0, i; first < n; first = i) {
+        uint64_t end = list[first].watch->address + list[first].watch->size;
+        uint32_t object = list[first].watch->id;
+
+        for (i = first + 1; i < n && list[i].watch->address < end; i++) {
+            const Etch__Watch *w = list[i].watch;
+
+            end = w->address + w->size > end ? w->address + w->size : end;
             object = w->id < object ? w->id : object;
         }
+        for (size_t k = first; k < i; k++)
+            list[k].object = object;
     }
-    return object;
+}
+
+static int list_watches(struct build *b, struct etch_error *err)
+{
+    const struct etch_recording *r = b->recording;
+
+    for (size_t i = 0; i < r->watches.n; i++) {
+        struct watched watched = {.watch = r->watches.v[i]};
+
+        if (watched.watch->skipped)
+            continue;
+        watched.variable = etch_names_variable(b->names, watch_name(b, watched.watch));
+        if (watched.variable == ETCH_NOWHERE || !etch_array_push(&b->watched, watched))
+            return out_of_memory(err);
+    }
+    if (b->watched.n) {
+        qsort(b->watched.v, b->watched.n, sizeof(*b->watched.v), by_watch_start);
+        number_objects(b->watched.v, b->watched.n);
+        qsort(b->watched.v, b->watched.n, sizeof(*b->watched.v), by_watch_id);
+    }
+    return 0;
+}
+
+static const struct watched *watch_of(const struct build *b, uint32_t id)
+{
+    Etch__Watch watch = {.id = id};
+    struct watched key = {.watch = &watch};
+
+    return id && b->watched.n ? bsearch(&key, b->watched.v, b->watched.n, sizeof(key), by_watch_id) : NULL;
 }
 
 static void name_access(struct build *b, struct etch_run_access *a, const Etch__Access *from)
 {
     const Etch__Operand *operand;
     const Etch__Image *image = image_at(b, from->ip);
-    const struct etch_recording *r = b->recording;
-    const char *name = NULL;
+    const struct watched *watched = watch_of(b, from->watch);
 
     if (use_image(b, image)) {
         uint64_t back = from->ip_is_after ? 1 : 0;
 
         a->place = place_of(b, image, from->ip - back);
         operand = operand_at(b, from->ip - b->bias, from->write);
-        name = operand && !from->ip_is_after ? operand->name : NULL;
+        if (operand && !from->ip_is_after && !watched)
+            a->variable = etch_names_variable(b->names, operand->name);
     } else if (from->caller) {
         a->place = place_of(b, image_at(b, from->caller), from->caller - 1);
     }
-    for (size_t i = 0; from->watch && i < r->watches.n; i++)
-        if (r->watches.v[i]->id == from->watch && !r->watches.v[i]->skipped)
-            name = watch_name(b, r->watches.v[i]);
-    if (name)
-        a->variable = etch_names_variable(b->names, name);
+    if (watched) {
+        a->variable = watched->variable;
+        a->object = watched->object;
+    }
 }
 
 static int list_accesses(struct build *b, struct etch_error *err)
@@ -360,7 +414,7 @@ static int list_accesses(struct build *b, struct etch_error *err)
         struct etch_run_access a = {.thread = thread_number(b, from->tid),
                                     .place = ETCH_NOWHERE,
                                     .variable = ETCH_NOWHERE,
-                                    .object = from->watch ? object_of(b, from->watch) : ETCH_NOWHERE,
+                                    .object = ETCH_NOWHERE,
                                     .seq = i,
                                     .value = from->value,
                                     .known = from->known_case == ETCH__ACCESS__KNOWN_VALUE,
@@ -470,12 +524,16 @@ static void note_branch(struct build *b, struct walk *w, const struct etch_step 
 {
     struct etch_run_branch branch = {
         .place = place, .address = step->last - b->bias, .taken = step->to != step->end, .to = ETCH_NOWHERE};
+    uint64_t hash = etch_hash(branch.taken, &branch.address, sizeof(branch.address));
+    size_t probe = 0;
+    uint32_t i;
 
     w->pending_branch = -1;
-    for (size_t i = 0; i < b->run->branches.n; i++)
+    while ((i = etch_index_next(&b->by_branch, hash, &probe)) != ETCH_INDEX_NONE)
         if (b->run->branches.v[i].address == branch.address && b->run->branches.v[i].taken == branch.taken)
             return;
-    if (!etch_array_push(&b->run->branches, branch))
+    if (!etch_array_push(&b->run->branches, branch) ||
+        !etch_index_add(&b->by_branch, hash, (uint32_t)b->run->branches.n - 1))
         b->failed = true;
     else
         w->pending_branch = (int)b->run->branches.n - 1;
@@ -910,16 +968,10 @@ static int sort_accesses(struct build *b, struct etch_error *err)
 /* Which variables were watched: every access to them is known, from the time their place became known. */
 static int list_watched(struct build *b, struct etch_error *err)
 {
-    const struct etch_recording *r = b->recording;
+    for (size_t i = 0; i < b->watched.n; i++) {
+        const Etch__Watch *w = b->watched.v[i].watch;
 
-    for (size_t i = 0; i < r->watches.n; i++) {
-        const Etch__Watch *w = r->watches.v[i];
-        uint32_t variable;
-
-        if (w->skipped || !w->reads || !w->writes)
-            continue;
-        variable = etch_names_variable(b->names, watch_name(b, w));
-        if (variable == ETCH_NOWHERE || !etch_array_push(&b->run->watched, variable))
+        if (w->reads && w->writes && !etch_array_push(&b->run->watched, b->watched.v[i].variable))
             return out_of_memory(err);
     }
     return 0;
@@ -976,7 +1028,8 @@ static int fill(struct build *b, struct etch_error *err)
         return -1;
     find_program(b);
     number_threads(b);
-    if (b->options->slice && (make_table(b, err) < 0 || list_accesses(b, err) < 0))
+    if (b->options->slice &&
+        (make_table(b, err) < 0 || index_operands(b, err) < 0 || list_watches(b, err) < 0 || list_accesses(b, err) < 0))
         return -1;
     if (walk_steps(b, err) < 0 || conclude(b, err) < 0 || copy_losses(b, err) < 0)
         return -1;
@@ -984,7 +1037,9 @@ static int fill(struct build *b, struct etch_error *err)
         return 0;
     if (b->accesses.n && etch_run_order_build(&b->run->order, b->recording, err) < 0)
         return -1;
-    return sort_accesses(b, err) < 0 || list_watched(b, err) < 0 ? -1 : 0;
+    if (sort_accesses(b, err) < 0 || list_watched(b, err) < 0)
+        return -1;
+    return etch_run_index(b->run) < 0 ? out_of_memory(err) : 0;
 }
 
 int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_recording *recording,
@@ -1012,6 +1067,11 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
     etch_symbols_free(b.symbols);
     etch_array_free(&b.accesses);
     etch_array_free(&b.from);
+    etch_array_free(&b.operands);
+    etch_array_free(&b.watched);
+    etch_index_release(&b.by_address);
+    etch_index_release(&b.by_global);
+    etch_index_release(&b.by_branch);
     free(b.of_thread);
     free(b.table.place);
     free(b.table.begins);
