@@ -2,6 +2,7 @@
 /* etch diagnose: the whole loop on one machine. Runs the program until it fails, slices from where it did, watches what
  * the slice's nearest statements use, runs on, ranks what failing runs do that passing ones do not, and widens until
  * the best answer is strong and stays. */
+#include "base/index.h"
 #include "calibrate/calibration.h"
 #include "cli/command.h"
 #include "cli/runner.h"
@@ -25,18 +26,24 @@
 #define FAILING_ENOUGH 3u /* failing runs with a strong predictor */
 #define FAILING_MAX 4u    /* kept of a round; then it is widened or given up */
 #define PASSING_ENOUGH 5u
+#define PASSING_KEPT 40u          /* bundles of passing runs, with watches */
+#define PASSING_KEPT_UNTRACKED 8u /* and without */
+#define HOPELESS 20u              /* runs, of which none passed: more will not either */
+#define SLOWDOWN 12.0             /* of a program by watches, beside its runs without */
 
 struct diagnose_options {
     char **argv;
     unsigned runs, jobs;
     double time, timeout;
-    const char *fails_if, *store, *source;
+    const char *fails_if, *store, *source, *input;
     bool fresh;
+    bool patient; /* the user said how many runs, or how long */
     struct sketching_output output;
 };
 
 struct diagnosis {
     const struct diagnose_options *o;
+    char program[4096]; /* the binary */
     struct sketching s;
     struct runner runner;
     struct etch_store *store;
@@ -44,7 +51,9 @@ struct diagnosis {
     Etch__Clock *clock;
     double began;
     unsigned runs, failures, stored; /* of this call, with those of the store, and how many those were */
-    unsigned unplaced;               /* failed, but nowhere in the program */
+    unsigned passed;
+    unsigned unplaced;        /* failed, but nowhere in the program */
+    unsigned passing_kept[2]; /* bundles: without watches, and with */
     unsigned failing_tracked, passing_tracked, failing_at_round;
     unsigned round;
     uint32_t sigma;
@@ -58,10 +67,23 @@ struct diagnosis {
 
 static volatile sig_atomic_t interrupted;
 
+/* Once: the best sketch so far. Twice: the end, now. */
 static void on_interrupt(int number)
 {
-    (void)number;
+    if (interrupted) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
     interrupted = 1;
+}
+
+static void take_interrupts(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction act = {.sa_handler = on_interrupt};
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        sigaction(numbers[i], &act, NULL);
 }
 
 /* ---- Progress ---- */
@@ -86,36 +108,34 @@ static void clear_progress(const struct diagnosis *d)
 
 /* ---- The store ---- */
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
+static uint64_t mix_text(uint64_t hash, const char *text)
 {
-    const unsigned char *p = bytes;
-
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ p[i]) * 0x100000001b3u;
-    return hash;
+    return etch_hash(hash, text, strlen(text) + 1);
 }
 
-/* One folder for each build, arguments and check: runs of others are not to be mixed in. */
+/* One folder for each build, arguments, input and check: runs of others are not to be mixed in. */
 static int choose_folder(struct diagnosis *d, struct etch_error *err)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    const char *name = strrchr(d->o->argv[0], '/');
+    uint64_t hash = ETCH_HASH_START;
+    const char *name = strrchr(d->program, '/');
     struct etch_elf elf;
 
-    if (etch_elf_read(&elf, d->o->argv[0], err) < 0)
+    if (etch_elf_read(&elf, d->program, err) < 0)
         return -1;
-    hash = mix(hash, elf.build_id, elf.build_id_size);
+    hash = etch_hash(hash, elf.build_id, elf.build_id_size);
     if (!elf.build_id_size) {
         struct stat st;
 
-        if (stat(d->o->argv[0], &st) == 0)
-            hash = mix(hash, &st.st_mtim, sizeof(st.st_mtim));
+        if (stat(d->program, &st) == 0)
+            hash = etch_hash(hash, &st.st_mtim, sizeof(st.st_mtim));
     }
     for (char **a = d->o->argv + 1; *a; a++)
-        hash = mix(hash, *a, strlen(*a) + 1);
+        hash = mix_text(hash, *a);
     if (d->o->fails_if)
-        hash = mix(hash, d->o->fails_if, strlen(d->o->fails_if) + 1);
-    snprintf(d->folder, sizeof(d->folder), "%.3800s/%.200s-%016" PRIx64, d->o->store, name ? name + 1 : d->o->argv[0],
+        hash = mix_text(hash, d->o->fails_if);
+    if (d->o->input)
+        hash = mix_text(mix_text(hash, "<"), d->o->input);
+    snprintf(d->folder, sizeof(d->folder), "%.3800s/%.150s-%016" PRIx64, d->o->store, name ? name + 1 : d->program,
              hash);
     return 0;
 }
@@ -130,6 +150,7 @@ static void account(struct diagnosis *d, const char *verdict, uint32_t sigma)
     bool failing = strcmp(verdict, "pass") != 0 && strcmp(verdict, "unplaced") != 0;
 
     d->runs++;
+    d->passed += strcmp(verdict, "pass") == 0;
     d->unplaced += strcmp(verdict, "unplaced") == 0;
     d->failures += failing;
     if (sigma) {
@@ -139,6 +160,11 @@ static void account(struct diagnosis *d, const char *verdict, uint32_t sigma)
     d->stable += failing && sigma;
 }
 
+static void count_kept(struct diagnosis *d, const char *verdict, uint32_t sigma)
+{
+    d->passing_kept[sigma != 0] += strcmp(verdict, "pass") == 0;
+}
+
 static int take_stored(void *context, const struct etch_store_run *run)
 {
     struct diagnosis *d = context;
@@ -146,8 +172,16 @@ static int take_stored(void *context, const struct etch_store_run *run)
     char path[4400];
 
     snprintf(path, sizeof(path), "%s/%s", d->folder, run->bundle);
+    if (!run->bundle[0]) {
+        d->stored++;
+        d->runs++;
+        d->passed += strcmp(run->verdict, "pass") == 0;
+        d->failures += strcmp(run->verdict, "pass") != 0;
+        return 0;
+    }
     if (sketching_add(&d->s, path, verdict_of(run->verdict), &ignored) < 0)
         return 0; /* a bundle that is gone or damaged is as if it had not run */
+    count_kept(d, run->verdict, run->sigma);
     account(d, d->s.bundles.v[d->s.bundles.n - 1].unplaced ? "unplaced" : run->verdict, run->sigma);
     d->sigma = run->sigma > d->sigma ? run->sigma : d->sigma;
     d->stored++;
@@ -156,29 +190,18 @@ static int take_stored(void *context, const struct etch_store_run *run)
 
 static int open_store(struct diagnosis *d, struct etch_error *err)
 {
-    char command[4300];
-
-    if (choose_folder(d, err) < 0)
-        return -1;
-    if (d->o->fresh) {
-        snprintf(command, sizeof(command), "%s/runs.db", d->folder);
-        if (unlink(command) < 0 && errno != ENOENT)
-            return etch_error_set_errno(err, errno, "cannot remove %s", command);
-        snprintf(command, sizeof(command), "%s/runs.db-wal", d->folder);
-        unlink(command);
-        snprintf(command, sizeof(command), "%s/runs.db-shm", d->folder);
-        unlink(command);
-    }
-    if (etch_store_open(&d->store, d->folder, err) < 0)
+    if (choose_folder(d, err) < 0 || etch_store_open(&d->store, d->folder, d->o->fresh, err) < 0)
         return -1;
     return etch_store_list(d->store, take_stored, d, err);
 }
 
-/* A program that nearly always fails: what counts then is to see it pass. */
-static bool is_one_too_many(const struct diagnosis *d, const struct runner_result *result)
+/* Whether a run's bundle adds to what is known, or only to the count: a program that nearly always fails, where what
+ * counts is to see it pass, and one that nearly always passes. So the store stays small, and reading it quick. */
+static bool is_worth_keeping(const struct diagnosis *d, const struct runner_result *result)
 {
-    return result->sigma && strcmp(result->verdict, "pass") != 0 &&
-           d->failing_tracked - d->failing_at_round >= FAILING_MAX;
+    if (strcmp(result->verdict, "pass") == 0)
+        return result->sigma ? d->passing_kept[1] < PASSING_KEPT : d->passing_kept[0] < PASSING_KEPT_UNTRACKED;
+    return !result->sigma || d->failing_tracked - d->failing_at_round < FAILING_MAX;
 }
 
 static int keep(struct diagnosis *d, const struct runner_result *result, struct etch_error *err)
@@ -186,10 +209,18 @@ static int keep(struct diagnosis *d, const struct runner_result *result, struct 
     struct etch_store_run run = {.id = result->number, .sigma = result->sigma, .seconds = result->seconds};
     const char *slash = strrchr(result->bundle, '/');
 
+    snprintf(run.verdict, sizeof(run.verdict), "%s", result->verdict);
+    if (!is_worth_keeping(d, result)) {
+        unlink(result->bundle);
+        d->runs++;
+        d->passed += strcmp(run.verdict, "pass") == 0;
+        d->failures += strcmp(run.verdict, "pass") != 0;
+        return etch_store_add(d->store, &run, err);
+    }
     if (sketching_add(&d->s, result->bundle, result->verdict, err) < 0)
         return -1;
     snprintf(run.bundle, sizeof(run.bundle), "%s", slash ? slash + 1 : result->bundle);
-    snprintf(run.verdict, sizeof(run.verdict), "%s", result->verdict);
+    count_kept(d, run.verdict, run.sigma);
     account(d, d->s.bundles.v[d->s.bundles.n - 1].unplaced ? "unplaced" : result->verdict, result->sigma);
     return etch_store_add(d->store, &run, err);
 }
@@ -323,6 +354,8 @@ static int start_more(struct diagnosis *d, unsigned limit, struct etch_error *er
 
 static bool is_over(const struct diagnosis *d)
 {
+    if (!d->o->patient && !d->passed && d->failing_tracked >= FAILING_ENOUGH && d->runs >= HOPELESS)
+        return true;
     return d->done || interrupted || (d->o->time > 0 && runner_now() - d->began > d->o->time);
 }
 
@@ -342,13 +375,14 @@ static int loop(struct diagnosis *d, struct etch_error *err)
             *err = result.err;
             return -1;
         }
-        if (is_one_too_many(d, &result)) {
-            d->runs++;
-            d->failures++;
-            unlink(result.bundle);
-            continue;
-        }
-        if (keep(d, &result, err) < 0 || consider(d, result.verdict, err) < 0)
+        unsigned kept = (unsigned)d->s.bundles.n;
+
+        if (keep(d, &result, err) < 0)
+            return -1;
+        if (!result.sigma && strcmp(result.verdict, "pass") == 0 &&
+            result.seconds * SLOWDOWN > d->runner.tracked_timeout)
+            d->runner.tracked_timeout = result.seconds * SLOWDOWN;
+        if (d->s.bundles.n > kept && consider(d, result.verdict, err) < 0)
             return -1;
     }
     return 0;
@@ -374,13 +408,16 @@ static void measure_clocks(struct diagnosis *d)
 
 static int begin(struct diagnosis *d, struct etch_error *err)
 {
-    d->s.program = d->o->argv[0];
+    if (etch_record_find_program(d->o->argv[0], d->program, sizeof(d->program), err) < 0)
+        return -1;
+    d->s.program = d->program;
     if (open_store(d, err) < 0)
         return -1;
     measure_clocks(d);
     d->runner = (struct runner){.argv = d->o->argv,
                                 .source = d->o->source,
                                 .fails_if = d->o->fails_if,
+                                .input = d->o->input,
                                 .timeout = d->o->timeout,
                                 .jobs = d->o->jobs,
                                 .clock = d->clock};
@@ -417,7 +454,6 @@ static int conclude(struct diagnosis *d, struct etch_error *err)
 static int diagnose(const struct etch_command *self, const struct diagnose_options *o)
 {
     struct diagnosis *d = calloc(1, sizeof(*d));
-    struct sigaction act = {.sa_handler = on_interrupt};
     struct etch_error err;
     int status;
 
@@ -426,7 +462,7 @@ static int diagnose(const struct etch_command *self, const struct diagnose_optio
     d->o = o;
     d->began = runner_now();
     d->terminal = isatty(2);
-    sigaction(SIGINT, &act, NULL);
+    take_interrupts();
     status = begin(d, &err);
     if (status == 0)
         status = loop(d, &err);
@@ -466,14 +502,21 @@ static int bad_number(const struct etch_command *self, const char *option, const
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},          {"runs", required_argument, NULL, 'r'},
-        {"time", required_argument, NULL, 't'},    {"jobs", required_argument, NULL, 'J'},
-        {"timeout", required_argument, NULL, 'T'}, {"fails-if", required_argument, NULL, 'f'},
-        {"store", required_argument, NULL, 'S'},   {"fresh", no_argument, NULL, 'F'},
-        {"html", required_argument, NULL, 'H'},    {"json", required_argument, NULL, 'j'},
-        {"sarif", required_argument, NULL, 's'},   {"all", no_argument, NULL, 'a'},
-        {"source", required_argument, NULL, 'o'},  {0}};
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"runs", required_argument, NULL, 'r'},
+                                                 {"time", required_argument, NULL, 't'},
+                                                 {"jobs", required_argument, NULL, 'J'},
+                                                 {"timeout", required_argument, NULL, 'T'},
+                                                 {"fails-if", required_argument, NULL, 'f'},
+                                                 {"store", required_argument, NULL, 'S'},
+                                                 {"fresh", no_argument, NULL, 'F'},
+                                                 {"html", required_argument, NULL, 'H'},
+                                                 {"json", required_argument, NULL, 'j'},
+                                                 {"sarif", required_argument, NULL, 's'},
+                                                 {"all", no_argument, NULL, 'a'},
+                                                 {"source", required_argument, NULL, 'o'},
+                                                 {"input", required_argument, NULL, 'i'},
+                                                 {0}};
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     struct diagnose_options o = {
         .runs = 300, .jobs = cpus > 0 ? (unsigned)cpus : 1, .timeout = 10, .store = ".etch", .source = "vpt"};
@@ -488,10 +531,12 @@ static int run(const struct etch_command *self, int argc, char **argv)
             if (!number(optarg, 1, 1e6, &value))
                 return bad_number(self, "--runs", optarg);
             o.runs = (unsigned)value;
+            o.patient = true;
             break;
         case 't':
             if (!number(optarg, 0.1, 1e7, &o.time))
                 return bad_number(self, "--time", optarg);
+            o.patient = true;
             break;
         case 'J':
             if (!number(optarg, 1, RUNNER_JOBS_MAX, &value))
@@ -504,6 +549,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
             break;
         case 'f':
             o.fails_if = optarg;
+            break;
+        case 'i':
+            o.input = optarg;
             break;
         case 'S':
             o.store = optarg;
@@ -546,7 +594,7 @@ const struct etch_command etch_command_diagnose = {
         "usage: etch diagnose [OPTION...] [--] PROG [ARG...]\n\n"
         "Runs PROG, which was built with etch cc, again and again under the recorder (source vpt), with the given "
         "arguments,\n"
-        "no input, and its output out of sight. Once it fails, what the statements nearest to the failure use is "
+        "and its output out of sight. Once it fails, what the statements nearest to the failure use is "
         "watched in\n"
         "the runs that follow, until what sets failing runs apart is clear, or nothing more is to be had. Then prints "
         "the\n"
@@ -557,6 +605,7 @@ const struct etch_command etch_command_diagnose = {
         "  --time S       at most S seconds\n"
         "  --jobs N       N runs at a time (as many as CPUs)\n"
         "  --timeout S    a run that takes longer than S seconds hangs (10)\n"
+        "  --input FILE   standard input of each run (none)\n"
         "  --fails-if CMD a run that ends by itself fails if this shell command succeeds: it gets the output on "
         "standard\n"
         "                 input and as the file $ETCH_OUTPUT, and the exit status as $ETCH_STATUS\n"

@@ -171,19 +171,17 @@ static bool search_path(const char *name, char *found, size_t size)
     return false;
 }
 
-static int find_program(struct etch_recorder *r, struct etch_error *err)
+int etch_record_find_program(const char *name, char *path, size_t size, struct etch_error *err)
 {
-    const char *name = r->options->argv[0];
-
     if (!strchr(name, '/')) {
-        if (search_path(name, r->program, sizeof(r->program)))
+        if (search_path(name, path, size))
             return 0;
         etch_error_set(err, "cannot run %s: there is no such program in PATH", name);
         return etch_error_advise(err, "./%s for one in this folder", name);
     }
-    if (strlen(name) >= sizeof(r->program))
+    if (strlen(name) >= size)
         return etch_error_set_errno(err, ENAMETOOLONG, "cannot run %.100s...", name);
-    snprintf(r->program, sizeof(r->program), "%s", name);
+    snprintf(path, size, "%s", name);
     if (access(name, X_OK) < 0)
         return etch_error_set_errno(err, errno, "cannot run %s", name);
     if (!is_file(name))
@@ -331,20 +329,41 @@ static int launch(struct etch_recorder *r, struct etch_error *err)
     return etch_error_set_errno(err, cause, "cannot start %s", r->program);
 }
 
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Where it stands is what is wanted: it gets no signal that it could handle, and so walk away from there. */
+static void enforce_limit(struct etch_recorder *r, double began)
+{
+    if (r->options->wall_s <= 0 || r->summary->out_of_time || seconds() - began < r->options->wall_s)
+        return;
+    r->summary->out_of_time = true;
+    kill(r->pid, SIGKILL);
+}
+
 /* Until the program ends. A bundle that cannot be written any more does not disturb the program. */
 static int follow(struct etch_recorder *r, struct etch_error *err)
 {
+    double began = seconds();
     int status = 0;
 
     for (;;) {
-        pid_t done = waitpid(r->pid, &r->summary->status, status < 0 ? 0 : WNOHANG);
+        pid_t done = waitpid(r->pid, &r->summary->status, status < 0 && r->options->wall_s <= 0 ? 0 : WNOHANG);
 
         if (done == r->pid)
             break;
         if (done < 0 && errno != EINTR)
             return etch_error_set_errno(err, errno, "cannot wait for %s", r->program);
+        enforce_limit(r, began);
         if (status == 0 && done == 0)
             status = r->source->drain(r, TURN_MS, err);
+        else if (status < 0 && r->options->wall_s > 0)
+            usleep(TURN_MS * 1000u);
     }
     target = 0;
     return status;
@@ -482,7 +501,8 @@ int etch_record(const struct etch_record_options *options, struct etch_record_su
     r->options = options;
     r->summary = summary;
     r->source = choose_source(options->source, err);
-    if (r->source && find_program(r, err) == 0 && examine_program(r, err) == 0) {
+    if (r->source && etch_record_find_program(options->argv[0], r->program, sizeof(r->program), err) == 0 &&
+        examine_program(r, err) == 0) {
         summary->source = r->source->name;
         if (r->source->open(r, err) == 0 && etch_bundle_create(&r->bundle, options->output, err) == 0) {
             take_signals();
