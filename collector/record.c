@@ -376,12 +376,24 @@ static int write_failure(struct etch_recorder *r, struct etch_error *err)
     Etch__Failure failure = ETCH__FAILURE__INIT;
     Etch__Record record = ETCH__RECORD__INIT;
     struct etch_record_summary *s = r->summary;
+    char message[80];
 
-    if (!WIFSIGNALED(s->status))
+    /* A process that says that it failed, by its status, after a fault that it or a child of it had. */
+    if (!WIFSIGNALED(s->status) && !(WEXITSTATUS(s->status) && r->failure.seen && r->failure.signal))
         return 0;
     failure.kind = ETCH__FAILURE_KIND__FAILURE_SIGNAL;
-    failure.signal = (uint32_t)WTERMSIG(s->status);
-    failure.pid = (uint32_t)r->pid;
+    failure.signal = WIFSIGNALED(s->status) ? (uint32_t)WTERMSIG(s->status) : r->failure.signal;
+    failure.pid = WIFSIGNALED(s->status) ? (uint32_t)r->pid : r->failure.pid;
+    if (r->failure.seen && r->failure.caught && r->failure.pid == failure.pid) {
+        failure.signal = r->failure.signal;
+        snprintf(message, sizeof(message),
+                 WIFSIGNALED(s->status) ? "caught by a handler; then signal %d"
+                                        : "caught by a handler; then exit status %d",
+                 WIFSIGNALED(s->status) ? WTERMSIG(s->status) : WEXITSTATUS(s->status));
+        failure.message = message;
+    } else if (!WIFSIGNALED(s->status) && r->failure.pid != (uint32_t)r->pid) {
+        failure.message = (char *)(uintptr_t)"in a child process";
+    }
     if (r->failure.seen && r->failure.pid == failure.pid) {
         failure.tid = r->failure.tid;
         failure.ip = r->failure.ip;

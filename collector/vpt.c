@@ -453,6 +453,31 @@ static int take_gap(struct etch_recorder *r, const struct slot *s, const struct 
     return etch_recorder_write_loss(r, &loss, err);
 }
 
+/* What ends a process, or may: where a handler that got a fault ends the process in its own way, the fault counts. The
+ * program's own process goes before its children. */
+static void take_fault(struct etch_recorder *r, const struct slot *s, const struct vpt_note *note)
+{
+    struct etch_source_failure *f = &r->failure;
+    bool caught = note->event.type == VPT_EVENT_CAUGHT, own = s->shared->tid == f->tid && s->shared->pid == f->pid;
+
+    if (f->seen && f->caught && own) {
+        if (caught && note->flags & 2)
+            memset(f, 0, sizeof(*f));
+        return;
+    }
+    if ((caught && note->flags & 2) || (f->seen && f->pid == (uint32_t)r->pid && s->shared->pid != f->pid))
+        return;
+    *f = (struct etch_source_failure){.seen = true,
+                                      .address_known = note->flags & 1,
+                                      .caught = caught,
+                                      .pid = s->shared->pid,
+                                      .tid = s->shared->tid,
+                                      .signal = (uint32_t)note->value,
+                                      .ip = note->number,
+                                      .address = note->address,
+                                      .tsc = note->event.tsc};
+}
+
 static int take_note(struct etch_recorder *r, const struct slot *s, const struct vpt_note *note, uint32_t size,
                      struct etch_error *err)
 {
@@ -465,13 +490,8 @@ static int take_note(struct etch_recorder *r, const struct slot *s, const struct
     case VPT_EVENT_CHILD:
         return etch_array_push(&v->children, child) ? 0 : out_of_memory(err);
     case VPT_EVENT_FAULT:
-        r->failure = (struct etch_source_failure){.seen = true,
-                                                  .address_known = note->flags & 1,
-                                                  .pid = s->shared->pid,
-                                                  .tid = s->shared->tid,
-                                                  .ip = note->number,
-                                                  .address = note->address,
-                                                  .tsc = note->event.tsc};
+    case VPT_EVENT_CAUGHT:
+        take_fault(r, s, note);
         return 0;
     case VPT_EVENT_EXEC:
         return take_exec(r, s, note, size, err);

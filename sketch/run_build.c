@@ -43,6 +43,7 @@ struct walk {
     size_t next_access; /* in the thread's list */
     int pending_branch; /* index of a branch whose first place after it is not known yet */
     bool lost;
+    bool over;                    /* it has failed */
     ETCH_ARRAY(uint32_t) creates; /* places of pthread_create, in order */
 };
 
@@ -64,6 +65,7 @@ struct build {
     struct etch_index by_branch;                /* into the run's branches */
     ETCH_ARRAY(struct watched) watched;         /* by id */
     const Etch__Image *image;                   /* of the program, the last one asked for */
+    uint32_t pid;                               /* of the process that is looked at; 0: not known */
     uint64_t bias;                              /* address in memory minus address in the file */
     struct walk *walk;
     ETCH_ARRAY(struct etch_run_access) accesses; /* by thread, in program order */
@@ -94,16 +96,54 @@ bool etch_recording_failed(const struct etch_recording *r, bool *hang)
 
 /* ---- The program's addresses ---- */
 
+/* The program in question may be one that the recorded one, a script say, has started. */
+static const ProtobufCBinaryData *wanted_id(const struct build *b)
+{
+    const struct etch_run_options *o = b->options;
+
+    if (o->slice && o->slice->build_id.len)
+        return &o->slice->build_id;
+    return o->build_id && o->build_id->len ? o->build_id : &b->recording->program->build_id;
+}
+
 static bool is_program(const struct build *b, const Etch__Image *image)
 {
-    const Etch__Program *p = b->recording->program;
+    const ProtobufCBinaryData *id;
 
-    if (!image || !p)
+    if (!image || !b->recording->program || (b->pid && image->pid && image->pid != b->pid))
         return false;
-    if (p->build_id.len && image->build_id.len)
-        return p->build_id.len == image->build_id.len &&
-               memcmp(p->build_id.data, image->build_id.data, p->build_id.len) == 0;
-    return strcmp(p->exe, image->path) == 0;
+    id = wanted_id(b);
+    if (id->len && image->build_id.len)
+        return id->len == image->build_id.len && memcmp(id->data, image->build_id.data, id->len) == 0;
+    return strcmp(b->recording->program->exe, image->path) == 0;
+}
+
+static bool is_program_of(struct build *b, uint32_t pid)
+{
+    bool found = false;
+
+    b->pid = pid;
+    for (size_t i = 0; i < b->recording->images.n && !found; i++)
+        found = is_program(b, b->recording->images.v[i]);
+    return found;
+}
+
+/* The process that is looked at: the one that failed, the first, or the first of those that it started; of those that
+ * run the program in question. */
+static bool choose_process(struct build *b)
+{
+    const struct etch_recording *r = b->recording;
+    uint32_t first = r->program->pid;
+
+    if (r->failure && r->failure->pid && is_program_of(b, r->failure->pid))
+        return true;
+    if (is_program_of(b, first))
+        return true;
+    for (size_t i = 0; i < r->images.n; i++)
+        if (r->images.v[i]->pid && is_program_of(b, r->images.v[i]->pid))
+            return true;
+    b->pid = first;
+    return false;
 }
 
 /* True where `image` is of the program; then b->bias is right for it. */
@@ -123,13 +163,18 @@ static bool use_image(struct build *b, const Etch__Image *image)
 
 static const Etch__Image *image_at(const struct build *b, uint64_t address)
 {
+    const Etch__Image *found = NULL;
+
     for (size_t i = 0; i < b->recording->images.n; i++) {
         const Etch__Image *image = b->recording->images.v[i];
 
-        if (address >= image->start && address - image->start < image->size)
-            return image;
+        if ((b->pid && image->pid && image->pid != b->pid) || address < image->start ||
+            address - image->start >= image->size)
+            continue;
+        if (!found || image->mapped_tsc >= found->mapped_tsc) /* an exec puts one where another was */
+            found = image;
     }
-    return NULL;
+    return found;
 }
 
 static uint32_t table_place(const struct place_table *t, uint64_t address)
@@ -239,7 +284,7 @@ static int by_start(const void *x, const void *y)
 static void number_threads(struct build *b)
 {
     struct etch_recording *r = b->recording;
-    uint32_t pid = r->program ? r->program->pid : 0;
+    uint32_t pid = b->pid;
 
     if (r->threads.n)
         qsort(r->threads.v, r->threads.n, sizeof(*r->threads.v), by_start);
@@ -684,10 +729,10 @@ static void begin_walk(struct build *b, const struct etch_step *step)
 static int on_step(void *context, const struct etch_step *step)
 {
     struct build *b = context;
-    const Etch__Program *program = b->recording->program;
+    const Etch__Failure *f = b->recording->failure;
     struct walk *w = b->walk;
 
-    if (program && step->pid && program->pid != step->pid)
+    if (b->pid && step->pid && b->pid != step->pid)
         return 0;
     if (w->tid != step->tid) {
         end_walk(b);
@@ -695,8 +740,14 @@ static int on_step(void *context, const struct etch_step *step)
     }
     if (w->thread == ETCH_NOWHERE || b->failed)
         return -1;
+    if (w->over)
+        return 0;
     if (step->kind == ETCH_STEP_LOSS) {
         w->lost = true;
+    } else if (step->kind == ETCH_STEP_INTERRUPT && f && f->tid == step->tid && f->ip == step->ip &&
+               step->time.hi >= f->tsc) {
+        w->last_ip = step->ip;
+        w->over = true; /* what a handler did then is not how it came to fail */
     } else if (step->kind == ETCH_STEP_BLOCK) {
         w->block++;
         name_thread(b, w, step);
@@ -996,22 +1047,21 @@ static int copy_losses(struct build *b, struct etch_error *err)
     return 0;
 }
 
-static int check_program(const struct build *b, struct etch_error *err)
+static int check_program(struct build *b, struct etch_error *err)
 {
     const Etch__Program *p = b->recording->program;
-    const Etch__Slice *slice = b->options->slice;
+    const ProtobufCBinaryData *id;
 
     if (!p) {
         etch_error_set(err, "%s does not say which program ran", b->recording->path);
         return etch_error_advise(err, "a bundle made by etch record");
     }
-    if (slice && slice->build_id.len && p->build_id.len &&
-        (slice->build_id.len != p->build_id.len ||
-         memcmp(slice->build_id.data, p->build_id.data, p->build_id.len) != 0)) {
-        etch_error_set(err, "%s is of another build of the program", b->recording->path);
-        return etch_error_advise(err, "bundles and program of one build");
-    }
-    return 0;
+    id = wanted_id(b);
+    if (choose_process(b) || !id->len || !p->build_id.len ||
+        (id->len == p->build_id.len && memcmp(id->data, p->build_id.data, id->len) == 0))
+        return 0;
+    etch_error_set(err, "%s is of another build of the program, or of another program", b->recording->path);
+    return etch_error_advise(err, "bundles and program of one build; etch info says what is in a bundle");
 }
 
 /* The program's mapping must be known before an access or a frame is looked up. */

@@ -173,6 +173,9 @@ static int check_build(const struct etch_model *m, const struct run *run, struct
         return 0;
     if (theirs->len == n && memcmp(theirs->data, id, n) == 0)
         return 0;
+    for (size_t i = 0; i < run->n_images; i++) /* what was recorded may have started the program */
+        if (run->images[i]->build_id.len == n && memcmp(run->images[i]->build_id.data, id, n) == 0)
+            return 0;
     hex(id, n, mine_text, sizeof(mine_text));
     hex(theirs->data, theirs->len, theirs_text, sizeof(theirs_text));
     etch_error_set(err, "the failure is of another build: %s has build-id %s, the recorded program %s", m->path,
