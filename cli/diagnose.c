@@ -27,7 +27,7 @@
 #define FAILING_MAX 4u    /* kept of a round; then it is widened or given up */
 #define PASSING_ENOUGH 5u
 #define PASSING_KEPT 40u          /* bundles of passing runs, with watches */
-#define PASSING_KEPT_UNTRACKED 8u /* and without */
+#define PASSING_KEPT_UNTRACKED 4u /* and without */
 #define HOPELESS 20u              /* runs, of which none passed: more will not either */
 #define SLOWDOWN 12.0             /* of a program by watches, beside its runs without */
 
@@ -517,9 +517,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"source", required_argument, NULL, 'o'},
                                                  {"input", required_argument, NULL, 'i'},
                                                  {0}};
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    struct diagnose_options o = {
-        .runs = 300, .jobs = cpus > 0 ? (unsigned)cpus : 1, .timeout = 10, .store = ".etch", .source = "vpt"};
+    struct diagnose_options o = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "vpt"};
     double value;
     int c;
 
@@ -603,7 +601,7 @@ const struct etch_command etch_command_diagnose = {
         "sketch so far. Runs are kept: a second call goes on where the first stopped. Exit status 1: no run failed.\n\n"
         "  --runs N       at most N more runs (300)\n"
         "  --time S       at most S seconds\n"
-        "  --jobs N       N runs at a time (as many as CPUs)\n"
+        "  --jobs N       N runs at a time (1); not where they would get into each other's way: a file, a port\n"
         "  --timeout S    a run that takes longer than S seconds hangs (10)\n"
         "  --input FILE   standard input of each run (none)\n"
         "  --fails-if CMD a run that ends by itself fails if this shell command succeeds: it gets the output on "

@@ -65,6 +65,7 @@ struct build {
     struct etch_index by_branch;                /* into the run's branches */
     ETCH_ARRAY(struct watched) watched;         /* by id */
     const Etch__Image *image;                   /* of the program, the last one asked for */
+    const Etch__Image *other;                   /* the last one that is not of the program */
     uint32_t pid;                               /* of the process that is looked at; 0: not known */
     uint64_t bias;                              /* address in memory minus address in the file */
     struct walk *walk;
@@ -153,8 +154,12 @@ static bool use_image(struct build *b, const Etch__Image *image)
 
     if (image == b->image)
         return image != NULL;
-    if (!is_program(b, image))
+    if (image == b->other)
         return false;
+    if (!is_program(b, image)) {
+        b->other = image;
+        return false;
+    }
     etch_symbols_find(b->symbols, image, image->start, &location);
     b->image = image;
     b->bias = image->start - location.module_offset;
@@ -595,13 +600,23 @@ static bool has_line(struct build *b, const struct etch_step *step)
     return location.frame.line != 0;
 }
 
+/* Whether the thread's next access is one of the block's: nearly all blocks outside of the program have none. */
+static bool has_access(const struct build *b, const struct walk *w, const struct etch_step *step)
+{
+    uint64_t ip =
+        w->next_access < b->accesses.n ? b->recording->accesses.v[b->from.v[w->next_access]].ip : step->last + 1;
+
+    return ip >= step->first && ip <= step->last;
+}
+
 static void walk_block(struct build *b, struct walk *w, const struct etch_step *step)
 {
-    bool program = use_image(b, step->image);
+    bool program = use_image(b, step->image), look = program && b->options->slice;
     uint32_t place = ETCH_NOWHERE, index = 0;
 
-    for (uint64_t ip = step->first; ip; ip = etch_step_next_ip(step, ip), index++) {
-        if (program && b->options->slice) {
+    for (uint64_t ip = look || has_access(b, w, step) ? step->first : 0; ip;
+         ip = etch_step_next_ip(step, ip), index++) {
+        if (look) {
             place = table_place(&b->table, ip - b->bias);
             if (place != ETCH_NOWHERE)
                 visit_place(b, w, step, place, b->table.begins[ip - b->bias - b->table.start], index);
