@@ -35,7 +35,7 @@ struct diagnose_options {
     char **argv;
     unsigned runs, jobs;
     double time, timeout;
-    const char *fails_if, *store, *source, *input;
+    const char *fails_if, *store, *source, *input, *program;
     bool fresh;
     bool patient; /* the user said how many runs, or how long */
     struct sketching_output output;
@@ -129,7 +129,7 @@ static int choose_folder(struct diagnosis *d, struct etch_error *err)
         if (stat(d->program, &st) == 0)
             hash = etch_hash(hash, &st.st_mtim, sizeof(st.st_mtim));
     }
-    for (char **a = d->o->argv + 1; *a; a++)
+    for (char **a = d->o->argv + (d->o->program ? 0 : 1); *a; a++)
         hash = mix_text(hash, *a);
     if (d->o->fails_if)
         hash = mix_text(hash, d->o->fails_if);
@@ -406,9 +406,25 @@ static void measure_clocks(struct diagnosis *d)
     }
 }
 
+/* The binary that is diagnosed: the one that runs, or one that a script starts. */
+static int find_program(struct diagnosis *d, struct etch_error *err)
+{
+    struct etch_elf elf;
+
+    if (d->o->program) {
+        snprintf(d->program, sizeof(d->program), "%s", d->o->program);
+        return etch_elf_read(&elf, d->program, err);
+    }
+    if (etch_record_find_program(d->o->argv[0], d->program, sizeof(d->program), err) < 0)
+        return -1;
+    if (etch_elf_read(&elf, d->program, err) == 0)
+        return 0;
+    return etch_error_advise(err, "--program PROG, where %s is a script that runs PROG", d->o->argv[0]);
+}
+
 static int begin(struct diagnosis *d, struct etch_error *err)
 {
-    if (etch_record_find_program(d->o->argv[0], d->program, sizeof(d->program), err) < 0)
+    if (find_program(d, err) < 0)
         return -1;
     d->s.program = d->program;
     if (open_store(d, err) < 0)
@@ -418,6 +434,7 @@ static int begin(struct diagnosis *d, struct etch_error *err)
                                 .source = d->o->source,
                                 .fails_if = d->o->fails_if,
                                 .input = d->o->input,
+                                .subject = d->o->program,
                                 .timeout = d->o->timeout,
                                 .jobs = d->o->jobs,
                                 .clock = d->clock};
@@ -502,21 +519,15 @@ static int bad_number(const struct etch_command *self, const char *option, const
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
-                                                 {"runs", required_argument, NULL, 'r'},
-                                                 {"time", required_argument, NULL, 't'},
-                                                 {"jobs", required_argument, NULL, 'J'},
-                                                 {"timeout", required_argument, NULL, 'T'},
-                                                 {"fails-if", required_argument, NULL, 'f'},
-                                                 {"store", required_argument, NULL, 'S'},
-                                                 {"fresh", no_argument, NULL, 'F'},
-                                                 {"html", required_argument, NULL, 'H'},
-                                                 {"json", required_argument, NULL, 'j'},
-                                                 {"sarif", required_argument, NULL, 's'},
-                                                 {"all", no_argument, NULL, 'a'},
-                                                 {"source", required_argument, NULL, 'o'},
-                                                 {"input", required_argument, NULL, 'i'},
-                                                 {0}};
+    static const struct option long_options[] = {
+        {"help", no_argument, NULL, 'h'},          {"runs", required_argument, NULL, 'r'},
+        {"time", required_argument, NULL, 't'},    {"jobs", required_argument, NULL, 'J'},
+        {"timeout", required_argument, NULL, 'T'}, {"fails-if", required_argument, NULL, 'f'},
+        {"store", required_argument, NULL, 'S'},   {"fresh", no_argument, NULL, 'F'},
+        {"html", required_argument, NULL, 'H'},    {"json", required_argument, NULL, 'j'},
+        {"sarif", required_argument, NULL, 's'},   {"all", no_argument, NULL, 'a'},
+        {"source", required_argument, NULL, 'o'},  {"input", required_argument, NULL, 'i'},
+        {"program", required_argument, NULL, 'p'}, {0}};
     struct diagnose_options o = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "vpt"};
     double value;
     int c;
@@ -550,6 +561,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
             break;
         case 'i':
             o.input = optarg;
+            break;
+        case 'p':
+            o.program = optarg;
             break;
         case 'S':
             o.store = optarg;
@@ -604,6 +618,7 @@ const struct etch_command etch_command_diagnose = {
         "  --jobs N       N runs at a time (1); not where they would get into each other's way: a file, a port\n"
         "  --timeout S    a run that takes longer than S seconds hangs (10)\n"
         "  --input FILE   standard input of each run (none)\n"
+        "  --program BIN  the program in question, where PROG is a script, or make, that runs it\n"
         "  --fails-if CMD a run that ends by itself fails if this shell command succeeds: it gets the output on "
         "standard\n"
         "                 input and as the file $ETCH_OUTPUT, and the exit status as $ETCH_STATUS\n"
@@ -614,6 +629,7 @@ const struct etch_command etch_command_diagnose = {
         "examples:\n"
         "  etch diagnose -- ./server --test\n"
         "  etch diagnose --html sketch.html --time 120 -- ./a.out input.txt\n"
-        "  etch diagnose --fails-if 'grep -q corrupt' -- ./logger\n",
+        "  etch diagnose --fails-if 'grep -q corrupt' -- ./logger\n"
+        "  etch diagnose --program ./server -- ./tests/stress.sh\n",
     .run = run,
 };

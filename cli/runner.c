@@ -20,7 +20,7 @@
 /* What a child has to say, in memory that both see. */
 struct runner_report {
     bool recorded;
-    bool out_of_time;
+    bool out_of_time, crashed;
     int status;
     double ended; /* when the bundle was whole */
     struct etch_error err;
@@ -66,6 +66,7 @@ static _Noreturn void become_recorder(struct runner *r, const struct runner_job 
                                           .argv = r->argv,
                                           .clock = r->clock,
                                           .wall_s = job->limit,
+                                          .subject = r->subject,
                                           .kill_on_hang = true};
     struct etch_record_summary summary = {0};
     char number[24];
@@ -83,6 +84,7 @@ static _Noreturn void become_recorder(struct runner *r, const struct runner_job 
     report->recorded = redirect(r, job, &report->err) == 0 && etch_record(&options, &summary, &report->err) == 0;
     report->status = summary.status;
     report->out_of_time = summary.out_of_time;
+    report->crashed = summary.failed && summary.failure_placed;
     report->ended = runner_now();
     _exit(0);
 }
@@ -141,6 +143,8 @@ static const char *judge(const struct runner *r, const struct runner_job *job, c
 {
     int status = report->status;
 
+    if (r->subject && report->crashed)
+        return "fail";
     if (report->out_of_time && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         return "hang";
     if (r->fails_if && !WIFSIGNALED(status))

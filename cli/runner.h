@@ -23,6 +23,7 @@ struct runner_job {
 struct runner {
     char **argv;
     const char *source;
+    const char *subject;  /* the program in question, where argv starts it; NULL: argv's own */
     const char *fails_if; /* a shell command; NULL: a signal, a hang or a status other than 0 */
     const char *input;    /* a file; NULL: none */
     double timeout;

@@ -68,9 +68,10 @@ static void note(struct sketching *s, const char *text)
 /* ---- Taking bundles in ---- */
 
 /* How a failing run ended, without a slice. */
-static int find_bucket(struct sketching_bundle *b, struct etch_recording *recording, struct etch_error *err)
+static int find_bucket(const struct sketching *s, struct sketching_bundle *b, struct etch_recording *recording,
+                       struct etch_error *err)
 {
-    struct etch_run_options options = {.verdict = b->verdict};
+    struct etch_run_options options = {.verdict = b->verdict, .build_id = &s->build_id};
     struct etch_names names = {0};
     struct etch_run *run;
     int status = etch_run_build(&run, &names, recording, &options, err);
@@ -94,6 +95,9 @@ int sketching_add(struct sketching *s, const char *path, const char *verdict, st
     bool hang;
     int status = 0;
 
+    if (!s->elf.build_id_size && etch_elf_read(&s->elf, s->program, err) < 0)
+        return -1;
+    s->build_id = (ProtobufCBinaryData){s->elf.build_id_size, s->elf.build_id};
     if (etch_recording_open(&recording, path, err) < 0)
         return -1;
     b.key = recording->program ? recording->program->start_unix_ns : 0;
@@ -104,7 +108,7 @@ int sketching_add(struct sketching *s, const char *path, const char *verdict, st
     else if (!recording->program)
         status = etch_error_set(err, "%s does not say which program ran", path);
     else if (b.failing)
-        status = find_bucket(&b, recording, err);
+        status = find_bucket(s, &b, recording, err);
     etch_recording_free(recording);
     if (status == 0 && etch_array_push(&s->bundles, b))
         return 0;
@@ -145,7 +149,7 @@ static const struct sketching_bundle *commonest(const struct sketching *s)
 
 static int slice_from(struct sketching *s, const struct sketching_bundle *b, struct etch_error *err)
 {
-    struct etch_run_options options = {.verdict = b->verdict};
+    struct etch_run_options options = {.verdict = b->verdict, .build_id = &s->build_id};
     static const struct etch_slice_options slice_options = {0};
     struct etch_criterion *criterion = NULL;
     struct etch_recording *recording;
@@ -175,7 +179,7 @@ static int slice_from(struct sketching *s, const struct sketching_bundle *b, str
 
 static int make_run(struct sketching *s, struct sketching_bundle *b, struct etch_error *err)
 {
-    struct etch_run_options options = {.slice = s->slice, .verdict = b->verdict};
+    struct etch_run_options options = {.slice = s->slice, .verdict = b->verdict, .build_id = &s->build_id};
     struct etch_recording *recording;
     int status = etch_recording_open(&recording, b->path, err);
 

@@ -4,6 +4,7 @@
 #define ETCH_CLI_SKETCHING_H
 
 #include "base/array.h"
+#include "collector/elf.h"
 #include "sketch/compose.h"
 #include "sketch/run.h"
 #include "slicer/slice.h"
@@ -20,6 +21,8 @@ struct sketching_bundle {
 
 struct sketching {
     const char *program;
+    struct etch_elf elf; /* of the program, read with the first bundle */
+    ProtobufCBinaryData build_id;
     struct etch_model *model; /* opened when first needed */
     struct etch_slice *slicing;
     Etch__Slice *slice;

@@ -24,9 +24,10 @@ struct etch_record_options {
     size_t n_watches;
     const char *truth; /* folder for the truth log; NULL: none */
     const struct Etch__Clock
-        *clock;        /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
-    uint64_t snapshot; /* keep the newest bytes of each thread only; 0: all */
-    double wall_s;     /* the run took so long: a failure, and with vpt the end of the program; 0: no limit */
+        *clock;          /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
+    const char *subject; /* the program that sites to watch are in, where argv starts it; NULL: argv's own */
+    uint64_t snapshot;   /* keep the newest bytes of each thread only; 0: all */
+    double wall_s;       /* the run took so long: a failure, and with vpt the end of the program; 0: no limit */
 
     /* Of a program that runs on this CPU itself (source "none"). */
     int pid;                   /* join this process instead of starting argv; 0: start */

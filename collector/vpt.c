@@ -200,6 +200,22 @@ static uint64_t power_of_two(uint64_t at_least)
     return size;
 }
 
+/* The program whose instructions are watched. */
+static int find_subject(const struct etch_recorder *r, struct vpt_control *c, struct etch_error *err)
+{
+    const char *subject = r->options->subject;
+    struct etch_elf elf = r->elf;
+    char path[4096];
+
+    snprintf(path, sizeof(path), "%s", r->interpreter[0] ? r->interpreter : r->program);
+    if (subject && (!realpath(subject, path) || etch_elf_read(&elf, path, err) < 0))
+        return etch_error_set_errno(err, errno, "cannot read %s", subject);
+    c->program_vaddr = elf.file_vaddr;
+    c->program_size = elf.end_vaddr - elf.file_vaddr;
+    snprintf(c->program, sizeof(c->program), "%s", path);
+    return 0;
+}
+
 static int fill_control(struct vpt *v, const struct etch_recorder *r, struct etch_error *err)
 {
     const struct etch_record_options *o = r->options;
@@ -211,9 +227,8 @@ static int fill_control(struct vpt *v, const struct etch_recorder *r, struct etc
     c->event_size = EVENT_SIZE;
     c->psb_period = o->snapshot && o->snapshot < (uint64_t)16 * PSB_PERIOD ? 2048 : PSB_PERIOD;
     c->flags = (o->snapshot ? VPT_SNAPSHOT : 0) | (o->truth ? VPT_TRUTH : 0);
-    c->program_vaddr = r->elf.file_vaddr;
-    c->program_size = r->elf.end_vaddr - r->elf.file_vaddr;
-    snprintf(c->program, sizeof(c->program), "%s", r->interpreter[0] ? r->interpreter : r->program);
+    if (find_subject(r, c, err) < 0)
+        return -1;
     if (o->truth) {
         if (!realpath(o->truth, truth))
             return etch_error_set_errno(err, errno, "cannot write the truth log to %s", o->truth);
@@ -453,6 +468,12 @@ static int take_gap(struct etch_recorder *r, const struct slot *s, const struct 
     return etch_recorder_write_loss(r, &loss, err);
 }
 
+static bool is_crash(uint32_t number)
+{
+    return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL || number == SIGABRT ||
+           number == SIGTRAP || number == SIGSYS;
+}
+
 /* What ends a process, or may: where a handler that got a fault ends the process in its own way, the fault counts. The
  * program's own process goes before its children. */
 static void take_fault(struct etch_recorder *r, const struct slot *s, const struct vpt_note *note)
@@ -467,6 +488,8 @@ static void take_fault(struct etch_recorder *r, const struct slot *s, const stru
     }
     if ((caught && note->flags & 2) || (f->seen && f->pid == (uint32_t)r->pid && s->shared->pid != f->pid))
         return;
+    if (s->shared->pid != (uint32_t)r->pid && !is_crash((uint32_t)note->value))
+        return; /* children may be ended by whoever started them */
     *f = (struct etch_source_failure){.seen = true,
                                       .address_known = note->flags & 1,
                                       .caught = caught,
