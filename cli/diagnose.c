@@ -35,7 +35,7 @@ struct diagnose_options {
     char **argv;
     unsigned runs, jobs;
     double time, timeout;
-    const char *fails_if, *store, *source, *input, *program;
+    const char *fails_if, *store, *source, *input, *program, *bug;
     bool fresh;
     bool patient; /* the user said how many runs, or how long */
     struct sketching_output output;
@@ -145,24 +145,44 @@ static const char *verdict_of(const char *text)
     return strcmp(text, "pass") == 0 ? "pass" : strcmp(text, "hang") == 0 ? "hang" : "fail";
 }
 
-static void account(struct diagnosis *d, const char *verdict, uint32_t sigma)
+static bool is_pass(const char *verdict)
 {
-    bool failing = strcmp(verdict, "pass") != 0 && strcmp(verdict, "unplaced") != 0;
-
-    d->runs++;
-    d->passed += strcmp(verdict, "pass") == 0;
-    d->unplaced += strcmp(verdict, "unplaced") == 0;
-    d->failures += failing;
-    if (sigma) {
-        d->failing_tracked += failing;
-        d->passing_tracked += strcmp(verdict, "pass") == 0;
-    }
-    d->stable += failing && sigma;
+    return strcmp(verdict, "pass") == 0;
 }
 
-static void count_kept(struct diagnosis *d, const char *verdict, uint32_t sigma)
+/* Failing runs with watches of one bug; NULL: of any. */
+static unsigned count_tracked(const struct diagnosis *d, const char *bucket)
 {
-    d->passing_kept[sigma != 0] += strcmp(verdict, "pass") == 0;
+    unsigned n = 0;
+
+    for (size_t i = 0; i < d->s.bundles.n; i++) {
+        const struct sketching_bundle *b = &d->s.bundles.v[i];
+
+        n += b->failing && b->tracked && !b->unplaced && (!bucket || strcmp(b->bucket, bucket) == 0);
+    }
+    return n;
+}
+
+static void account(struct diagnosis *d, const struct sketching_bundle *b)
+{
+    bool ours = b->failing && !b->unplaced && (!d->s.sliced || strcmp(b->bucket, d->s.sliced) == 0);
+
+    d->runs++;
+    d->passed += !b->failing;
+    d->unplaced += b->unplaced;
+    d->failures += b->failing && !b->unplaced;
+    d->passing_kept[b->tracked] += !b->failing;
+    d->passing_tracked += b->tracked && !b->failing;
+    d->failing_tracked = count_tracked(d, d->s.sliced);
+    d->stable += ours && b->tracked;
+}
+
+/* A run whose bundle is not kept. */
+static void count_only(struct diagnosis *d, const char *verdict)
+{
+    d->runs++;
+    d->passed += is_pass(verdict);
+    d->failures += !is_pass(verdict);
 }
 
 static int take_stored(void *context, const struct etch_store_run *run)
@@ -172,17 +192,12 @@ static int take_stored(void *context, const struct etch_store_run *run)
     char path[4400];
 
     snprintf(path, sizeof(path), "%s/%s", d->folder, run->bundle);
-    if (!run->bundle[0]) {
-        d->stored++;
-        d->runs++;
-        d->passed += strcmp(run->verdict, "pass") == 0;
-        d->failures += strcmp(run->verdict, "pass") != 0;
-        return 0;
-    }
-    if (sketching_add(&d->s, path, verdict_of(run->verdict), &ignored) < 0)
+    if (!run->bundle[0])
+        count_only(d, run->verdict);
+    else if (sketching_add(&d->s, path, verdict_of(run->verdict), run->sigma != 0, &ignored) == 0)
+        account(d, &d->s.bundles.v[d->s.bundles.n - 1]);
+    else
         return 0; /* a bundle that is gone or damaged is as if it had not run */
-    count_kept(d, run->verdict, run->sigma);
-    account(d, d->s.bundles.v[d->s.bundles.n - 1].unplaced ? "unplaced" : run->verdict, run->sigma);
     d->sigma = run->sigma > d->sigma ? run->sigma : d->sigma;
     d->stored++;
     return 0;
@@ -195,33 +210,47 @@ static int open_store(struct diagnosis *d, struct etch_error *err)
     return etch_store_list(d->store, take_stored, d, err);
 }
 
-/* Whether a run's bundle adds to what is known, or only to the count: a program that nearly always fails, where what
- * counts is to see it pass, and one that nearly always passes. So the store stays small, and reading it quick. */
-static bool is_worth_keeping(const struct diagnosis *d, const struct runner_result *result)
+/* A passing run of which there are enough like it. */
+static bool is_one_too_many(const struct diagnosis *d, const struct runner_result *result)
 {
-    if (strcmp(result->verdict, "pass") == 0)
-        return result->sigma ? d->passing_kept[1] < PASSING_KEPT : d->passing_kept[0] < PASSING_KEPT_UNTRACKED;
-    return !result->sigma || d->failing_tracked - d->failing_at_round < FAILING_MAX;
+    return is_pass(result->verdict) &&
+           d->passing_kept[result->sigma != 0] >= (result->sigma ? PASSING_KEPT : PASSING_KEPT_UNTRACKED);
 }
 
-static int keep(struct diagnosis *d, const struct runner_result *result, struct etch_error *err)
+/* The same of a failing run, which has been looked into. A program that nearly always fails: what counts then is to see
+ * it pass, and a rarer bug among a common one's failures. */
+static bool is_surplus(const struct diagnosis *d, const struct sketching_bundle *b)
+{
+    bool ours = d->s.sliced && b->bucket && strcmp(b->bucket, d->s.sliced) == 0;
+
+    if (!b->failing || !b->tracked)
+        return false;
+    return b->unplaced || count_tracked(d, b->bucket) > (ours ? d->failing_at_round + FAILING_MAX : FAILING_MAX);
+}
+
+/* So the store stays small, and reading it quick: what adds nothing is only counted. */
+static int keep(struct diagnosis *d, const struct runner_result *result, bool *kept, struct etch_error *err)
 {
     struct etch_store_run run = {.id = result->number, .sigma = result->sigma, .seconds = result->seconds};
     const char *slash = strrchr(result->bundle, '/');
 
     snprintf(run.verdict, sizeof(run.verdict), "%s", result->verdict);
-    if (!is_worth_keeping(d, result)) {
-        unlink(result->bundle);
-        d->runs++;
-        d->passed += strcmp(run.verdict, "pass") == 0;
-        d->failures += strcmp(run.verdict, "pass") != 0;
-        return etch_store_add(d->store, &run, err);
+    *kept = !is_one_too_many(d, result);
+    if (*kept) {
+        if (sketching_add(&d->s, result->bundle, result->verdict, result->sigma != 0, err) < 0)
+            return -1;
+        if (is_surplus(d, &d->s.bundles.v[d->s.bundles.n - 1])) {
+            sketching_drop_last(&d->s);
+            *kept = false;
+        }
     }
-    if (sketching_add(&d->s, result->bundle, result->verdict, err) < 0)
-        return -1;
-    snprintf(run.bundle, sizeof(run.bundle), "%s", slash ? slash + 1 : result->bundle);
-    count_kept(d, run.verdict, run.sigma);
-    account(d, d->s.bundles.v[d->s.bundles.n - 1].unplaced ? "unplaced" : result->verdict, result->sigma);
+    if (*kept) {
+        account(d, &d->s.bundles.v[d->s.bundles.n - 1]);
+        snprintf(run.bundle, sizeof(run.bundle), "%s", slash ? slash + 1 : result->bundle);
+    } else {
+        unlink(result->bundle);
+        count_only(d, run.verdict);
+    }
     return etch_store_add(d->store, &run, err);
 }
 
@@ -275,7 +304,7 @@ static int next_round(struct diagnosis *d, uint32_t sigma, struct etch_error *er
     d->round++;
     d->sigma = sigma < statements ? sigma : statements;
     d->exhausted = d->sigma == statements;
-    d->failing_at_round = d->failing_tracked;
+    d->failing_tracked = d->failing_at_round = count_tracked(d, d->s.sliced);
     return plan(d, err);
 }
 
@@ -326,7 +355,7 @@ static int consider(struct diagnosis *d, const char *verdict, struct etch_error 
         return -1;
     if (is_enough(d))
         d->done = true;
-    else if (d->failing_tracked - d->failing_at_round >= FAILING_MAX && d->passing_tracked >= PASSING_ENOUGH) {
+    else if (d->failing_tracked >= d->failing_at_round + FAILING_MAX && d->passing_tracked >= PASSING_ENOUGH) {
         if (d->exhausted)
             d->done = true;
         else
@@ -363,6 +392,7 @@ static int loop(struct diagnosis *d, struct etch_error *err)
 {
     while (!is_over(d)) {
         struct runner_result result;
+        bool kept;
 
         if (start_more(d, d->o->runs, err) < 0)
             return -1;
@@ -375,14 +405,12 @@ static int loop(struct diagnosis *d, struct etch_error *err)
             *err = result.err;
             return -1;
         }
-        unsigned kept = (unsigned)d->s.bundles.n;
-
-        if (keep(d, &result, err) < 0)
+        if (keep(d, &result, &kept, err) < 0)
             return -1;
         if (!result.sigma && strcmp(result.verdict, "pass") == 0 &&
             result.seconds * SLOWDOWN > d->runner.tracked_timeout)
             d->runner.tracked_timeout = result.seconds * SLOWDOWN;
-        if (d->s.bundles.n > kept && consider(d, result.verdict, err) < 0)
+        if (kept && consider(d, result.verdict, err) < 0)
             return -1;
     }
     return 0;
@@ -427,6 +455,8 @@ static int begin(struct diagnosis *d, struct etch_error *err)
     if (find_program(d, err) < 0)
         return -1;
     d->s.program = d->program;
+    d->s.bug = d->o->bug;
+    d->s.lenient = true;
     if (open_store(d, err) < 0)
         return -1;
     measure_clocks(d);
@@ -519,15 +549,23 @@ static int bad_number(const struct etch_command *self, const char *option, const
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},          {"runs", required_argument, NULL, 'r'},
-        {"time", required_argument, NULL, 't'},    {"jobs", required_argument, NULL, 'J'},
-        {"timeout", required_argument, NULL, 'T'}, {"fails-if", required_argument, NULL, 'f'},
-        {"store", required_argument, NULL, 'S'},   {"fresh", no_argument, NULL, 'F'},
-        {"html", required_argument, NULL, 'H'},    {"json", required_argument, NULL, 'j'},
-        {"sarif", required_argument, NULL, 's'},   {"all", no_argument, NULL, 'a'},
-        {"source", required_argument, NULL, 'o'},  {"input", required_argument, NULL, 'i'},
-        {"program", required_argument, NULL, 'p'}, {0}};
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"runs", required_argument, NULL, 'r'},
+                                                 {"time", required_argument, NULL, 't'},
+                                                 {"jobs", required_argument, NULL, 'J'},
+                                                 {"timeout", required_argument, NULL, 'T'},
+                                                 {"fails-if", required_argument, NULL, 'f'},
+                                                 {"store", required_argument, NULL, 'S'},
+                                                 {"fresh", no_argument, NULL, 'F'},
+                                                 {"html", required_argument, NULL, 'H'},
+                                                 {"json", required_argument, NULL, 'j'},
+                                                 {"sarif", required_argument, NULL, 's'},
+                                                 {"all", no_argument, NULL, 'a'},
+                                                 {"source", required_argument, NULL, 'o'},
+                                                 {"input", required_argument, NULL, 'i'},
+                                                 {"program", required_argument, NULL, 'p'},
+                                                 {"bug", required_argument, NULL, 'b'},
+                                                 {0}};
     struct diagnose_options o = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "vpt"};
     double value;
     int c;
@@ -564,6 +602,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
             break;
         case 'p':
             o.program = optarg;
+            break;
+        case 'b':
+            o.bug = optarg;
             break;
         case 'S':
             o.store = optarg;
@@ -622,6 +663,7 @@ const struct etch_command etch_command_diagnose = {
         "  --fails-if CMD a run that ends by itself fails if this shell command succeeds: it gets the output on "
         "standard\n"
         "                 input and as the file $ETCH_OUTPUT, and the exit status as $ETCH_STATUS\n"
+        "  --bug TEXT     where runs fail in several ways: the one whose name has TEXT in it\n"
         "  --store DIR    where runs are kept (.etch)\n"
         "  --fresh        forget the runs kept before\n"
         "  --html FILE, --json FILE, --sarif FILE, --all\n"

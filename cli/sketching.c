@@ -37,6 +37,13 @@ static void drop_runs(struct sketching *s)
     etch_names_release(&s->names);
 }
 
+static void drop_notes(struct sketching *s)
+{
+    for (size_t i = 0; i < s->notes.n; i++)
+        free(s->notes.v[i]);
+    s->notes.n = 0;
+}
+
 void sketching_release(struct sketching *s)
 {
     drop_runs(s);
@@ -44,8 +51,7 @@ void sketching_release(struct sketching *s)
         free(s->bundles.v[i].path);
         free(s->bundles.v[i].bucket);
     }
-    for (size_t i = 0; i < s->notes.n; i++)
-        free(s->notes.v[i]);
+    drop_notes(s);
     etch_array_free(&s->bundles);
     etch_array_free(&s->notes);
     etch_model_free(s->model);
@@ -88,9 +94,9 @@ static int find_bucket(const struct sketching *s, struct sketching_bundle *b, st
     return status;
 }
 
-int sketching_add(struct sketching *s, const char *path, const char *verdict, struct etch_error *err)
+int sketching_add(struct sketching *s, const char *path, const char *verdict, bool tracked, struct etch_error *err)
 {
-    struct sketching_bundle b = {.verdict = verdict};
+    struct sketching_bundle b = {.verdict = verdict, .tracked = tracked};
     struct etch_recording *recording;
     bool hang;
     int status = 0;
@@ -117,8 +123,6 @@ int sketching_add(struct sketching *s, const char *path, const char *verdict, st
     return status < 0 ? -1 : out_of_memory(err);
 }
 
-/* ---- The slice ---- */
-
 static int by_key(const void *x, const void *y)
 {
     const struct sketching_bundle *a = x, *b = y;
@@ -128,24 +132,92 @@ static int by_key(const void *x, const void *y)
     return strcmp(a->path, b->path);
 }
 
-static const struct sketching_bundle *commonest(const struct sketching *s)
+void sketching_drop_last(struct sketching *s)
 {
-    const struct sketching_bundle *best = NULL;
-    size_t most = 0;
+    struct sketching_bundle *b = &s->bundles.v[--s->bundles.n];
+
+    etch_run_free(b->run);
+    free(b->path);
+    free(b->bucket);
+}
+
+/* ---- Which failure ---- */
+
+/* Failures that are taken for one bug: they failed at the same statement with the same callers. */
+struct failure {
+    const struct sketching_bundle *first;
+    size_t runs;
+};
+
+static int by_runs(const void *x, const void *y)
+{
+    const struct failure *a = x, *b = y;
+
+    if (a->runs != b->runs)
+        return a->runs > b->runs ? -1 : 1;
+    return strcmp(a->first->bucket, b->first->bucket);
+}
+
+/* Each failure once, the commonest first. Returns how many; `list` has room for one per bundle. */
+static size_t list_failures(const struct sketching *s, struct failure *list)
+{
+    size_t n = 0, k;
 
     for (size_t i = 0; i < s->bundles.n; i++) {
         const struct sketching_bundle *b = &s->bundles.v[i];
-        size_t n = 0;
 
-        for (size_t k = 0; b->failing && !b->unplaced && k < s->bundles.n; k++)
-            n += s->bundles.v[k].failing && strcmp(s->bundles.v[k].bucket, b->bucket) == 0;
-        if (n > most || (n && n == most && strcmp(b->bucket, best->bucket) < 0)) {
-            most = n;
-            best = b;
-        }
+        if (!b->failing || b->unplaced)
+            continue;
+        for (k = 0; k < n && strcmp(list[k].first->bucket, b->bucket) != 0; k++)
+            ;
+        if (k == n)
+            list[n++] = (struct failure){b, 0};
+        list[k].runs++;
     }
-    return best;
+    if (n)
+        qsort(list, n, sizeof(*list), by_runs);
+    return n;
 }
+
+/* The failure in question: the commonest, or the commonest of those that have the name asked for. */
+static int choose_failure(struct sketching *s, const struct sketching_bundle **chosen, struct etch_error *err)
+{
+    struct failure *list = calloc(s->bundles.n + 1, sizeof(*list));
+    size_t n = list ? list_failures(s, list) : 0, i = 0;
+
+    while (s->bug && i < n && !strstr(list[i].first->bucket, s->bug))
+        i++;
+    if (i == n && s->lenient)
+        i = 0;
+    *chosen = i < n ? list[i].first : NULL;
+    if (n && !*chosen) {
+        etch_error_set(err, "no run failed at '%s'", s->bug);
+        etch_error_advise(err, "a part of: %.300s", list[0].first->bucket);
+    }
+    free(list);
+    return !list ? out_of_memory(err) : n && !*chosen ? -1 : 0;
+}
+
+static void note_failures(struct sketching *s)
+{
+    struct failure *list = calloc(s->bundles.n + 1, sizeof(*list));
+    size_t n = list ? list_failures(s, list) : 0;
+    char text[2048];
+
+    for (size_t i = 0; i < n; i++) {
+        const char *name = list[i].first->bucket, *place = strstr(name, ", ");
+
+        if (strcmp(name, s->sliced) == 0)
+            continue;
+        place = place ? place + 2 : name;
+        snprintf(text, sizeof(text), "another failure, in %zu run%s: %.1200s (--bug '%.*s' shows it)", list[i].runs,
+                 list[i].runs == 1 ? "" : "s", name, (int)strcspn(place, "<,") - (strchr(place, '<') ? 1 : 0), place);
+        note(s, text);
+    }
+    free(list);
+}
+
+/* ---- The slice ---- */
 
 static int slice_from(struct sketching *s, const struct sketching_bundle *b, struct etch_error *err)
 {
@@ -196,7 +268,8 @@ int sketching_prepare(struct sketching *s, struct etch_error *err)
 
     if (s->bundles.n)
         qsort(s->bundles.v, s->bundles.n, sizeof(*s->bundles.v), by_key);
-    failure = commonest(s);
+    if (choose_failure(s, &failure, err) < 0)
+        return -1;
     for (size_t i = 0; !failure && i < s->bundles.n; i++) {
         if (s->bundles.v[i].unplaced) {
             etch_error_set(err, "no failing run failed at a known place of %s", s->program);
@@ -238,7 +311,7 @@ static void note_changes(struct sketching *s)
 Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t sigma, bool all, struct etch_error *err)
 {
     struct etch_compose_options options = {
-        .slice = s->slice, .round = round, .sigma = sigma, .all = all, .source = source_text_line};
+        .slice = s->slice, .round = round, .sigma = sigma, .bucket = s->sliced, .all = all, .source = source_text_line};
     struct etch_run **runs = calloc(s->bundles.n + 1, sizeof(struct etch_run *));
     Etch__Sketch *sketch = NULL;
 
@@ -247,7 +320,9 @@ Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t si
     if (runs && s->source) {
         for (size_t i = 0; i < s->bundles.n; i++)
             runs[i] = s->bundles.v[i].run;
+        drop_notes(s);
         note_changes(s);
+        note_failures(s);
         options.source_context = s->source;
         options.notes = s->notes.v;
         options.n_notes = s->notes.n;

@@ -15,6 +15,7 @@
 #define DEPTH_MAX 4096u
 #define TABLE_MAX (64u << 20) /* bytes of code between the slice's first and last instruction */
 #define IN_BLOCK_BITS 12
+#define BUCKET_CALLERS 2u /* functions above the failing one by which failures are told apart */
 
 /* Which place an address of the program is of. */
 struct place_table {
@@ -82,13 +83,18 @@ static int out_of_memory(struct etch_error *err)
     return etch_error_set(err, "out of memory");
 }
 
+static uint32_t exit_status(const struct etch_recording *r)
+{
+    return r->outcome && r->outcome->how_case == ETCH__OUTCOME__HOW_EXIT_STATUS ? r->outcome->exit_status : 0;
+}
+
 bool etch_recording_failed(const struct etch_recording *r, bool *hang)
 {
     const Etch__Failure *f = r->failure;
 
     *hang = false;
     if (!f || f->kind == ETCH__FAILURE_KIND__FAILURE_NONE)
-        return false;
+        return exit_status(r) != 0;
     *hang = f->kind == ETCH__FAILURE_KIND__FAILURE_HANG || f->kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT ||
             (f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL && !f->ip &&
              (f->signal == SIGTERM || f->signal == SIGKILL || f->signal == SIGINT));
@@ -912,10 +918,12 @@ static Etch__Failure *own_failure(const struct build *b, bool hang)
     Etch__Failure none = ETCH__FAILURE__INIT, *f;
 
     f = copy_failure(b->recording->failure ? b->recording->failure : &none);
-    if (f && hang)
+    if (f && hang) {
         f->kind = ETCH__FAILURE_KIND__FAILURE_HANG;
-    else if (f && f->kind == ETCH__FAILURE_KIND__FAILURE_NONE)
-        f->kind = ETCH__FAILURE_KIND__FAILURE_CHECK;
+    } else if (f && f->kind == ETCH__FAILURE_KIND__FAILURE_NONE) {
+        f->code = (int32_t)exit_status(b->recording);
+        f->kind = f->code ? ETCH__FAILURE_KIND__FAILURE_EXIT : ETCH__FAILURE_KIND__FAILURE_CHECK;
+    }
     return f;
 }
 
@@ -931,13 +939,48 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* "signal 11 bug.c:18 consumer"; for a hang where all its threads stand. */
+/* Who called there: the nearest functions of the program, each named once, so that recursion makes no difference. */
+static void add_callers(struct build *b, const struct etch_run_thread *t, char *text, size_t size)
+{
+    const char *last = b->names->places.v[t->wait_place].function;
+    bool there = false;
+
+    for (size_t i = 0, n = 0; i < t->frames.n && n < BUCKET_CALLERS; i++) {
+        uint32_t place = place_of(b, image_at(b, t->frames.v[i]), t->frames.v[i] - (i > 0));
+        size_t length = strlen(text);
+
+        if (place == ETCH_NOWHERE)
+            continue;
+        if (there && strcmp(b->names->places.v[place].function, last) != 0) {
+            last = b->names->places.v[place].function;
+            snprintf(text + length, size - length, " < %s", last);
+            n++;
+        }
+        there |= place == t->wait_place;
+    }
+}
+
+static size_t name_failure(const Etch__Failure *f, char *text, size_t size)
+{
+    const char *signal = f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL ? sigabbrev_np((int)f->signal) : NULL;
+
+    if (f->kind == ETCH__FAILURE_KIND__FAILURE_HANG)
+        return (size_t)snprintf(text, size, "hang");
+    if (f->kind == ETCH__FAILURE_KIND__FAILURE_EXIT)
+        return (size_t)snprintf(text, size, "exit status %d", f->code);
+    if (f->kind == ETCH__FAILURE_KIND__FAILURE_CHECK)
+        return (size_t)snprintf(text, size, "the check failed");
+    return signal ? (size_t)snprintf(text, size, "SIG%s", signal)
+                  : (size_t)snprintf(text, size, "signal %u", f->signal);
+}
+
+/* "SIGSEGV, consumer bug.c:18 < main"; for a hang where all its threads stand. */
 static char *bucket_of(struct build *b, bool hang)
 {
     ETCH_ARRAY(char *) parts = {0};
     const Etch__Failure *f = b->run->failure;
-    char text[4096], *part;
-    size_t length = (size_t)snprintf(text, sizeof(text), hang ? "hang" : "kind %d signal %u", f->kind, f->signal);
+    char text[4096], callers[1024], *part;
+    size_t length = name_failure(f, text, sizeof(text));
 
     for (size_t i = 0; i < b->run->threads.n; i++) {
         const struct etch_run_thread *t = &b->run->threads.v[i];
@@ -945,9 +988,12 @@ static char *bucket_of(struct build *b, bool hang)
 
         if (at == ETCH_NOWHERE || (hang ? !has_part(b, i) : i != b->run->failing_thread))
             continue;
-        if (asprintf(&part, " %s:%u %s", base_name(b->names->places.v[at].file), b->names->places.v[at].line,
-                     b->names->places.v[at].function) >= 0 &&
-            !etch_array_push(&parts, part))
+        snprintf(callers, sizeof(callers), ", %s %s:%u", b->names->places.v[at].function,
+                 base_name(b->names->places.v[at].file), b->names->places.v[at].line);
+        if (!hang)
+            add_callers(b, t, callers, sizeof(callers));
+        part = strdup(callers);
+        if (part && !etch_array_push(&parts, part))
             free(part);
     }
     if (parts.n)

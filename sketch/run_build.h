@@ -18,7 +18,8 @@ struct etch_run_options {
 int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_recording *recording,
                    const struct etch_run_options *options, struct etch_error *err);
 
-/* Whether a recording ended in a failure; one that was ended from outside (SIGTERM, SIGINT, SIGKILL) counts as a hang.
+/* Whether a recording ended in a failure, or in an exit status other than 0; one that was ended from outside (SIGTERM,
+ * SIGINT, SIGKILL) counts as a hang.
  */
 bool etch_recording_failed(const struct etch_recording *recording, bool *hang);
 
