@@ -295,17 +295,50 @@ int sketching_prepare(struct sketching *s, struct etch_error *err)
 
 /* ---- The sketch ---- */
 
-static void note_changes(struct sketching *s)
+static const char *checksum_of(void *context, const char *file)
 {
-    char text[512];
+    return etch_model_checksum(context, file);
+}
 
-    for (size_t i = 0; i < s->slice->n_statements; i++)
-        source_text_line(s->source, s->slice->statements[i]->place->file, 1);
-    for (unsigned i = 0; source_text_changed(s->source, i); i++) {
-        snprintf(text, sizeof(text), "%s has changed since the program was built: its lines may not be what ran",
-                 source_text_changed(s->source, i));
-        note(s, text);
+static bool add_note(Etch__Sketch *sketch, const char *text)
+{
+    char **bigger = realloc(sketch->notes, (sketch->n_notes + 1) * sizeof(*bigger));
+
+    if (!bigger)
+        return false;
+    sketch->notes = bigger;
+    sketch->notes[sketch->n_notes] = strdup(text);
+    return sketch->notes[sketch->n_notes] && ++sketch->n_notes;
+}
+
+static bool is_noted(const Etch__Sketch *sketch, size_t step)
+{
+    for (size_t i = 0; i < step; i++)
+        if (strcmp(sketch->steps[i]->place->file, sketch->steps[step]->place->file) == 0)
+            return true;
+    return false;
+}
+
+/* Of the files whose lines are shown: which are not as they were compiled. */
+static bool note_sources(struct sketching *s, Etch__Sketch *sketch)
+{
+    char text[4400];
+    bool good = true;
+
+    for (size_t i = 0; i < sketch->n_steps && good; i++) {
+        const char *file = sketch->steps[i]->place->file;
+        enum source_text_state state = source_text_state(s->source, file);
+
+        if (state == SOURCE_AS_COMPILED || is_noted(sketch, i))
+            continue;
+        snprintf(text, sizeof(text),
+                 state == SOURCE_MISSING   ? "%s cannot be read: its lines are left blank"
+                 : state == SOURCE_CHANGED ? "%s has changed since it was compiled: its lines are not what ran"
+                                           : "%s is newer than the program: its lines may not be what ran",
+                 file);
+        good = add_note(sketch, text);
     }
+    return good;
 }
 
 Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t sigma, bool all, struct etch_error *err)
@@ -316,17 +349,21 @@ Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t si
     Etch__Sketch *sketch = NULL;
 
     if (!s->source)
-        s->source = source_text_new(s->program);
+        s->source = source_text_new(s->program, checksum_of, s->model);
     if (runs && s->source) {
         for (size_t i = 0; i < s->bundles.n; i++)
             runs[i] = s->bundles.v[i].run;
         drop_notes(s);
-        note_changes(s);
         note_failures(s);
         options.source_context = s->source;
         options.notes = s->notes.v;
         options.n_notes = s->notes.n;
         sketch = etch_compose(&s->names, runs, s->bundles.n, &options, err);
+        if (sketch && !note_sources(s, sketch)) {
+            etch__sketch__free_unpacked(sketch, NULL);
+            sketch = NULL;
+            out_of_memory(err);
+        }
     } else {
         out_of_memory(err);
     }
