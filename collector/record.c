@@ -381,7 +381,7 @@ static int write_failure(struct etch_recorder *r, struct etch_error *err)
     /* A process that says that it failed, by its status, after a fault that it or a child of it had. What starts the
      * program in question need not say so. */
     if (!WIFSIGNALED(s->status) && !(r->failure.seen && r->failure.signal &&
-                                     (WEXITSTATUS(s->status) || (r->options->subject && !r->failure.caught))))
+                                     (WEXITSTATUS(s->status) || (r->options->subject && r->failure.deadly))))
         return 0;
     failure.kind = ETCH__FAILURE_KIND__FAILURE_SIGNAL;
     failure.signal = WIFSIGNALED(s->status) ? (uint32_t)WTERMSIG(s->status) : r->failure.signal;

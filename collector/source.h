@@ -13,6 +13,7 @@
 struct etch_source_failure {
     bool seen, address_known;
     bool caught; /* a handler of the program's has it, and has not returned */
+    bool deadly; /* the process died of a signal, of this one or in its handler */
     uint32_t pid, tid, signal;
     uint64_t ip, address, tsc;
 };

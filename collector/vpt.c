@@ -51,6 +51,7 @@ struct vpt {
     ETCH_ARRAY(struct slot) slots;
     ETCH_ARRAY(struct child) children;
     ETCH_ARRAY(uint32_t) processes;
+    ETCH_ARRAY(uint32_t) subjects; /* processes that run the program in question */
     struct etch_record_watch watches[ETCH_RECORD_MAX_WATCHES];
     bool armed[ETCH_RECORD_MAX_WATCHES];
     Etch__Access accesses[ACCESSES_AT_ONCE];
@@ -359,6 +360,7 @@ static int take_access(struct etch_recorder *r, const struct slot *s, const stru
 static int take_image(struct etch_recorder *r, const struct slot *s, const struct vpt_image *from, uint32_t size,
                       struct etch_error *err)
 {
+    struct vpt *v = r->state;
     Etch__Image image = ETCH__IMAGE__INIT;
     struct etch_error ignored;
     struct etch_elf elf;
@@ -368,6 +370,8 @@ static int take_image(struct etch_recorder *r, const struct slot *s, const struc
         (uint64_t)from->path_size + from->code_size > size - sizeof(*from))
         return 0;
     memcpy(path, from + 1, from->path_size);
+    if (strcmp(path, v->control->program) == 0 && !etch_array_push(&v->subjects, s->shared->pid))
+        return out_of_memory(err);
     image.pid = s->shared->pid;
     image.start = from->start;
     image.size = from->size;
@@ -468,6 +472,14 @@ static int take_gap(struct etch_recorder *r, const struct slot *s, const struct 
     return etch_recorder_write_loss(r, &loss, err);
 }
 
+static bool is_subject(const struct vpt *v, uint32_t pid)
+{
+    for (size_t i = 0; i < v->subjects.n; i++)
+        if (v->subjects.v[i] == pid)
+            return true;
+    return false;
+}
+
 static bool is_crash(uint32_t number)
 {
     return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL || number == SIGABRT ||
@@ -484,15 +496,19 @@ static void take_fault(struct etch_recorder *r, const struct slot *s, const stru
     if (f->seen && f->caught && own) {
         if (caught && note->flags & 2)
             memset(f, 0, sizeof(*f));
+        else if (!caught)
+            f->deadly = true;
         return;
     }
     if ((caught && note->flags & 2) || (f->seen && f->pid == (uint32_t)r->pid && s->shared->pid != f->pid))
         return;
-    if (s->shared->pid != (uint32_t)r->pid && !is_crash((uint32_t)note->value))
-        return; /* children may be ended by whoever started them */
+    if (s->shared->pid != (uint32_t)r->pid &&
+        !(is_crash((uint32_t)note->value) && is_subject(r->state, s->shared->pid)))
+        return; /* children may be ended by whoever started them, and may be other programs */
     *f = (struct etch_source_failure){.seen = true,
                                       .address_known = note->flags & 1,
                                       .caught = caught,
+                                      .deadly = !caught,
                                       .pid = s->shared->pid,
                                       .tid = s->shared->tid,
                                       .signal = (uint32_t)note->value,
@@ -947,6 +963,7 @@ static void vpt_close(struct etch_recorder *r)
     etch_array_free(&v->slots);
     etch_array_free(&v->children);
     etch_array_free(&v->processes);
+    etch_array_free(&v->subjects);
     free(v);
     r->state = NULL;
 }

@@ -595,12 +595,19 @@ static void note_branch(struct build *b, struct walk *w, const struct etch_step 
         w->pending_branch = (int)b->run->branches.n - 1;
 }
 
+static bool is_failing(const struct build *b)
+{
+    bool hang;
+
+    return b->options->verdict ? strcmp(b->options->verdict, "pass") != 0 : etch_recording_failed(b->recording, &hang);
+}
+
 /* Asked only where it matters: of a run that failed and yet ended by itself, whose last lines are what is known. */
 static bool has_line(struct build *b, const struct etch_step *step)
 {
     struct etch_location location;
 
-    if (b->recording->failure || !b->options->verdict || strcmp(b->options->verdict, "pass") == 0)
+    if (b->recording->failure || !is_failing(b))
         return false;
     etch_symbols_find(b->symbols, step->image, step->last, &location);
     return location.frame.line != 0;
@@ -1013,11 +1020,10 @@ static int conclude(struct build *b, struct etch_error *err)
     struct etch_run *run = b->run;
     bool hang;
 
-    run->failing = etch_recording_failed(b->recording, &hang);
-    if (verdict) {
-        run->failing = strcmp(verdict, "pass") != 0;
+    etch_recording_failed(b->recording, &hang);
+    run->failing = is_failing(b);
+    if (verdict)
         hang = strcmp(verdict, "hang") == 0;
-    }
     run->failing_place = run->failing_thread = ETCH_NOWHERE;
     if (!run->failing)
         return 0;
