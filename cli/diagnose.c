@@ -189,12 +189,14 @@ static int take_stored(void *context, const struct etch_store_run *run)
 {
     struct diagnosis *d = context;
     struct etch_error ignored;
+    size_t before = d->s.bundles.n;
     char path[4400];
 
     snprintf(path, sizeof(path), "%s/%s", d->folder, run->bundle);
     if (!run->bundle[0])
         count_only(d, run->verdict);
-    else if (sketching_add(&d->s, path, verdict_of(run->verdict), run->sigma != 0, &ignored) == 0)
+    else if (sketching_add(&d->s, path, verdict_of(run->verdict), run->sigma != 0, &ignored) == 0 &&
+             d->s.bundles.n > before)
         account(d, &d->s.bundles.v[d->s.bundles.n - 1]);
     else
         return 0; /* a bundle that is gone or damaged is as if it had not run */
@@ -237,9 +239,12 @@ static int keep(struct diagnosis *d, const struct runner_result *result, bool *k
     snprintf(run.verdict, sizeof(run.verdict), "%s", result->verdict);
     *kept = !is_one_too_many(d, result);
     if (*kept) {
+        size_t before = d->s.bundles.n;
+
         if (sketching_add(&d->s, result->bundle, result->verdict, result->sigma != 0, err) < 0)
             return -1;
-        if (is_surplus(d, &d->s.bundles.v[d->s.bundles.n - 1])) {
+        *kept = d->s.bundles.n > before;
+        if (*kept && is_surplus(d, &d->s.bundles.v[d->s.bundles.n - 1])) {
             sketching_drop_last(&d->s);
             *kept = false;
         }
@@ -297,10 +302,35 @@ static int plan(struct diagnosis *d, struct etch_error *err)
     return 0;
 }
 
+/* What orders accesses across CPUs; measured once for all runs, before the first with watches, and only where there
+ * are threads. A crowded machine may need another try. */
+static void measure_clocks(struct diagnosis *d)
+{
+    struct etch_calibration_options options = {.skip_trap = true};
+    struct etch_calibration calibration;
+    struct etch_error ignored;
+
+    bool threaded = false;
+
+    for (size_t i = 0; i < d->s.bundles.n; i++)
+        threaded |= d->s.bundles.v[i].threaded;
+    for (int i = 0; threaded && i < 3 && !(d->clock && d->clock->n_skews); i++) {
+        if (d->clock)
+            etch__clock__free_unpacked(d->clock, NULL);
+        d->clock = NULL;
+        if (etch_calibrate(&calibration, &options, &ignored) == 0) {
+            d->clock = etch_clock_record(&calibration, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
+            etch_calibration_free(&calibration);
+        }
+    }
+    d->runner.clock = d->clock;
+}
+
 static int next_round(struct diagnosis *d, uint32_t sigma, struct etch_error *err)
 {
     uint32_t statements = (uint32_t)d->s.slice->n_statements;
 
+    measure_clocks(d);
     d->round++;
     d->sigma = sigma < statements ? sigma : statements;
     d->exhausted = d->sigma == statements;
@@ -416,24 +446,6 @@ static int loop(struct diagnosis *d, struct etch_error *err)
     return 0;
 }
 
-/* What orders accesses across CPUs; measured once for all runs. A crowded machine may need another try. */
-static void measure_clocks(struct diagnosis *d)
-{
-    struct etch_calibration_options options = {.skip_trap = true};
-    struct etch_calibration calibration;
-    struct etch_error ignored;
-
-    for (int i = 0; i < 3 && !(d->clock && d->clock->n_skews); i++) {
-        if (d->clock)
-            etch__clock__free_unpacked(d->clock, NULL);
-        d->clock = NULL;
-        if (etch_calibrate(&calibration, &options, &ignored) == 0) {
-            d->clock = etch_clock_record(&calibration, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
-            etch_calibration_free(&calibration);
-        }
-    }
-}
-
 /* The binary that is diagnosed: the one that runs, or one that a script starts. */
 static int find_program(struct diagnosis *d, struct etch_error *err)
 {
@@ -457,17 +469,15 @@ static int begin(struct diagnosis *d, struct etch_error *err)
     d->s.program = d->program;
     d->s.bug = d->o->bug;
     d->s.lenient = true;
-    if (open_store(d, err) < 0)
+    if (sketching_open(&d->s, err) < 0 || open_store(d, err) < 0)
         return -1;
-    measure_clocks(d);
     d->runner = (struct runner){.argv = d->o->argv,
                                 .source = d->o->source,
                                 .fails_if = d->o->fails_if,
                                 .input = d->o->input,
                                 .subject = d->o->program,
                                 .timeout = d->o->timeout,
-                                .jobs = d->o->jobs,
-                                .clock = d->clock};
+                                .jobs = d->o->jobs};
     if (runner_open(&d->runner, err) < 0)
         return -1;
     return d->failures ? consider(d, "pass", err) : 0;
@@ -485,7 +495,7 @@ static int conclude(struct diagnosis *d, struct etch_error *err)
         return etch_error_advise(err, "a longer --timeout, if they hang; build it with etch cc -g");
     }
     if (!d->failures) {
-        printf("no failure in %u runs of %s\n", d->runs, d->o->argv[0]);
+        printf("%sno failure in %u runs of %s\n", interrupted ? "interrupted; " : "", d->runs, d->o->argv[0]);
         return ETCH_EXIT_FAILED;
     }
     if (sketching_prepare(&d->s, err) < 0)
@@ -515,7 +525,10 @@ static int diagnose(const struct etch_command *self, const struct diagnose_optio
         status = loop(d, &err);
     runner_close(&d->runner);
     clear_progress(d);
-    if (status == 0) {
+    if (status < 0 && d->failures) { /* what is known already is not withheld */
+        etch_command_failed(self, &err);
+        status = conclude(d, &err) < 0 ? -1 : ETCH_EXIT_FAILED;
+    } else if (status == 0) {
         status = conclude(d, &err);
         if (status >= 0)
             fprintf(stderr, "etch diagnose: %u runs, %u failed, %.1f s; kept in %s\n", d->runs, d->failures,
@@ -653,7 +666,11 @@ const struct etch_command etch_command_diagnose = {
         "the\n"
         "sketch. A run fails by a signal, by taking too long, or by an exit status other than 0. Ctrl-C prints the "
         "best\n"
-        "sketch so far. Runs are kept: a second call goes on where the first stopped. Exit status 1: no run failed.\n\n"
+        "sketch so far, twice ends etch. Runs are kept: a second call goes on where the first stopped; of runs that "
+        "are alike only\n"
+        "some, the others are counted. Each run finds its number in $ETCH_RUN. Exit status 1: no run failed, or "
+        "etch could not\n"
+        "go on.\n\n"
         "  --runs N       at most N more runs (300)\n"
         "  --time S       at most S seconds\n"
         "  --jobs N       N runs at a time (1); not where they would get into each other's way: a file, a port\n"

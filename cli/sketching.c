@@ -94,11 +94,16 @@ static int find_bucket(const struct sketching *s, struct sketching_bundle *b, st
     return status;
 }
 
+int sketching_open(struct sketching *s, struct etch_error *err)
+{
+    return s->model ? 0 : etch_model_open(&s->model, s->program, err);
+}
+
 int sketching_add(struct sketching *s, const char *path, const char *verdict, bool tracked, struct etch_error *err)
 {
     struct sketching_bundle b = {.verdict = verdict, .tracked = tracked};
     struct etch_recording *recording;
-    bool hang;
+    bool hang, foreign = false;
     int status = 0;
 
     if (!s->elf.build_id_size && etch_elf_read(&s->elf, s->program, err) < 0)
@@ -107,20 +112,24 @@ int sketching_add(struct sketching *s, const char *path, const char *verdict, bo
     if (etch_recording_open(&recording, path, err) < 0)
         return -1;
     b.key = recording->program ? recording->program->start_unix_ns : 0;
+    b.threaded = recording->threads.n > 1;
     b.failing = verdict ? strcmp(verdict, "pass") != 0 : etch_recording_failed(recording, &hang);
     b.path = strdup(path);
     if (!b.path)
         status = out_of_memory(err);
     else if (!recording->program)
         status = etch_error_set(err, "%s does not say which program ran", path);
+    else if (!etch_recording_runs(recording, &s->build_id))
+        foreign = true;
     else if (b.failing)
         status = find_bucket(s, &b, recording, err);
     etch_recording_free(recording);
-    if (status == 0 && etch_array_push(&s->bundles, b))
+    s->foreign += foreign;
+    if (status == 0 && !foreign && etch_array_push(&s->bundles, b))
         return 0;
     free(b.path);
     free(b.bucket);
-    return status < 0 ? -1 : out_of_memory(err);
+    return status < 0 ? -1 : foreign ? 0 : out_of_memory(err);
 }
 
 static int by_key(const void *x, const void *y)
@@ -217,6 +226,16 @@ static void note_failures(struct sketching *s)
     free(list);
 }
 
+static void note_foreign(struct sketching *s)
+{
+    char text[200];
+
+    snprintf(text, sizeof(text), "%zu recording%s of another build of the program, or of another program: left out",
+             s->foreign, s->foreign == 1 ? " is" : "s are");
+    if (s->foreign)
+        note(s, text);
+}
+
 /* ---- The slice ---- */
 
 static int slice_from(struct sketching *s, const struct sketching_bundle *b, struct etch_error *err)
@@ -231,8 +250,7 @@ static int slice_from(struct sketching *s, const struct sketching_bundle *b, str
 
     if (status < 0)
         return -1;
-    if (!s->model)
-        status = etch_model_open(&s->model, s->program, err);
+    status = sketching_open(s, err);
     if (status == 0)
         status = etch_run_build(&run, &names, recording, &options, err);
     if (status == 0)
@@ -275,6 +293,10 @@ int sketching_prepare(struct sketching *s, struct etch_error *err)
             etch_error_set(err, "no failing run failed at a known place of %s", s->program);
             return etch_error_advise(err, "build it with etch cc -g; recordings of the failing runs that are whole");
         }
+    }
+    if (!failure && !s->bundles.n && s->foreign) {
+        etch_error_set(err, "none of the %zu recordings is of this build of %s", s->foreign, s->program);
+        return etch_error_advise(err, "the binary that was recorded, or record this one; etch info says what ran");
     }
     if (!failure) {
         etch_error_set(err, "none of the %zu runs failed", s->bundles.n);
@@ -355,6 +377,7 @@ Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t si
             runs[i] = s->bundles.v[i].run;
         drop_notes(s);
         note_failures(s);
+        note_foreign(s);
         options.source_context = s->source;
         options.notes = s->notes.v;
         options.n_notes = s->notes.n;

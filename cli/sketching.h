@@ -14,6 +14,7 @@ struct sketching_bundle {
     const char *verdict; /* static; NULL: as recorded */
     uint64_t key;        /* when it ran: the order in which they are read does not count */
     bool failing;
+    bool threaded;        /* more than one thread ran */
     bool tracked;         /* something was watched */
     bool unplaced;        /* it failed nowhere in the program, as far as is known: nothing can be sliced from it */
     char *bucket;         /* of a failing one, once known */
@@ -25,6 +26,7 @@ struct sketching {
     struct etch_elf elf; /* of the program, read with the first bundle */
     ProtobufCBinaryData build_id;
     const char *bug;          /* which failure, by a part of its name; NULL: the commonest */
+    size_t foreign;           /* bundles in which the program did not run */
     bool lenient;             /* where there is none of that name: the commonest */
     struct etch_model *model; /* opened when first needed */
     struct etch_slice *slicing;
@@ -44,7 +46,11 @@ struct sketching_output {
 
 void sketching_release(struct sketching *s);
 
-/* Takes a bundle in. Returns 0, or -1 with `err` set where it cannot be used at all. */
+/* Reads the program, so that one that cannot be sliced is refused before it runs. Returns 0, or -1 with `err` set. */
+int sketching_open(struct sketching *s, struct etch_error *err);
+
+/* Takes a bundle in; one in which the program did not run is only counted. Returns 0, or -1 with `err` set where it
+ * cannot be used at all. */
 int sketching_add(struct sketching *s, const char *path, const char *verdict, bool tracked, struct etch_error *err);
 
 /* Forgets the bundle that was added last. */

@@ -1114,6 +1114,17 @@ static int copy_losses(struct build *b, struct etch_error *err)
     return 0;
 }
 
+bool etch_recording_runs(struct etch_recording *recording, const ProtobufCBinaryData *build_id)
+{
+    const struct etch_run_options options = {.build_id = build_id};
+    struct build b = {.recording = recording, .options = &options};
+    const ProtobufCBinaryData *theirs = recording->program ? &recording->program->build_id : NULL;
+
+    if (!theirs || !build_id->len || !theirs->len || choose_process(&b))
+        return true;
+    return build_id->len == theirs->len && memcmp(build_id->data, theirs->data, theirs->len) == 0;
+}
+
 static int check_program(struct build *b, struct etch_error *err)
 {
     const Etch__Program *p = b->recording->program;

@@ -18,6 +18,9 @@ struct etch_run_options {
 int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_recording *recording,
                    const struct etch_run_options *options, struct etch_error *err);
 
+/* Whether a process of the recording ran the program with this build-id; true where that cannot be told. */
+bool etch_recording_runs(struct etch_recording *recording, const ProtobufCBinaryData *build_id);
+
 /* Whether a recording ended in a failure, or in an exit status other than 0; one that was ended from outside (SIGTERM,
  * SIGINT, SIGKILL) counts as a hang.
  */
