@@ -210,7 +210,7 @@ static void close_region(struct scan *s, size_t at)
     s->regions[s->n++] = (struct etch_pt_region){s->begin, at, false};
 }
 
-/* Whose the time [lo, hi] on this CPU is. */
+/* Whose the time [lo, hi] on this CPU is. Where two tenures of the thread share it, the earlier has it. */
 enum whose { NOT_OURS, OURS, DOUBTFUL };
 
 static enum whose whose(const struct scan *s, uint64_t lo, uint64_t hi)
@@ -225,17 +225,24 @@ static enum whose whose(const struct scan *s, uint64_t lo, uint64_t hi)
             continue;
         if (slot->pid != t->pid || slot->tid != t->tid)
             others = true;
-        else if (slot->begin >= t->begin && slot->begin <= t->end)
+        else if (slot->begin < t->begin)
+            return NOT_OURS;
+        else if (slot->begin <= t->end)
             ours = true;
     }
     return !ours ? NOT_OURS : others ? DOUBTFUL : OURS;
 }
 
+/* A region is of one slot: what time it holds tells more than what is around it. */
 static enum whose whose_region(const struct scan *s, const struct when *when, uint64_t hi)
 {
-    enum whose w = whose(s, when->lo, hi);
+    uint64_t lo = when->lo;
 
-    return w == DOUBTFUL && when->timed ? whose(s, when->within.lo, when->within.hi) : w;
+    if (when->timed && when->within.lo > lo)
+        lo = when->within.lo;
+    if (when->timed && when->within.hi < hi)
+        hi = when->within.hi;
+    return whose(s, lo, hi);
 }
 
 /* A bound of time: what is closed and had none is settled. Regions that are not the thread's are dropped. */

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -156,6 +157,7 @@ static void become_nobody(void)
     if (setrlimit(RLIMIT_MEMLOCK, &none) < 0 || setrlimit(RLIMIT_CORE, &none) < 0 || setgid(65534) < 0 ||
         setuid(65534) < 0)
         exit(2);
+    prctl(PR_SET_DUMPABLE, 1); /* so that the children may be traced */
 }
 
 /* ---- Refusals ---- */
