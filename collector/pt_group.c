@@ -278,8 +278,8 @@ int etch_pt_record_group(const struct etch_record_options *options, struct etch_
     g->summary = summary;
     g->signals = -1;
     summary->source = etch_flow_pt.name;
-    if (options->n_watches || (options->plan && !options->n_filters)) {
-        etch_error_set(err, "several processes, or a control group, cannot be watched");
+    if (options->n_watches || options->plan || options->n_filters) {
+        etch_error_set(err, "watches, plans and filters are for one program, not for several or a control group");
         etch_error_advise(err, "--pid of one process");
     } else if (etch_pt_open(&g->pt, options, &sink, err) == 0 &&
                etch_bundle_create(&g->bundle, options->output, err) == 0) {

@@ -84,8 +84,10 @@ static void enable(struct tracer *cpu)
 
 static void interrupt(struct tracer *cpu, u64 ip)
 {
-    if (cpu->on && !quiet(cpu))
+    if (cpu->on && !quiet(cpu)) {
+        rig_put_time(&cpu->packets);
         rig_put_interrupt(&cpu->packets, ip);
+    }
     cpu->on = false;
 }
 
@@ -343,8 +345,10 @@ static void on_sys_enter(void *data, struct pt_regs *regs, long id)
         cpu->ip = regs->ip - 2; /* the instruction has two bytes; a restarted one was not foreseen */
         rig_log_add(cpu->ip, RIG_LOG_RAN);
         enable(cpu);
-        if (cpu->on && !quiet(cpu))
+        if (cpu->on && !quiet(cpu)) {
+            rig_put_time(&cpu->packets);
             rig_put_disable(&cpu->packets);
+        }
         cpu->on = false;
         cpu->lost = 0;
         cpu->ip = regs->ip;
