@@ -512,32 +512,38 @@ static void take_bytes(void *context, uint64_t offset, const uint8_t *bytes, siz
     c->pt->sink.bytes(c->pt->sink.context, (uint32_t)c->index, offset + c->shift, bytes, size);
 }
 
-/* Bytes of which no record came through. */
-static void pass_over(struct cpu *c, struct etch_aux_ring *aux, uint64_t up_to)
-{
-    uint64_t tail = aux->page->aux_tail;
-
-    report(c, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, tail + c->shift, up_to - tail, 1, c->lost_time,
-           "bytes of the trace without a record of them");
-    etch_aux_ring_take(aux, (size_t)(up_to - tail), NULL, NULL);
-}
-
-/* Takes the bytes up to `end`. Was the ring full to its last page until now? Then the kernel may have switched the
- * event off for want of room, which it does without a word, and a later piece that begins in that page begins after a
- * pause. The head is looked at after the room is given back: what it had reached before, it has reached now. */
-static void take_up_to(struct cpu *c, struct etch_aux_ring *aux, uint64_t end)
+/* Takes the bytes up to `end`, or passes them over. Was the ring full to its last page until now? Then the kernel may
+ * have switched the event off for want of room, which it does without a word, and a later piece that begins in that
+ * page begins after a pause. The head is looked at after the room is given back: what it had reached before, it has
+ * now. */
+static void free_up_to(struct cpu *c, struct etch_aux_ring *aux, uint64_t end, etch_aux_visitor *visit)
 {
     uint64_t tail = aux->page->aux_tail, full = tail + aux->size - (uint64_t)sysconf(_SC_PAGESIZE), head;
 
     if (end <= tail)
         return;
-    etch_aux_ring_take(aux, (size_t)(end - tail), take_bytes, c);
+    etch_aux_ring_take(aux, (size_t)(end - tail), visit, c);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* the tail above is out before the head is read */
     head = __atomic_load_n(&aux->page->aux_head, __ATOMIC_ACQUIRE);
     if (head <= full)
         return;
     c->off = true;
     (void)etch_array_push(&c->doubts, ((struct span){full, head}));
+}
+
+static void take_up_to(struct cpu *c, struct etch_aux_ring *aux, uint64_t end)
+{
+    free_up_to(c, aux, end, take_bytes);
+}
+
+/* Bytes of which no record came through. */
+static void pass_over(struct cpu *c, struct etch_aux_ring *aux, uint64_t end)
+{
+    uint64_t tail = aux->page->aux_tail;
+
+    report(c, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, tail + c->shift, end - tail, 1, c->lost_time,
+           "bytes of the trace without a record of them");
+    free_up_to(c, aux, end, NULL);
 }
 
 /* Whether a piece that begins here may come after such a pause. Pieces come in order: what lies behind is settled. */
