@@ -255,6 +255,19 @@ static bool write_calibration(struct native *n, const struct etch_calibration *c
     return true;
 }
 
+/* What keeps events of different CPUs from being ordered. */
+static void note_clocks(struct native *n, const struct etch_calibration *after)
+{
+    struct etch_skew_interval change;
+
+    if (after->refused)
+        native_note(n, "events are not ordered across CPUs by their clocks: %s", after->why);
+    for (size_t i = 0; i < after->n_cpus; i++)
+        if (etch_calibration_compare(&n->calibration, after, after->cpus[i].cpu, 0, &change) == ETCH_SKEW_CHANGED)
+            native_note(n, "the clock of CPU %u was changed during the run: its events are not ordered by it",
+                        after->cpus[i].cpu);
+}
+
 void native_write_clock(struct native *n, Etch__ClockPhase phase)
 {
     bool before = phase == ETCH__CLOCK_PHASE__CLOCK_BEFORE;
@@ -270,6 +283,8 @@ void native_write_clock(struct native *n, Etch__ClockPhase phase)
         done = write_calibration(n, calibration, phase);
     if (before)
         n->calibrated = done;
+    else if (done)
+        note_clocks(n, &after);
     if (!done)
         write_plain_clock(n, phase);
     etch_calibration_free(&after); /* borrows from the one before, which goes last */
@@ -311,6 +326,8 @@ void native_write_watch(struct native *n, const struct native_watch *watch, cons
             record.initially_case = ETCH__WATCH__INITIALLY_INITIAL_VALUE;
             record.initial_value = value;
         }
+        record.initial_tsc = __rdtsc();
+        record.kernel_unseen = n->watches && !etch_watches_see_kernel(n->watches);
     }
     native_write(n, ETCH__RECORD__BODY_WATCH, &record);
 }
@@ -429,6 +446,7 @@ static void on_sync(void *context, uint32_t tid, const struct etch_sync_event *e
 
     etch__sync__init(sync);
     sync->tsc = event->tsc;
+    sync->across = event->across;
     sync->cpu = event->cpu;
     sync->tid = tid;
     sync->op = (Etch__SyncOp)event->op;
