@@ -2,6 +2,7 @@
 /* etch decode: what each thread executed, in the form that is asked for. */
 #include "cli/decode.h"
 #include "cli/command.h"
+#include "cli/message_json.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -87,6 +88,25 @@ static int visit_all(const struct etch_decode *d, struct etch_steps_count *count
     return status;
 }
 
+enum { LOSS_CAUSES = 16 };
+
+/* What the recorder already knew to be lost: not all of it has a place in what was decoded. */
+static void print_recorded_losses(const struct etch_recording *r)
+{
+    uint64_t counts[LOSS_CAUSES] = {0};
+    unsigned n = 0;
+    char name[64];
+
+    for (size_t i = 0; i < r->losses.n; i++)
+        counts[(unsigned)r->losses.v[i]->cause < LOSS_CAUSES ? r->losses.v[i]->cause : 0]++;
+    for (unsigned i = 0; i < LOSS_CAUSES; i++)
+        if (counts[i])
+            fprintf(stderr, "%s%s (%" PRIu64 ")",
+                    n++ ? ", " : "etch decode: lost while it was recorded: ", etch_loss_name(i, name), counts[i]);
+    if (n)
+        fputc('\n', stderr);
+}
+
 static void print_summary(const struct etch_decode *d, const struct etch_steps_count *count)
 {
     const struct etch_recording *r = d->recording;
@@ -103,6 +123,7 @@ static void print_summary(const struct etch_decode *d, const struct etch_steps_c
             }
         fprintf(stderr, "; without --fields each is shown in its place)\n");
     }
+    print_recorded_losses(r);
     if (r->cut)
         fprintf(stderr, "etch decode: %s ends before its recorder was done\n", r->path);
     if (r->damaged)
