@@ -19,7 +19,6 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-#define RING_BYTES (4u << 20)      /* of each CPU, where the user does not say */
 #define FULL_RING_BYTES (8u << 20) /* an emptied one must bridge the pauses of etch */
 #define TAKE_LEAST (128u << 10)    /* smaller pieces wait, so that records are not tiny */
 #define TAKE_MOST (2u << 20)       /* of one CPU in one turn */
@@ -235,7 +234,7 @@ int etch_pt_open(struct etch_pt **pt, const struct etch_record_options *o, const
         .setting = &p->setting,
         .ring = ring      ? power_of_two(ring)
                 : o->full ? FULL_RING_BYTES
-                          : RING_BYTES,
+                          : ETCH_PT_RING,
         .full = o->full,
         .smaller = !ring,
     };
@@ -728,13 +727,14 @@ bool etch_pt_alive(const struct etch_pt *p)
 bool etch_pt_usable(struct etch_error *err)
 {
     struct etch_pt_caps caps;
+    size_t ring;
 
     etch_pt_caps_read(&caps, "");
     if (!caps.present) {
         no_device(err);
         return false;
     }
-    return etch_pt_events_try(&caps, err) == 0;
+    return etch_pt_events_try(&caps, &ring, err) == 0;
 }
 
 /* ---- Beside the native collector ---- */

@@ -154,8 +154,8 @@ def equal(case, threads=1, status=0):
 
 def check_full(case):
     equal(case)
-    case.says("8.0 MiB" if False else "of memory locked")
-    case.says("CPU")
+    case.says("17.0 MiB of memory locked")
+    case.says("recording took")
 
 
 def check_threads(case):
@@ -234,7 +234,7 @@ def refused(case, *words):
     assert case.status == 125
     for word in words:
         case.says(word)
-    assert not os.path.exists(case.bundle), "a bundle of nothing was left"
+    assert not os.path.exists(case.bundle), "a bundle of nothing is left"
     assert not case.truth(), "it ran all the same"
 
 
@@ -308,7 +308,7 @@ def check_perf(case):
 
 def check_rights(case):
     case.says("perf_event_paranoid", "refused")
-    case.says("present, 2 address filters, but not usable: Permission denied", "doctor_refused")
+    case.says("present, 2 address filters, but not usable: cannot trace with Intel PT: Permission", "doctor_refused")
     case.says("rings of 256 KiB rather than 4096 on each CPU", "smaller")
     case.says("648.0 KiB of memory locked", "smaller")
     case.says("perf_event_mlock_kb=", "large")
@@ -332,8 +332,7 @@ def main():
         case = Case(name)
         try:
             cases[name](case)
-            assert case.text("live") == "events 0\nbuffers 0\n" or case.text("live").split() == [
-                "events", "0", "buffers", "0"], f"left behind: {case.text('live')}"
+            assert case.text("live").split() == ["events", "0", "buffers", "0"], f"left behind: {case.text('live')}"
         except (AssertionError, subprocess.CalledProcessError, OSError, KeyError, ValueError, StopIteration) as error:
             print(f"FAIL {name}: {error}" + (f"\n{error.stderr}" if hasattr(error, "stderr") else ""))
             failed += 1
