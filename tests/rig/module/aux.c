@@ -78,9 +78,9 @@ void rig_aux_end(struct perf_output_handle *handle, struct rig_aux *aux)
 
 void rig_aux_put(struct rig_aux *aux, const u8 *bytes, size_t n)
 {
-    if (!aux->snapshot && aux->filled + n > aux->room) {
-        n = aux->room - aux->filled;
-        aux->full = true; /* the packet is cut, as it would be */
+    if (!aux->snapshot && aux->filled + n >= aux->room) {
+        n = aux->room - aux->filled; /* a packet may be cut, as it would be */
+        aux->full = true;
     }
     while (n) {
         size_t in_page = aux->at & ~PAGE_MASK;

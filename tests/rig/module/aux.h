@@ -14,7 +14,7 @@ struct rig_aux {
     unsigned long filled; /* bytes since begin */
     unsigned long room;   /* that begin found, full trace only */
     unsigned long wake;   /* bytes after which the reader is told, full trace only */
-    bool full;            /* a byte found no room */
+    bool full;            /* the last byte of room is taken: output stopped */
 };
 
 void *rig_aux_setup(struct perf_event *event, void **pages, int n_pages, bool snapshot);

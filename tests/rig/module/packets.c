@@ -154,9 +154,9 @@ void rig_put_enable(struct rig_packets *p, u64 ip)
     put_tsc(p);
     put_mode(p);
     put_ip(p, TIP_PGE, ip);
-    /* More often than a CPU would: without MTC nothing else tells when this piece of user code ran. */
-    if (!(p->config & RIG_CONFIG_MTC))
-        put_tsc(p);
+    /* More often than a CPU would: without MTC, or where CPUID does not tell its rate as in this guest, nothing else
+     * says when this piece of user code ran. */
+    put_tsc(p);
 }
 
 void rig_put_disable(struct rig_packets *p)

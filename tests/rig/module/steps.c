@@ -22,10 +22,11 @@ struct tracer {
     struct perf_output_handle handle;
     struct rig_aux *aux; /* NULL: the event waits for room */
     struct rig_packets packets;
-    struct task_struct *task; /* whose trap flag is ours */
-    u64 ip;                   /* the instruction of that task that runs next */
-    bool on;                  /* packets are made: user code, within the filters */
-    bool stopped;             /* by a `stop` filter */
+    struct task_struct *task;      /* whose trap flag is ours */
+    struct task_struct *from, *to; /* of the last switch on this CPU */
+    u64 ip;                        /* the instruction of that task that runs next */
+    bool on;                       /* packets are made: user code, within the filters */
+    bool stopped;                  /* by a `stop` filter */
     bool psb_due;
     unsigned to_overflow, lost; /* instructions */
 };
@@ -155,7 +156,8 @@ int rig_steps_start(struct perf_event *event)
     cpu->on = false;
     cpu->stopped = false;
     cpu->to_overflow = rig_knobs.ovf_every;
-    follow(cpu, current);
+    /* A control group's event starts before the switch to the task that it is for. */
+    follow(cpu, current == cpu->from ? cpu->to : current);
     return 0;
 }
 
@@ -379,6 +381,8 @@ static void on_switch(void *data, bool preempted, struct task_struct *from, stru
     struct tracer *cpu = this_cpu_ptr(&tracers);
 
     leave(cpu);
+    cpu->from = from;
+    cpu->to = to;
     if (cpu->event)
         follow(cpu, to);
 }
