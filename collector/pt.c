@@ -72,6 +72,7 @@ struct etch_pt {
     Etch__Switch switches[SWITCHES_AT_ONCE];
     size_t n_switches;
     bool running, stopped;
+    bool borrowed; /* the rings are somebody else's */
 };
 
 static int out_of_memory(struct etch_error *err)
@@ -363,6 +364,29 @@ int etch_pt_add_cgroup(struct etch_pt *p, int cgroup, struct etch_error *err)
     size_t wanted = p->events.request.ring;
 
     return etch_pt_events_add_cgroup(&p->events, cgroup, err) < 0 ? -1 : get_going(p, wanted, err);
+}
+
+int etch_pt_open_rings(struct etch_pt **pt, const struct etch_record_options *o, const struct etch_flow_sink *sink,
+                       const struct etch_pt_cpu *cpus, size_t n, struct etch_error *err)
+{
+    struct etch_pt *p = *pt = calloc(1, sizeof(*p));
+
+    if (!p)
+        return out_of_memory(err);
+    p->sink = *sink;
+    p->options = o;
+    p->clock = (struct etch_clock_offered){.offered = true, .mult = 1};
+    p->events.request.ring = n ? cpus[0].aux.size : 0;
+    p->borrowed = true;
+    p->spaces = etch_spaces_new(sink);
+    for (size_t i = 0; i < n; i++)
+        if (!etch_array_push(&p->events.cpus, cpus[i]))
+            return out_of_memory(err);
+    if (!p->spaces || make_cpus(p, err) < 0)
+        return out_of_memory(err);
+    write_streams(p);
+    p->running = true;
+    return 0;
 }
 
 void etch_pt_seed(struct etch_pt *p, pid_t pid)
@@ -714,6 +738,8 @@ void etch_pt_close(struct etch_pt *p)
         etch_array_free(&p->cpus[i].doubts);
     }
     free(p->cpus);
+    if (p->borrowed)
+        p->events.cpus.n = 0;
     etch_pt_events_release(&p->events);
     etch_spaces_free(p->spaces);
     free(p);

@@ -328,6 +328,16 @@ def check_cycles(case):
         assert "nothing lost" in line, line
 
 
+def check_diagnose(case):
+    """The lookup that finds nothing: its last line runs in failing runs and in no other."""
+    assert case.status == 0, case.text("err")
+    sketch = json.loads(case.text("sketch.json"))
+    assert sketch["source"] == "pt", sketch["source"]
+    best = sketch["predictors"][0]
+    assert best["f"] > 0.99 and best["kind"] in ("branch", "executed"), best
+    assert best["statements"][0]["function"] == "find", best
+
+
 def main():
     failed = 0
     cases = {name[6:]: check for name, check in globals().items() if name.startswith("check_")}
