@@ -114,12 +114,13 @@ static void sink_write(void *context, Etch__Record__BodyCase kind, void *message
         abort();
 }
 
-static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size)
+static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size, bool hurry)
 {
     struct sink *s = context;
     struct etch_error err;
 
     s->bytes += size;
+    etch_bundle_hurry(s->bundle, hurry);
     if (etch_bundle_write_flow(s->bundle, stream, offset, data, size, &err) < 0)
         abort();
 }

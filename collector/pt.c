@@ -51,6 +51,7 @@ struct cpu {
     uint64_t shift;         /* from the kernel's offsets to the stream's: each cut is shown as a hole of one byte */
     uint64_t cut_at;        /* the last one, as the kernel counts */
     uint64_t lost_time;     /* when records were lost, the last time */
+    bool hurry;             /* the ring fills faster than it is emptied with care */
     bool off;               /* the events may have been switched off by a full ring */
     struct change *changes; /* the newest, in a ring, where the trace is one */
     size_t n_changes, max_changes;
@@ -532,7 +533,7 @@ static void take_bytes(void *context, uint64_t offset, const uint8_t *bytes, siz
 {
     struct cpu *c = context;
 
-    c->pt->sink.bytes(c->pt->sink.context, (uint32_t)c->index, offset + c->shift, bytes, size);
+    c->pt->sink.bytes(c->pt->sink.context, (uint32_t)c->index, offset + c->shift, bytes, size, c->hurry);
 }
 
 /* Takes the bytes up to `end`, or passes them over. Was the ring full to its last page until now? Then the kernel may
@@ -642,6 +643,7 @@ static void take_turn(struct etch_pt *p, struct cpu *c, bool all)
         return;
     }
     waiting = etch_aux_ring_waiting(&ring->aux);
+    c->hurry = waiting > ring->aux.size / 2 + ring->aux.size / 8; /* beyond what the kernel wakes us for */
     if (all || waiting >= TAKE_LEAST || waiting > ring->aux.size / 4 || p->turns % TURNS == 0)
         take_pieces(c, &ring->aux, all ? SIZE_MAX : TAKE_MOST);
     waiting = etch_aux_ring_waiting(&ring->aux);
