@@ -19,7 +19,6 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-#define RING_BYTES (4u << 20)      /* of each CPU, where the user does not say */
 #define FULL_RING_BYTES (8u << 20) /* an emptied one must bridge the pauses of etch */
 #define TAKE_LEAST (128u << 10)    /* smaller pieces wait, so that records are not tiny */
 #define TAKE_MOST (2u << 20)       /* of one CPU in one turn */
@@ -52,6 +51,7 @@ struct cpu {
     uint64_t shift;         /* from the kernel's offsets to the stream's: each cut is shown as a hole of one byte */
     uint64_t cut_at;        /* the last one, as the kernel counts */
     uint64_t lost_time;     /* when records were lost, the last time */
+    bool hurry;             /* the ring fills faster than it is emptied with care */
     bool off;               /* the events may have been switched off by a full ring */
     struct change *changes; /* the newest, in a ring, where the trace is one */
     size_t n_changes, max_changes;
@@ -73,6 +73,7 @@ struct etch_pt {
     Etch__Switch switches[SWITCHES_AT_ONCE];
     size_t n_switches;
     bool running, stopped;
+    bool borrowed; /* the rings are somebody else's */
 };
 
 static int out_of_memory(struct etch_error *err)
@@ -235,7 +236,7 @@ int etch_pt_open(struct etch_pt **pt, const struct etch_record_options *o, const
         .setting = &p->setting,
         .ring = ring      ? power_of_two(ring)
                 : o->full ? FULL_RING_BYTES
-                          : RING_BYTES,
+                          : ETCH_PT_RING,
         .full = o->full,
         .smaller = !ring,
     };
@@ -364,6 +365,29 @@ int etch_pt_add_cgroup(struct etch_pt *p, int cgroup, struct etch_error *err)
     size_t wanted = p->events.request.ring;
 
     return etch_pt_events_add_cgroup(&p->events, cgroup, err) < 0 ? -1 : get_going(p, wanted, err);
+}
+
+int etch_pt_open_rings(struct etch_pt **pt, const struct etch_record_options *o, const struct etch_flow_sink *sink,
+                       const struct etch_pt_cpu *cpus, size_t n, struct etch_error *err)
+{
+    struct etch_pt *p = *pt = calloc(1, sizeof(*p));
+
+    if (!p)
+        return out_of_memory(err);
+    p->sink = *sink;
+    p->options = o;
+    p->clock = (struct etch_clock_offered){.offered = true, .mult = 1};
+    p->events.request.ring = n ? cpus[0].aux.size : 0;
+    p->borrowed = true;
+    p->spaces = etch_spaces_new(sink);
+    for (size_t i = 0; i < n; i++)
+        if (!etch_array_push(&p->events.cpus, cpus[i]))
+            return out_of_memory(err);
+    if (!p->spaces || make_cpus(p, err) < 0)
+        return out_of_memory(err);
+    write_streams(p);
+    p->running = true;
+    return 0;
 }
 
 void etch_pt_seed(struct etch_pt *p, pid_t pid)
@@ -509,35 +533,41 @@ static void take_bytes(void *context, uint64_t offset, const uint8_t *bytes, siz
 {
     struct cpu *c = context;
 
-    c->pt->sink.bytes(c->pt->sink.context, (uint32_t)c->index, offset + c->shift, bytes, size);
+    c->pt->sink.bytes(c->pt->sink.context, (uint32_t)c->index, offset + c->shift, bytes, size, c->hurry);
 }
 
-/* Bytes of which no record came through. */
-static void pass_over(struct cpu *c, struct etch_aux_ring *aux, uint64_t up_to)
-{
-    uint64_t tail = aux->page->aux_tail;
-
-    report(c, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, tail + c->shift, up_to - tail, 1, c->lost_time,
-           "bytes of the trace without a record of them");
-    etch_aux_ring_take(aux, (size_t)(up_to - tail), NULL, NULL);
-}
-
-/* Takes the bytes up to `end`. Was the ring full to its last page until now? Then the kernel may have switched the
- * event off for want of room, which it does without a word, and a later piece that begins in that page begins after a
- * pause. The head is looked at after the room is given back: what it had reached before, it has reached now. */
-static void take_up_to(struct cpu *c, struct etch_aux_ring *aux, uint64_t end)
+/* Takes the bytes up to `end`, or passes them over. Was the ring full to its last page until now? Then the kernel may
+ * have switched the event off for want of room, which it does without a word, and a later piece that begins in that
+ * page begins after a pause. The head is looked at after the room is given back: what it had reached before, it has
+ * now. */
+static void free_up_to(struct cpu *c, struct etch_aux_ring *aux, uint64_t end, etch_aux_visitor *visit)
 {
     uint64_t tail = aux->page->aux_tail, full = tail + aux->size - (uint64_t)sysconf(_SC_PAGESIZE), head;
 
     if (end <= tail)
         return;
-    etch_aux_ring_take(aux, (size_t)(end - tail), take_bytes, c);
+    etch_aux_ring_take(aux, (size_t)(end - tail), visit, c);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* the tail above is out before the head is read */
     head = __atomic_load_n(&aux->page->aux_head, __ATOMIC_ACQUIRE);
     if (head <= full)
         return;
     c->off = true;
     (void)etch_array_push(&c->doubts, ((struct span){full, head}));
+}
+
+static void take_up_to(struct cpu *c, struct etch_aux_ring *aux, uint64_t end)
+{
+    free_up_to(c, aux, end, take_bytes);
+}
+
+/* Bytes of which no record came through. */
+static void pass_over(struct cpu *c, struct etch_aux_ring *aux, uint64_t end)
+{
+    uint64_t tail = aux->page->aux_tail;
+
+    report(c, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, tail + c->shift, end - tail, 1, c->lost_time,
+           "bytes of the trace without a record of them");
+    free_up_to(c, aux, end, NULL);
 }
 
 /* Whether a piece that begins here may come after such a pause. Pieces come in order: what lies behind is settled. */
@@ -613,6 +643,7 @@ static void take_turn(struct etch_pt *p, struct cpu *c, bool all)
         return;
     }
     waiting = etch_aux_ring_waiting(&ring->aux);
+    c->hurry = waiting > ring->aux.size / 2 + ring->aux.size / 8; /* beyond what the kernel wakes us for */
     if (all || waiting >= TAKE_LEAST || waiting > ring->aux.size / 4 || p->turns % TURNS == 0)
         take_pieces(c, &ring->aux, all ? SIZE_MAX : TAKE_MOST);
     waiting = etch_aux_ring_waiting(&ring->aux);
@@ -709,6 +740,8 @@ void etch_pt_close(struct etch_pt *p)
         etch_array_free(&p->cpus[i].doubts);
     }
     free(p->cpus);
+    if (p->borrowed)
+        p->events.cpus.n = 0;
     etch_pt_events_release(&p->events);
     etch_spaces_free(p->spaces);
     free(p);
@@ -722,13 +755,14 @@ bool etch_pt_alive(const struct etch_pt *p)
 bool etch_pt_usable(struct etch_error *err)
 {
     struct etch_pt_caps caps;
+    size_t ring;
 
     etch_pt_caps_read(&caps, "");
     if (!caps.present) {
         no_device(err);
         return false;
     }
-    return etch_pt_events_try(&caps, err) == 0;
+    return etch_pt_events_try(&caps, &ring, err) == 0;
 }
 
 /* ---- Beside the native collector ---- */

@@ -338,15 +338,16 @@ void etch_pt_events_release(struct etch_pt_events *e)
     e->locked = 0;
 }
 
-int etch_pt_events_try(const struct etch_pt_caps *caps, struct etch_error *err)
+int etch_pt_events_try(const struct etch_pt_caps *caps, size_t *ring, struct etch_error *err)
 {
     struct etch_pt_setting setting;
-    struct etch_pt_events e = {.request = {.caps = caps, .setting = &setting, .ring = RING_LEAST, .smaller = true}};
+    struct etch_pt_events e = {.request = {.caps = caps, .setting = &setting, .ring = ETCH_PT_RING, .smaller = true}};
     int status;
 
-    if (etch_pt_setting_choose(&setting, caps, NULL, RING_LEAST, err) < 0)
+    if (etch_pt_setting_choose(&setting, caps, NULL, ETCH_PT_RING, err) < 0)
         return -1;
     status = etch_pt_events_add(&e, (pid_t)syscall(SYS_gettid), false, err);
+    *ring = e.request.ring;
     etch_pt_events_release(&e);
     return status;
 }

@@ -49,12 +49,14 @@ static void sink_write(void *context, Etch__Record__BodyCase kind, void *message
         g->broken = etch_bundle_write(g->bundle, &record, &g->write_error) < 0;
 }
 
-static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size)
+static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size, bool hurry)
 {
     struct group *g = context;
 
+    etch_bundle_hurry(g->bundle, hurry);
     if (!g->broken)
         g->broken = etch_bundle_write_flow(g->bundle, stream, offset, data, size, &g->write_error) < 0;
+    etch_bundle_hurry(g->bundle, false);
     g->summary->flow_bytes += size;
 }
 

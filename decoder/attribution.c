@@ -258,11 +258,9 @@ static void close_region(struct scan *s, size_t at)
     s->regions[s->n++] = (struct etch_pt_region){s->begin, at, false};
 }
 
-/* Whose the time [lo, hi] on this CPU is. */
+/* Whose the time [lo, hi] on this CPU is. Where two tenures of the thread share it, the earlier has it. */
 enum whose { NOT_OURS, OURS, DOUBTFUL };
 
-/* A thread that left this CPU and came back has two tenures here. What may be of either is the earlier one's, and
- * doubtful: it must not be there twice. */
 static enum whose whose(const struct scan *s, uint64_t lo, uint64_t hi)
 {
     const struct etch_tenure *t = s->tenure;
@@ -279,15 +277,20 @@ static enum whose whose(const struct scan *s, uint64_t lo, uint64_t hi)
             return NOT_OURS;
         else if (slot->begin <= t->end)
             ours = true;
-        else
-            others = true;
     }
     return !ours ? NOT_OURS : others ? DOUBTFUL : OURS;
 }
 
+/* A region is of one slot: what time it holds tells more than what is around it. */
 static enum whose whose_region(const struct scan *s, const struct when *when, uint64_t hi)
 {
-    return when->timed ? whose(s, when->within.lo, when->within.hi) : whose(s, when->lo, hi);
+    uint64_t lo = when->lo;
+
+    if (when->timed && when->within.lo > lo)
+        lo = when->within.lo;
+    if (when->timed && when->within.hi < hi)
+        hi = when->within.hi;
+    return whose(s, lo, hi);
 }
 
 /* A bound of time: what is closed and had none is settled. Regions that are not the thread's are dropped. */

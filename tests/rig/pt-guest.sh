@@ -208,6 +208,14 @@ if begin cycles; then
   end
 fi
 
+if begin diagnose; then # from runs to a sketch, by control flow
+  echo N >$knobs/log
+  status=0
+  "$etch" diagnose --source pt --runs 60 --timeout 300 --store store --json sketch.json -- "$RIG_SHARE/null-check" >out 2>err || status=$?
+  echo $status >status
+  end
+fi
+
 reload mtc=1 filters=0
 case_of no_filters --full --filter step "$programs/switches-static"
 exit 0
