@@ -53,8 +53,8 @@ bool etch_order_excluded(const struct etch_order *o, uint64_t object)
 
 #define FAR (INT64_C(1) << 61) /* no TSC gets there in decades; differences of what is nearer do not overflow */
 
-/* A stamp in reference time. Beyond all sense, what is claimed of it is less: a lower bound that lies lower, an upper one
- * that lies higher. */
+/* A stamp in reference time. Beyond all sense, what is claimed of it is less: a lower bound that lies lower, an upper
+ * one that lies higher. */
 static int64_t shift(uint64_t tsc, int64_t by, bool lower)
 {
     int64_t t = tsc > (uint64_t)FAR ? FAR + 1 : (int64_t)tsc;
