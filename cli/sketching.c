@@ -317,6 +317,25 @@ int sketching_prepare(struct sketching *s, struct etch_error *err)
 
 /* ---- The sketch ---- */
 
+/* Why values that the failing statement uses are not shown. */
+static void note_unmapped(struct sketching *s)
+{
+    for (size_t i = 0; i < s->slice->n_statements && s->slice->statements[i]->distance == 0; i++) {
+        const Etch__Statement *statement = s->slice->statements[i];
+
+        for (size_t k = 0; k < statement->n_operands && k < 3; k++) {
+            const Etch__Operand *o = statement->operands[k];
+            char text[512];
+
+            if (o->address || !o->unmapped || !o->unmapped[0])
+                continue;
+            snprintf(text, sizeof(text), "the value of %.200s at line %u is not known: the compiler has it %.100s",
+                     o->name, statement->place->line, o->unmapped);
+            note(s, text);
+        }
+    }
+}
+
 static const char *checksum_of(void *context, const char *file)
 {
     return etch_model_checksum(context, file);
@@ -378,6 +397,7 @@ Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t si
         drop_notes(s);
         note_failures(s);
         note_foreign(s);
+        note_unmapped(s);
         options.source_context = s->source;
         options.notes = s->notes.v;
         options.n_notes = s->notes.n;
