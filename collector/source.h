@@ -16,6 +16,7 @@ struct etch_source_failure {
     bool deadly; /* the process died of a signal, of this one or in its handler */
     uint32_t pid, tid, signal;
     uint64_t ip, address, tsc;
+    int code; /* the signal's; 0 where not known */
 };
 
 struct etch_recorder {

@@ -512,6 +512,7 @@ static void take_fault(struct etch_recorder *r, const struct slot *s, const stru
                                       .pid = s->shared->pid,
                                       .tid = s->shared->tid,
                                       .signal = (uint32_t)note->value,
+                                      .code = (int)(note->value >> 32),
                                       .ip = note->number,
                                       .address = note->address,
                                       .tsc = note->event.tsc};

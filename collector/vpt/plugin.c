@@ -77,11 +77,11 @@ static void enable(struct vpt_self *t, uint64_t ip)
     struct vpt_writer *w = &t->writer;
 
     if (t->first) {
-        vpt_put_psb(w, __rdtsc(), 0);
+        vpt_put_psb(w, vpt_now(), 0);
         vpt_put_mode(w);
         t->first = false;
     } else {
-        vpt_put_tsc(w, __rdtsc());
+        vpt_put_tsc(w, vpt_now());
     }
     vpt_put_enable(w, ip);
 }
@@ -101,7 +101,7 @@ static void interrupt(struct vpt_self *t, uint64_t ip)
         vpt_put_fup(w, ip);
     }
     vpt_put_disable(w);
-    vpt_put_tsc(w, __rdtsc());
+    vpt_put_tsc(w, vpt_now());
     t->block = NULL;
 }
 
@@ -397,7 +397,7 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
     (void)id, (void)cpu, (void)a7, (void)a8;
     if (!t || closing)
         return;
-    t->syscall_tsc = __rdtsc(); /* mappings change one tick later: no time belongs to both sides */
+    t->syscall_tsc = vpt_now(); /* mappings change one tick later: no time belongs to both sides */
     memcpy(t->syscall_arguments, (uint64_t[]){a1, a2, a3, a4, a5, a6}, sizeof(t->syscall_arguments));
     if (t->block) {
         vpt_put_disable(&t->writer);
@@ -510,7 +510,8 @@ static void die(unsigned number)
     if (t->block)
         interrupt(t, ip);
     vpt_commit(&t->writer, 0);
-    vpt_event_note(t, VPT_EVENT_FAULT, __rdtsc(), ip, known ? t->fault.address : 0, number, known, NULL);
+    vpt_event_note(t, VPT_EVENT_FAULT, __rdtsc(), ip, known ? t->fault.address : 0,
+                   number | (known ? (uint64_t)(unsigned)t->fault.code << 32 : 0), known, NULL);
     end();
 }
 

@@ -11,6 +11,14 @@
 
 #include <x86intrin.h>
 
+/* The time of a packet: after all before it has run, which rdtsc does not wait for. */
+static inline uint64_t vpt_now(void)
+{
+    unsigned cpu;
+
+    return __rdtscp(&cpu);
+}
+
 struct vpt_self {
     struct vpt_writer writer;
     const struct vpt_block *block; /* the one that runs; NULL: in the kernel */
@@ -22,6 +30,7 @@ struct vpt_self {
         uint64_t tnt;
         const struct vpt_block *block;
         uint64_t address;
+        int code; /* si_code */
     } fault;
     bool first;              /* nothing was written yet */
     uint64_t signal_context; /* of the newest signal frame that a handler was entered with */
