@@ -193,6 +193,7 @@ static int choose_failure(struct sketching *s, const struct sketching_bundle **c
 {
     struct failure *list = calloc(s->bundles.n + 1, sizeof(*list));
     size_t n = list ? list_failures(s, list) : 0, i = 0;
+    const char *known = n && list[0].first ? list[0].first->bucket : "";
 
     while (s->bug && i < n && !strstr(list[i].first->bucket, s->bug))
         i++;
@@ -201,7 +202,7 @@ static int choose_failure(struct sketching *s, const struct sketching_bundle **c
     *chosen = i < n ? list[i].first : NULL;
     if (n && !*chosen) {
         etch_error_set(err, "no run failed at '%s'", s->bug);
-        etch_error_advise(err, "a part of: %.300s", list[0].first->bucket);
+        etch_error_advise(err, "a part of: %.300s", known);
     }
     free(list);
     return !list ? out_of_memory(err) : n && !*chosen ? -1 : 0;
