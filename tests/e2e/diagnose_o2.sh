@@ -23,10 +23,12 @@ has out "the value of book at line $(line "$programs/inlined.c" use) is not know
 has out "//@use  X"
 has out "goes on to line"
 
-for bug in pbzip2 use-after-free; do
+# Which of its statements meets the race is chance; the function is not.
+for bug in pbzip2:consumer use-after-free:logger; do
+  function=${bug#*:} bug=${bug%:*}
   "$ETCH" cc -O2 -g -w "$corpus/$bug/bug.c" -o $bug -pthread
   expect 0 "$ETCH" diagnose --time 150 --timeout 30 ./$bug
-  has out "bug.c:$(line "$corpus/$bug/bug.c" "$(sed -n 's/^failing: //p' "$corpus/$bug/ideal")")"
+  has out " in $function()  bug.c:"
   has out "passing runs"
 done
 done_checking
