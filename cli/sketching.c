@@ -193,6 +193,7 @@ static int choose_failure(struct sketching *s, const struct sketching_bundle **c
 {
     struct failure *list = calloc(s->bundles.n + 1, sizeof(*list));
     size_t n = list ? list_failures(s, list) : 0, i = 0;
+    const char *known = n && list[0].first ? list[0].first->bucket : "";
 
     while (s->bug && i < n && !strstr(list[i].first->bucket, s->bug))
         i++;
@@ -201,7 +202,7 @@ static int choose_failure(struct sketching *s, const struct sketching_bundle **c
     *chosen = i < n ? list[i].first : NULL;
     if (n && !*chosen) {
         etch_error_set(err, "no run failed at '%s'", s->bug);
-        etch_error_advise(err, "a part of: %.300s", list[0].first->bucket);
+        etch_error_advise(err, "a part of: %.300s", known);
     }
     free(list);
     return !list ? out_of_memory(err) : n && !*chosen ? -1 : 0;
@@ -317,6 +318,25 @@ int sketching_prepare(struct sketching *s, struct etch_error *err)
 
 /* ---- The sketch ---- */
 
+/* Why values that the failing statement uses are not shown. */
+static void note_unmapped(struct sketching *s)
+{
+    for (size_t i = 0; i < s->slice->n_statements && s->slice->statements[i]->distance == 0; i++) {
+        const Etch__Statement *statement = s->slice->statements[i];
+
+        for (size_t k = 0; k < statement->n_operands && k < 3; k++) {
+            const Etch__Operand *o = statement->operands[k];
+            char text[512];
+
+            if (o->address || !o->unmapped || !o->unmapped[0])
+                continue;
+            snprintf(text, sizeof(text), "the value of %.200s at line %u is not known: the compiler has it %.100s",
+                     o->name, statement->place->line, o->unmapped);
+            note(s, text);
+        }
+    }
+}
+
 static const char *checksum_of(void *context, const char *file)
 {
     return etch_model_checksum(context, file);
@@ -378,6 +398,7 @@ Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t si
         drop_notes(s);
         note_failures(s);
         note_foreign(s);
+        note_unmapped(s);
         options.source_context = s->source;
         options.notes = s->notes.v;
         options.n_notes = s->notes.n;

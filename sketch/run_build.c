@@ -721,6 +721,23 @@ static void stand(struct build *b, struct walk *w)
     }
 }
 
+/* The instruction that failed did not run to its end, so no step has it; the statement began all the same. */
+static void visit_failure(struct build *b, struct walk *w)
+{
+    const Etch__Failure *f = b->recording->failure;
+    struct etch_step step = {0};
+    uint32_t place;
+
+    if (!f || f->tid != w->tid || !f->ip || f->kind != ETCH__FAILURE_KIND__FAILURE_SIGNAL || !b->options->slice ||
+        !use_image(b, image_at(b, f->ip)))
+        return;
+    place = table_place(&b->table, f->ip - b->bias);
+    step.time.lo = step.time.hi = f->tsc;
+    w->block++;
+    if (place != ETCH_NOWHERE)
+        visit_place(b, w, &step, place, false, 0);
+}
+
 static void end_walk(struct build *b)
 {
     struct walk *w = b->walk;
@@ -728,6 +745,7 @@ static void end_walk(struct build *b)
 
     if (!w->tid)
         return;
+    visit_failure(b, w);
     stand(b, w);
     for (size_t i = 0; i < b->run->threads.n; i++) {
         struct etch_run_thread *t = &b->run->threads.v[i];

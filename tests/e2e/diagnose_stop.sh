@@ -69,7 +69,8 @@ for _ in $(seq 100); do # its recorder is told to end, and does
   flock -n -x .etch/steady-*/lock true && ! pgrep -f "$work/steady" >/dev/null && break
   sleep 0.1
 done
-touch .etch/steady-*/999999.etch .etch/steady-*/999999.etch.output # as a run that was not finished leaves them
+folder=$(echo .etch/steady-*)
+touch "$folder/999999.etch" "$folder/999999.etch.output" # as a run that was not finished leaves them
 expect 0 "$ETCH" diagnose --runs 2 ./steady
 has err "$((counted + 2)) runs, $((counted + 2)) failed"
 is "" "$(ls .etch/steady-*/999999* 2>/dev/null)"
