@@ -16,7 +16,8 @@
 struct etch_flow_sink {
     void *context;
     void (*write)(void *context, Etch__Record__BodyCase kind, void *message);
-    void (*bytes)(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size);
+    /* `hurry`: more comes than can be written with care. */
+    void (*bytes)(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size, bool hurry);
     void (*lost)(void *context, const Etch__Loss *loss);
     void (*note)(void *context, const char *text);
     struct etch_record_summary *summary;

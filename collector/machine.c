@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What this machine can record; see machine.h. */
 #include "collector/machine.h"
+#include "collector/pt_events.h"
 #include "collector/vpt_find.h"
 
 #include <cpuid.h>
@@ -23,8 +24,6 @@
 
 #define MAX_SLOTS 16
 #define PARANOID_UNKNOWN 99
-
-#define PT_DEVICE "/sys/bus/event_source/devices/intel_pt"
 
 struct probe {
     struct etch_machine *m;
@@ -85,15 +84,6 @@ static int read_number(const struct probe *p, const char *name, int otherwise)
         return otherwise;
     v = strtol(line, &end, 10);
     return end == line || v < -1000000 || v > 1000000000 ? otherwise : (int)v;
-}
-
-static bool exists(const struct probe *p, const char *name)
-{
-    char path[4096];
-    struct stat st;
-
-    snprintf(path, sizeof(path), "%s%s", p->root, name);
-    return stat(path, &st) == 0;
 }
 
 /* The first line that a fixed command prints; false where it cannot be run or fails. */
@@ -174,33 +164,32 @@ static void explain_no_pt(const struct probe *p, struct etch_check *check)
 static void check_pt(const struct probe *p)
 {
     struct etch_check *check = add(p->m, "intel_pt", "Intel PT", ETCH_CHECK_MISSING);
-    int type = read_number(p, PT_DEVICE "/type", -1);
-    struct perf_event_attr attr = {.size = sizeof(attr), .exclude_kernel = 1, .exclude_hv = 1, .disabled = 1};
-    int fd, cause;
+    struct etch_pt_caps caps;
+    struct etch_error err;
+    size_t ring = 0;
 
-    p->m->pt_present = exists(p, PT_DEVICE);
-    if (!p->m->pt_present || type < 0) {
+    etch_pt_caps_read(&caps, p->root);
+    p->m->pt_present = caps.present;
+    p->m->pt_filters = (int)caps.filters;
+    if (!caps.present) {
         explain_no_pt(p, check);
         return;
     }
-    p->m->pt_filters = read_number(p, PT_DEVICE "/caps/num_address_ranges", 0);
-    attr.type = (uint32_t)type;
-    fd = open_event(&attr, 0, -1);
-    cause = errno;
-    if (fd >= 0) {
-        close(fd);
-        p->m->pt_usable = true;
-        check->state = ETCH_CHECK_OK;
-        found(check, "usable, %d address filters", p->m->pt_filters);
+    if (etch_pt_events_try(&caps, &ring, &err) < 0) {
+        found(check, "present, %u address filters, but not usable: %.120s", caps.filters, err.what);
+        advise(check, "%.290s", err.advice[0] ? err.advice : "see the kernel log (dmesg | grep -i 'intel_pt')");
         return;
     }
-    found(check, "present, %d address filters, but not usable: %s", p->m->pt_filters, strerror(cause));
-    if (cause == EACCES || cause == EPERM)
-        advise(check, "sysctl kernel.perf_event_paranoid=1, or give etch CAP_PERFMON, or run as root");
-    else if (cause == EBUSY)
-        advise(check, "something else traces with Intel PT; stop it (perf, a hypervisor, a debugger)");
-    else
-        advise(check, "see the kernel log (dmesg | grep -i 'intel_pt')");
+    p->m->pt_usable = true;
+    check->state = ring < ETCH_PT_RING || !caps.mtc.mask ? ETCH_CHECK_LIMITED : ETCH_CHECK_OK;
+    found(check, "usable, %u address filters, %s, rings of %zu KiB on each CPU", caps.filters,
+          caps.mtc.mask ? "MTC" : "no MTC", ring >> 10);
+    if (ring < ETCH_PT_RING)
+        advise(check,
+               "sysctl kernel.perf_event_mlock_kb=%u, or ulimit -l unlimited, or CAP_IPC_LOCK, for a longer memory",
+               (ETCH_PT_RING >> 10) + 516);
+    else if (!caps.mtc.mask)
+        advise(check, "a CPU from Skylake on: without MTC events of different CPUs are ordered only coarsely");
 }
 
 /* The watched word; its own cache line, so that nothing else touches it. */

@@ -47,13 +47,15 @@ static void sink_write(void *context, Etch__Record__BodyCase kind, void *message
     native_write(context, kind, message);
 }
 
-static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size)
+static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size, bool hurry)
 {
     struct native *n = context;
 
     if (n->broken)
         return;
+    etch_bundle_hurry(n->bundle, hurry);
     n->broken = etch_bundle_write_flow(n->bundle, stream, offset, data, size, &n->write_error) < 0;
+    etch_bundle_hurry(n->bundle, false);
     n->summary->flow_bytes += size;
 }
 

@@ -69,7 +69,8 @@ size_t etch_aux_ring_take(struct etch_aux_ring *ring, size_t limit, etch_aux_vis
     uint64_t tail = ring->page->aux_tail;
 
     n = n < limit ? n : limit;
-    visit_round(ring, tail, n, tail, visit, context);
+    if (visit)
+        visit_round(ring, tail, n, tail, visit, context);
     /* Pairs with the kernel's read of aux_tail, which its own writing depends on: we are done before it writes over. */
     __atomic_store_n(&ring->page->aux_tail, tail + n, __ATOMIC_RELEASE);
     return n;

@@ -33,7 +33,8 @@ typedef void etch_aux_visitor(void *context, uint64_t offset, const uint8_t *byt
 /* Of a ring that the kernel fills and the reader empties: bytes waiting. */
 size_t etch_aux_ring_waiting(const struct etch_aux_ring *ring);
 
-/* Hands out up to `limit` of those, oldest first, and gives the room back. Returns how many. */
+/* Hands out up to `limit` of those, oldest first, and gives the room back; without a visitor they are only passed over.
+ * Returns how many. */
 size_t etch_aux_ring_take(struct etch_aux_ring *ring, size_t limit, etch_aux_visitor *visit, void *context);
 
 /* Of a ring that the kernel overwrites, and that it has stopped writing to: hands out what is in it, oldest first, with

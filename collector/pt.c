@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <x86intrin.h>
 
-#define RING_BYTES (4u << 20)      /* of each CPU, where the user does not say */
 #define FULL_RING_BYTES (8u << 20) /* an emptied one must bridge the pauses of etch */
 #define TAKE_LEAST (128u << 10)    /* smaller pieces wait, so that records are not tiny */
 #define TAKE_MOST (2u << 20)       /* of one CPU in one turn */
@@ -32,16 +32,29 @@ struct change {
     bool in, preempted;
 };
 
-enum { LOST_TRUNCATED, LOST_PARTIAL, LOST_COLLISION, LOST_RECORDS, LOST_KINDS };
+/* Bytes that one or more AUX records speak of, [begin, end) as the kernel counts. What none speaks of cannot be
+ * trusted: the ring may have been full in between. */
+struct piece {
+    uint64_t begin, end, time;
+    uint64_t flags; /* what went wrong at its end */
+};
+
+struct span {
+    uint64_t begin, end;
+};
 
 struct cpu {
     struct etch_pt *pt;
     size_t index; /* of events.cpus, and the stream's number */
-    uint64_t lost[LOST_KINDS];
-    uint64_t lost_offset, lost_time;
+    ETCH_ARRAY(struct piece) pieces;
+    ETCH_ARRAY(struct span) doubts; /* where the ring may have been full, of which the kernel says nothing */
+    uint64_t shift;         /* from the kernel's offsets to the stream's: each cut is shown as a hole of one byte */
+    uint64_t cut_at;        /* the last one, as the kernel counts */
+    uint64_t lost_time;     /* when records were lost, the last time */
+    bool hurry;             /* the ring fills faster than it is emptied with care */
+    bool off;               /* the events may have been switched off by a full ring */
     struct change *changes; /* the newest, in a ring, where the trace is one */
     size_t n_changes, max_changes;
-    uint64_t flow_bytes;
 };
 
 struct etch_pt {
@@ -60,6 +73,7 @@ struct etch_pt {
     Etch__Switch switches[SWITCHES_AT_ONCE];
     size_t n_switches;
     bool running, stopped;
+    bool borrowed; /* the rings are somebody else's */
 };
 
 static int out_of_memory(struct etch_error *err)
@@ -222,7 +236,7 @@ int etch_pt_open(struct etch_pt **pt, const struct etch_record_options *o, const
         .setting = &p->setting,
         .ring = ring      ? power_of_two(ring)
                 : o->full ? FULL_RING_BYTES
-                          : RING_BYTES,
+                          : ETCH_PT_RING,
         .full = o->full,
         .smaller = !ring,
     };
@@ -353,6 +367,29 @@ int etch_pt_add_cgroup(struct etch_pt *p, int cgroup, struct etch_error *err)
     return etch_pt_events_add_cgroup(&p->events, cgroup, err) < 0 ? -1 : get_going(p, wanted, err);
 }
 
+int etch_pt_open_rings(struct etch_pt **pt, const struct etch_record_options *o, const struct etch_flow_sink *sink,
+                       const struct etch_pt_cpu *cpus, size_t n, struct etch_error *err)
+{
+    struct etch_pt *p = *pt = calloc(1, sizeof(*p));
+
+    if (!p)
+        return out_of_memory(err);
+    p->sink = *sink;
+    p->options = o;
+    p->clock = (struct etch_clock_offered){.offered = true, .mult = 1};
+    p->events.request.ring = n ? cpus[0].aux.size : 0;
+    p->borrowed = true;
+    p->spaces = etch_spaces_new(sink);
+    for (size_t i = 0; i < n; i++)
+        if (!etch_array_push(&p->events.cpus, cpus[i]))
+            return out_of_memory(err);
+    if (!p->spaces || make_cpus(p, err) < 0)
+        return out_of_memory(err);
+    write_streams(p);
+    p->running = true;
+    return 0;
+}
+
 void etch_pt_seed(struct etch_pt *p, pid_t pid)
 {
     etch_spaces_seed(p->spaces, pid);
@@ -363,6 +400,43 @@ void etch_pt_begin(struct etch_pt *p)
     p->turn_time = time_now(p);
     p->running = true;
     etch_pt_events_enable(&p->events);
+}
+
+/* ---- Losses ---- */
+
+static void report(struct cpu *c, Etch__LossCause cause, uint64_t offset, uint64_t bytes, uint64_t events,
+                   uint64_t time, const char *words)
+{
+    Etch__Loss loss = ETCH__LOSS__INIT;
+    char detail[128];
+
+    loss.cause = cause;
+    loss.stream = (uint32_t)c->index;
+    loss.offset = offset;
+    loss.bytes = bytes;
+    loss.events = events;
+    loss.tsc = time ? tsc_of(c->pt, time) : 0;
+    loss.cpu = c->pt->events.cpus.v[c->index].cpu;
+    snprintf(detail, sizeof(detail), "CPU %u: %s", loss.cpu, words);
+    loss.detail = detail;
+    c->pt->sink.lost(c->pt->sink.context, &loss);
+}
+
+static void report_faults(struct cpu *c, const struct piece *piece)
+{
+    static const struct {
+        uint64_t flag;
+        Etch__LossCause cause;
+        const char *words;
+    } faults[] = {
+        {PERF_AUX_FLAG_TRUNCATED, ETCH__LOSS_CAUSE__LOSS_AUX_TRUNCATED, "its ring was full, etch too slow to empty it"},
+        {PERF_AUX_FLAG_PARTIAL, ETCH__LOSS_CAUSE__LOSS_AUX_PARTIAL, "the trace has gaps, as where a hypervisor ran"},
+        {PERF_AUX_FLAG_COLLISION, ETCH__LOSS_CAUSE__LOSS_AUX_COLLISION, "something else used its tracer"},
+    };
+
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        if (piece->flags & faults[i].flag)
+            report(c, faults[i].cause, piece->end + c->shift, 0, 1, piece->time, faults[i].words);
 }
 
 /* ---- The records beside the trace ---- */
@@ -407,13 +481,24 @@ static void take_switch(struct cpu *c, const struct etch_side *side)
         write_change(c->pt, c->pt->events.cpus.v[c->index].cpu, &change);
 }
 
-static void take_aux_flags(struct cpu *c, const struct etch_side *side)
+#define CUT PERF_AUX_FLAG_TRUNCATED
+#define FAULTS (CUT | PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION)
+
+static void take_piece(struct cpu *c, const struct etch_side *side)
 {
-    c->lost[LOST_TRUNCATED] += (side->flags & PERF_AUX_FLAG_TRUNCATED) != 0;
-    c->lost[LOST_PARTIAL] += (side->flags & PERF_AUX_FLAG_PARTIAL) != 0;
-    c->lost[LOST_COLLISION] += (side->flags & PERF_AUX_FLAG_COLLISION) != 0;
-    c->lost_offset = side->offset + side->size;
+    struct piece piece = {side->offset, side->offset + side->size, side->time, side->flags & FAULTS};
+
+    c->off |= (piece.flags & CUT) != 0;
+    if (piece.begin <= piece.end && !etch_array_push(&c->pieces, piece))
+        c->lost_time = side->time;
+}
+
+static void take_lost(struct cpu *c, const struct etch_side *side)
+{
     c->lost_time = side->time;
+    c->off = true; /* the word of a full ring may be among them */
+    report(c, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, 0, 0, side->lost, side->time,
+           "records of who ran came faster than they were read");
 }
 
 static void take_record(void *context, const uint8_t *record, size_t size)
@@ -429,11 +514,10 @@ static void take_record(void *context, const uint8_t *record, size_t size)
         take_switch(c, &side);
         break;
     case ETCH_SIDE_AUX:
-        take_aux_flags(c, &side);
+        take_piece(c, &side);
         break;
     case ETCH_SIDE_LOST:
-        c->lost[LOST_RECORDS] += side.lost;
-        c->lost_time = side.time;
+        take_lost(c, &side);
         break;
     case ETCH_SIDE_OTHER:
         break;
@@ -443,66 +527,128 @@ static void take_record(void *context, const uint8_t *record, size_t size)
     }
 }
 
-static const struct {
-    Etch__LossCause cause;
-    const char *detail;
-} losses[LOST_KINDS] = {
-    [LOST_TRUNCATED] = {ETCH__LOSS_CAUSE__LOSS_AUX_TRUNCATED,
-                        "the trace of CPU %u filled its ring faster than it was emptied"},
-    [LOST_PARTIAL] = {ETCH__LOSS_CAUSE__LOSS_AUX_PARTIAL, "the trace of CPU %u has gaps, as where a hypervisor ran"},
-    [LOST_COLLISION] = {ETCH__LOSS_CAUSE__LOSS_AUX_COLLISION, "something else used the tracer of CPU %u"},
-    [LOST_RECORDS] = {ETCH__LOSS_CAUSE__LOSS_SIDEBAND, "records of who ran on CPU %u came faster than they were read"},
-};
-
-static void report_losses(struct etch_pt *p, struct cpu *c)
-{
-    for (size_t i = 0; i < LOST_KINDS; i++) {
-        Etch__Loss loss = ETCH__LOSS__INIT;
-        char detail[128];
-
-        if (!c->lost[i])
-            continue;
-        snprintf(detail, sizeof(detail), losses[i].detail, p->events.cpus.v[c->index].cpu);
-        loss.cause = losses[i].cause;
-        loss.stream = (uint32_t)c->index;
-        loss.offset = c->lost_offset;
-        loss.events = c->lost[i];
-        loss.tsc = tsc_of(p, c->lost_time);
-        loss.cpu = p->events.cpus.v[c->index].cpu;
-        loss.detail = detail;
-        p->sink.lost(p->sink.context, &loss);
-        c->lost[i] = 0;
-    }
-}
-
 /* ---- The trace ---- */
 
 static void take_bytes(void *context, uint64_t offset, const uint8_t *bytes, size_t size)
 {
     struct cpu *c = context;
 
-    c->flow_bytes += size;
-    c->pt->sink.bytes(c->pt->sink.context, (uint32_t)c->index, offset, bytes, size);
+    c->pt->sink.bytes(c->pt->sink.context, (uint32_t)c->index, offset + c->shift, bytes, size, c->hurry);
 }
 
-/* One CPU's turn. Returns whether its events may have been switched off by a full ring: the kernel tells that by flags,
- * but not where there was no room from the start. */
-static bool take_turn(struct etch_pt *p, struct cpu *c, bool all)
+/* Takes the bytes up to `end`, or passes them over. Was the ring full to its last page until now? Then the kernel may
+ * have switched the event off for want of room, which it does without a word, and a later piece that begins in that
+ * page begins after a pause. The head is looked at after the room is given back: what it had reached before, it has
+ * now. */
+static void free_up_to(struct cpu *c, struct etch_aux_ring *aux, uint64_t end, etch_aux_visitor *visit)
+{
+    uint64_t tail = aux->page->aux_tail, full = tail + aux->size - (uint64_t)sysconf(_SC_PAGESIZE), head;
+
+    if (end <= tail)
+        return;
+    etch_aux_ring_take(aux, (size_t)(end - tail), visit, c);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* the tail above is out before the head is read */
+    head = __atomic_load_n(&aux->page->aux_head, __ATOMIC_ACQUIRE);
+    if (head <= full)
+        return;
+    c->off = true;
+    (void)etch_array_push(&c->doubts, ((struct span){full, head}));
+}
+
+static void take_up_to(struct cpu *c, struct etch_aux_ring *aux, uint64_t end)
+{
+    free_up_to(c, aux, end, take_bytes);
+}
+
+/* Bytes of which no record came through. */
+static void pass_over(struct cpu *c, struct etch_aux_ring *aux, uint64_t end)
+{
+    uint64_t tail = aux->page->aux_tail;
+
+    report(c, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, tail + c->shift, end - tail, 1, c->lost_time,
+           "bytes of the trace without a record of them");
+    free_up_to(c, aux, end, NULL);
+}
+
+/* Whether a piece that begins here may come after such a pause. Pieces come in order: what lies behind is settled. */
+static bool is_doubtful(struct cpu *c, uint64_t at)
+{
+    size_t kept = 0;
+    bool doubtful = false;
+
+    for (size_t i = 0; i < c->doubts.n; i++) {
+        doubtful |= at > c->doubts.v[i].begin && at <= c->doubts.v[i].end;
+        if (c->doubts.v[i].end >= at)
+            c->doubts.v[kept++] = c->doubts.v[i];
+    }
+    c->doubts.n = kept;
+    return doubtful;
+}
+
+/* What the piece says of its end. A ring that stays full is told again and again: one cut. */
+static void end_piece(struct cpu *c, const struct piece *piece)
+{
+    bool again = piece->flags == CUT && c->cut_at == piece->end;
+
+    if (!piece->flags || again)
+        return;
+    report_faults(c, piece);
+    if (piece->flags & CUT) {
+        c->shift++;
+        c->cut_at = piece->end;
+    }
+}
+
+/* Takes the pieces that are there, up to about `limit` bytes, in as few strokes as they allow. A record comes before
+ * its bytes do: the last piece may have to wait. */
+static void take_pieces(struct cpu *c, struct etch_aux_ring *aux, size_t limit)
+{
+    uint64_t head = aux->page->aux_tail + etch_aux_ring_waiting(aux), end = aux->page->aux_tail;
+    size_t done = 0;
+
+    for (; done < c->pieces.n && end - aux->page->aux_tail < limit; done++) {
+        const struct piece *piece = &c->pieces.v[done];
+
+        if (piece->end > head)
+            break;
+        if (piece->begin > end) {
+            take_up_to(c, aux, end);
+            pass_over(c, aux, piece->begin);
+        } else if (is_doubtful(c, piece->begin)) {
+            take_up_to(c, aux, end);
+            end_piece(c, &(struct piece){.end = end, .time = piece->time, .flags = CUT});
+        }
+        end = piece->end > end ? piece->end : end;
+        if (piece->flags) {
+            take_up_to(c, aux, end);
+            end_piece(c, piece);
+        }
+    }
+    take_up_to(c, aux, end);
+    c->pieces.n -= done;
+    memmove(c->pieces.v, c->pieces.v + done, c->pieces.n * sizeof(c->pieces.v[0]));
+}
+
+/* One CPU's turn. */
+static void take_turn(struct etch_pt *p, struct cpu *c, bool all)
 {
     struct etch_pt_cpu *ring = &p->events.cpus.v[c->index];
     size_t waiting;
-    bool off;
 
     etch_perf_ring_drain(&ring->side, take_record, c);
-    off = c->lost[LOST_TRUNCATED] || c->lost[LOST_RECORDS];
-    report_losses(p, c);
-    if (!p->options->full)
-        return false;
+    if (!p->options->full) {
+        for (size_t i = 0; i < c->pieces.n; i++)
+            report_faults(c, &c->pieces.v[i]);
+        c->pieces.n = 0;
+        return;
+    }
     waiting = etch_aux_ring_waiting(&ring->aux);
-    off |= waiting > ring->aux.size / 2;
+    c->hurry = waiting > ring->aux.size / 2 + ring->aux.size / 8; /* beyond what the kernel wakes us for */
     if (all || waiting >= TAKE_LEAST || waiting > ring->aux.size / 4 || p->turns % TURNS == 0)
-        etch_aux_ring_take(&ring->aux, all ? SIZE_MAX : TAKE_MOST, take_bytes, c);
-    return off;
+        take_pieces(c, &ring->aux, all ? SIZE_MAX : TAKE_MOST);
+    waiting = etch_aux_ring_waiting(&ring->aux);
+    if (all && waiting)
+        pass_over(c, &ring->aux, ring->aux.page->aux_tail + waiting);
 }
 
 static void take_turns(struct etch_pt *p, bool all)
@@ -511,8 +657,11 @@ static void take_turns(struct etch_pt *p, bool all)
     bool off = false;
 
     p->turns++;
-    for (size_t i = 0; i < p->events.cpus.n; i++)
-        off |= take_turn(p, &p->cpus[i], all);
+    for (size_t i = 0; i < p->events.cpus.n; i++) {
+        take_turn(p, &p->cpus[i], all);
+        off |= p->cpus[i].off;
+        p->cpus[i].off = false;
+    }
     flush_switches(p);
     if (off && p->running)
         etch_pt_events_resume(&p->events);
@@ -529,17 +678,6 @@ static void write_changes(struct etch_pt *p, const struct cpu *c)
         write_change(p, p->events.cpus.v[c->index].cpu, &c->changes[i % c->max_changes]);
 }
 
-static void report_wrap(struct etch_pt *p, const struct cpu *c)
-{
-    Etch__Loss loss = ETCH__LOSS__INIT;
-
-    loss.cause = ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED;
-    loss.stream = (uint32_t)c->index;
-    loss.cpu = p->events.cpus.v[c->index].cpu;
-    loss.detail = (char *)(uintptr_t)"older than the snapshot";
-    p->sink.lost(p->sink.context, &loss);
-}
-
 static void take_snapshot(struct etch_pt *p)
 {
     for (size_t i = 0; i < p->events.cpus.n; i++) {
@@ -547,7 +685,7 @@ static void take_snapshot(struct etch_pt *p)
 
         write_changes(p, c);
         if (etch_aux_ring_snapshot(&p->events.cpus.v[i].aux, take_bytes, c))
-            report_wrap(p, c);
+            report(c, ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED, 0, 0, 0, 0, "older than the snapshot");
     }
     flush_switches(p);
 }
@@ -596,9 +734,14 @@ void etch_pt_close(struct etch_pt *p)
 {
     if (!p)
         return;
-    for (size_t i = 0; p->cpus && i < p->events.cpus.n; i++)
+    for (size_t i = 0; p->cpus && i < p->events.cpus.n; i++) {
         free(p->cpus[i].changes);
+        etch_array_free(&p->cpus[i].pieces);
+        etch_array_free(&p->cpus[i].doubts);
+    }
     free(p->cpus);
+    if (p->borrowed)
+        p->events.cpus.n = 0;
     etch_pt_events_release(&p->events);
     etch_spaces_free(p->spaces);
     free(p);
@@ -612,13 +755,14 @@ bool etch_pt_alive(const struct etch_pt *p)
 bool etch_pt_usable(struct etch_error *err)
 {
     struct etch_pt_caps caps;
+    size_t ring;
 
     etch_pt_caps_read(&caps, "");
     if (!caps.present) {
         no_device(err);
         return false;
     }
-    return etch_pt_events_try(&caps, err) == 0;
+    return etch_pt_events_try(&caps, &ring, err) == 0;
 }
 
 /* ---- Beside the native collector ---- */

@@ -5,6 +5,7 @@
 #define ETCH_COLLECTOR_PT_H
 
 #include "collector/flow.h"
+#include "collector/pt_events.h"
 
 /* Records options->pids or options->cgroup until all are gone, the time is up, or a signal ends it. */
 int etch_pt_record_group(const struct etch_record_options *options, struct etch_record_summary *summary,
@@ -20,6 +21,10 @@ struct etch_pt;
 /* What etch_flow_pt does, for several processes: a pid, or an open control group. */
 int etch_pt_open(struct etch_pt **pt, const struct etch_record_options *options, const struct etch_flow_sink *sink,
                  struct etch_error *err);
+/* For tests and benches, which stand in for the kernel: rings that are there already. They stay the caller's. */
+int etch_pt_open_rings(struct etch_pt **pt, const struct etch_record_options *options,
+                       const struct etch_flow_sink *sink, const struct etch_pt_cpu *cpus, size_t n,
+                       struct etch_error *err);
 int etch_pt_add_process(struct etch_pt *pt, pid_t pid, struct etch_error *err);
 int etch_pt_add_cgroup(struct etch_pt *pt, int cgroup, struct etch_error *err);
 void etch_pt_seed(struct etch_pt *pt, pid_t pid);

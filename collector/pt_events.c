@@ -13,8 +13,9 @@
 
 #include "collector/sideband.h"
 
-#define SIDE_BYTES (512u << 10)
+#define SIDE_MOST (512u << 10)
 #define SIDE_LEAST (64u << 10)
+#define SIDE_SHARE 8u /* of the trace, as long as that lies between the two */
 #define RING_LEAST (64u << 10)
 
 static int open_event(struct perf_event_attr *attr, pid_t pid, int cpu, unsigned long flags)
@@ -25,6 +26,13 @@ static int open_event(struct perf_event_attr *attr, pid_t pid, int cpu, unsigned
 static size_t page_size(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t side_bytes(size_t ring)
+{
+    size_t share = ring / SIDE_SHARE;
+
+    return share < SIDE_LEAST ? SIDE_LEAST : share > SIDE_MOST ? SIDE_MOST : share;
 }
 
 /* ---- In words ---- */
@@ -68,7 +76,7 @@ static int explain_map(struct etch_error *err, int cause, size_t bytes)
         return etch_error_advise(err,
                                  "a smaller ring (--snapshot 256K, --full=256K); or sysctl "
                                  "kernel.perf_event_mlock_kb=%zu, or ulimit -l unlimited",
-                                 (bytes + SIDE_BYTES + page_size()) >> 10);
+                                 (bytes + side_bytes(bytes) + page_size()) >> 10);
     if (cause == ENOMEM)
         return etch_error_advise(err, "a smaller ring (--snapshot 1M, --full=1M), or free some memory");
     if (cause == EOPNOTSUPP || cause == EINVAL)
@@ -215,17 +223,12 @@ static int map_everywhere(struct etch_pt_events *e, size_t side, size_t ring)
 /* Rings of one size on all CPUs: the largest that is allowed, where any will do. */
 static int make_rings(struct etch_pt_events *e, struct etch_error *err)
 {
-    size_t side = SIDE_BYTES, ring = e->request.ring;
-    int cause = map_everywhere(e, side, ring);
+    size_t ring = e->request.ring;
+    int cause = map_everywhere(e, side_bytes(ring), ring);
 
-    while (cause == EPERM || cause == ENOMEM || cause == EAGAIN) {
-        if (side > SIDE_LEAST)
-            side = SIDE_LEAST;
-        else if (e->request.smaller && ring > RING_LEAST)
-            ring /= 2;
-        else
-            break;
-        cause = map_everywhere(e, side, ring);
+    while ((cause == EPERM || cause == ENOMEM || cause == EAGAIN) && e->request.smaller && ring > RING_LEAST) {
+        ring /= 2;
+        cause = map_everywhere(e, side_bytes(ring), ring);
     }
     e->request.ring = cause ? e->request.ring : ring;
     return cause ? explain_map(err, cause, ring) : 0;
@@ -335,15 +338,16 @@ void etch_pt_events_release(struct etch_pt_events *e)
     e->locked = 0;
 }
 
-int etch_pt_events_try(const struct etch_pt_caps *caps, struct etch_error *err)
+int etch_pt_events_try(const struct etch_pt_caps *caps, size_t *ring, struct etch_error *err)
 {
     struct etch_pt_setting setting;
-    struct etch_pt_events e = {.request = {.caps = caps, .setting = &setting, .ring = RING_LEAST, .smaller = true}};
+    struct etch_pt_events e = {.request = {.caps = caps, .setting = &setting, .ring = ETCH_PT_RING, .smaller = true}};
     int status;
 
-    if (etch_pt_setting_choose(&setting, caps, NULL, RING_LEAST, err) < 0)
+    if (etch_pt_setting_choose(&setting, caps, NULL, ETCH_PT_RING, err) < 0)
         return -1;
     status = etch_pt_events_add(&e, (pid_t)syscall(SYS_gettid), false, err);
+    *ring = e.request.ring;
     etch_pt_events_release(&e);
     return status;
 }

@@ -49,12 +49,14 @@ static void sink_write(void *context, Etch__Record__BodyCase kind, void *message
         g->broken = etch_bundle_write(g->bundle, &record, &g->write_error) < 0;
 }
 
-static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size)
+static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size, bool hurry)
 {
     struct group *g = context;
 
+    etch_bundle_hurry(g->bundle, hurry);
     if (!g->broken)
         g->broken = etch_bundle_write_flow(g->bundle, stream, offset, data, size, &g->write_error) < 0;
+    etch_bundle_hurry(g->bundle, false);
     g->summary->flow_bytes += size;
 }
 
@@ -278,8 +280,8 @@ int etch_pt_record_group(const struct etch_record_options *options, struct etch_
     g->summary = summary;
     g->signals = -1;
     summary->source = etch_flow_pt.name;
-    if (options->n_watches || (options->plan && !options->n_filters)) {
-        etch_error_set(err, "several processes, or a control group, cannot be watched");
+    if (options->n_watches || options->plan || options->n_filters) {
+        etch_error_set(err, "watches, plans and filters are for one program, not for several or a control group");
         etch_error_advise(err, "--pid of one process");
     } else if (etch_pt_open(&g->pt, options, &sink, err) == 0 &&
                etch_bundle_create(&g->bundle, options->output, err) == 0) {

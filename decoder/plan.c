@@ -21,6 +21,7 @@ struct place {
     bool last;
     struct etch_interval time;
     struct etch_tape_event lead;
+    struct etch_interval lost; /* when what the lead speaks of happened */
 };
 
 struct cpu {
@@ -327,6 +328,12 @@ static int next_of_threads(struct etch_plan *plan, struct etch_stretch *stretch,
 
 /* ---- CPUs' streams ---- */
 
+static bool is_loss(const struct etch_tape_event *lead)
+{
+    return lead->kind == ETCH_STEP_LOSS;
+}
+
+/* What is missing at the end has a place too, of no bytes. */
 static int index_cpu(struct cpu *cpu, struct etch_stretch *scratch, struct etch_error *err)
 {
     struct cursor c;
@@ -334,16 +341,34 @@ static int index_cpu(struct cpu *cpu, struct etch_stretch *scratch, struct etch_
 
     cursor_set(&c, cpu->stream);
     while ((found = cursor_next(&c, scratch, err)) > 0) {
-        struct place place = {scratch->input.offset, scratch->input.own, scratch->input.last,
-                              etch_pt_input_time(&scratch->input), scratch->lead};
+        struct place place = {scratch->input.offset, scratch->input.own,
+                              scratch->input.last,   etch_pt_input_time(&scratch->input),
+                              scratch->lead,         {0, UINT64_MAX}};
 
-        if (place.own && !etch_array_push(&cpu->places, place))
+        if (cpu->places.n)
+            place.lost.lo = cpu->places.v[cpu->places.n - 1].time.lo;
+        if (place.own)
+            place.lost.hi = place.time.lo;
+        else
+            place.time = place.lost;
+        if ((place.own || is_loss(&place.lead)) && !etch_array_push(&cpu->places, place))
             return etch_error_set_errno(err, ENOMEM, "cannot decode %s", cpu->stream->recording->path);
     }
     return found;
 }
 
-/* Reads a stretch whose place is known, and finds the tenant's part. Returns 1 if there is any. */
+/* Whether the tenant was there while what is missing was lost. */
+static bool has_lost(const struct place *place, const struct etch_slot *slots, size_t n,
+                     const struct etch_tenure *tenure)
+{
+    for (size_t i = 0; is_loss(&place->lead) && i < n; i++)
+        if (slots[i].pid == tenure->pid && slots[i].tid == tenure->tid && slots[i].begin >= tenure->begin &&
+            slots[i].begin <= tenure->end && slots[i].begin <= place->lost.hi && slots[i].end >= place->lost.lo)
+            return true;
+    return false;
+}
+
+/* Reads a stretch whose place is known, and finds the tenant's part. Returns 1 if there is any, or was. */
 static int read_place(struct etch_plan *plan, const struct cpu *cpu, const struct place *place,
                       const struct etch_tenure *tenure, struct etch_stretch *stretch, struct etch_error *err)
 {
@@ -365,14 +390,18 @@ static int read_place(struct etch_plan *plan, const struct cpu *cpu, const struc
         return etch_error_set_errno(err, ENOMEM, "cannot decode %s", plan->recording->path);
     stretch->input.regions = stretch->regions.v;
     stretch->input.n_regions = stretch->regions.n;
-    return stretch->regions.n > 0;
+    if (stretch->regions.n)
+        return 1;
+    stretch->bytes.n = stretch->input.size = stretch->input.own = 0; /* nothing but what was lost */
+    return has_lost(place, slots, n, tenure);
 }
 
 static bool may_hold(const struct etch_plan *plan, const struct etch_tenure *t, const struct cpu *cpu,
                      const struct place *place)
 {
-    return cpu->stream->about->cpu == t->cpu && place->time.lo <= t->end && place->time.hi >= t->begin &&
-           !is_outside(plan, place->time);
+    struct etch_interval time = {is_loss(&place->lead) ? place->lost.lo : place->time.lo, place->time.hi};
+
+    return cpu->stream->about->cpu == t->cpu && time.lo <= t->end && time.hi >= t->begin && !is_outside(plan, time);
 }
 
 static bool same_thread(const struct etch_tenure *a, const struct etch_tenure *b)

@@ -21,7 +21,7 @@ struct etch_bundle_writer {
     char *name;
     uint64_t written;
     uint64_t records;
-    bool failed;
+    bool failed, hurry;
     struct etch_error failure;
     ZSTD_CCtx *zstd;
     uint8_t *raw; /* the serialised record */
@@ -133,7 +133,7 @@ static size_t compress_raw(struct etch_bundle_writer *w, size_t raw_size)
 {
     size_t packed;
 
-    if (raw_size < COMPRESSION_PAYS || !grow(&w->packed, &w->packed_capacity, ZSTD_compressBound(raw_size)))
+    if (w->hurry || raw_size < COMPRESSION_PAYS || !grow(&w->packed, &w->packed_capacity, ZSTD_compressBound(raw_size)))
         return 0;
     packed = ZSTD_compressCCtx(w->zstd, w->packed, w->packed_capacity, w->raw, raw_size, COMPRESSION_LEVEL);
     return ZSTD_isError(packed) || packed >= raw_size ? 0 : packed;
@@ -197,6 +197,11 @@ int etch_bundle_write_flow(struct etch_bundle_writer *w, uint32_t stream, uint64
         size -= flow.data.len;
     }
     return 0;
+}
+
+void etch_bundle_hurry(struct etch_bundle_writer *w, bool hurry)
+{
+    w->hurry = hurry;
 }
 
 uint64_t etch_bundle_written(const struct etch_bundle_writer *w)
