@@ -2,7 +2,6 @@
 /* etch decode: what each thread executed, in the form that is asked for. */
 #include "cli/decode.h"
 #include "cli/command.h"
-#include "cli/message_json.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -88,23 +87,29 @@ static int visit_all(const struct etch_decode *d, struct etch_steps_count *count
     return status;
 }
 
-enum { LOSS_CAUSES = 16 };
+static void print_causes(const uint64_t counts[ETCH_LOSS_CAUSES])
+{
+    const char *between = "";
+
+    for (unsigned i = 0; i < ETCH_LOSS_CAUSES; i++)
+        if (counts[i]) {
+            fprintf(stderr, "%s%" PRIu64 " %s", between, counts[i], etch_decode_loss_name((Etch__LossCause)i));
+            between = ", ";
+        }
+}
 
 /* What the recorder already knew to be lost: not all of it has a place in what was decoded. */
 static void print_recorded_losses(const struct etch_recording *r)
 {
-    uint64_t counts[LOSS_CAUSES] = {0};
-    unsigned n = 0;
-    char name[64];
+    uint64_t counts[ETCH_LOSS_CAUSES] = {0};
 
+    if (r->losses.n == 0)
+        return;
     for (size_t i = 0; i < r->losses.n; i++)
-        counts[(unsigned)r->losses.v[i]->cause < LOSS_CAUSES ? r->losses.v[i]->cause : 0]++;
-    for (unsigned i = 0; i < LOSS_CAUSES; i++)
-        if (counts[i])
-            fprintf(stderr, "%s%s (%" PRIu64 ")",
-                    n++ ? ", " : "etch decode: lost while it was recorded: ", etch_loss_name(i, name), counts[i]);
-    if (n)
-        fputc('\n', stderr);
+        counts[(unsigned)r->losses.v[i]->cause % ETCH_LOSS_CAUSES]++;
+    fprintf(stderr, "etch decode: lost while it was recorded: ");
+    print_causes(counts);
+    fputc('\n', stderr);
 }
 
 static void print_summary(const struct etch_decode *d, const struct etch_steps_count *count)
@@ -112,15 +117,9 @@ static void print_summary(const struct etch_decode *d, const struct etch_steps_c
     const struct etch_recording *r = d->recording;
 
     if (count->losses && d->n_fields) {
-        const char *between = "";
-
         fprintf(stderr, "etch decode: %" PRIu64 " %s in what was decoded (", count->losses,
                 count->losses == 1 ? "loss" : "losses");
-        for (unsigned i = 0; i < ETCH_LOSS_CAUSES; i++)
-            if (count->lost[i]) {
-                fprintf(stderr, "%s%" PRIu64 " %s", between, count->lost[i], etch_decode_loss_name((Etch__LossCause)i));
-                between = ", ";
-            }
+        print_causes(count->lost);
         fprintf(stderr, "; without --fields each is shown in its place)\n");
     }
     print_recorded_losses(r);

@@ -16,6 +16,18 @@ struct info_options {
     bool json, verify, records;
 };
 
+static const char *loss_name(unsigned cause, char name[64])
+{
+    const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(&etch__loss_cause__descriptor, (int)cause);
+    const char *tail = value ? strchr(value->name, '_') + 1 : "unspecified";
+    size_t n = 0;
+
+    for (; *tail && n < 63; tail++)
+        name[n++] = (char)(*tail == '_' ? ' ' : tolower((unsigned char)*tail));
+    name[n] = '\0';
+    return name;
+}
+
 static const char *source_name(Etch__Source source)
 {
     static const char *const names[] = {"none", "pt", "soft", "vpt"};
@@ -176,7 +188,7 @@ static void print_data(const struct etch_contents *c)
     printf("lost       %s", lost ? "" : "nothing");
     for (unsigned i = 0, n = 0; i < 16; i++)
         if (c->losses[i])
-            printf("%s%s (%" PRIu64 ")", n++ ? ", " : "", etch_loss_name(i, name), c->losses[i]);
+            printf("%s%s (%" PRIu64 ")", n++ ? ", " : "", loss_name(i, name), c->losses[i]);
     printf("\n");
 }
 
@@ -282,7 +294,7 @@ static json_t *losses_json(const struct etch_contents *c)
     for (unsigned i = 0; i < 16; i++) {
         if (!c->losses[i])
             continue;
-        etch_loss_name(i, name);
+        loss_name(i, name);
         for (char *p = name; *p; p++)
             *p = *p == ' ' ? '_' : *p;
         json_object_set_new(object, name, json_integer((json_int_t)c->losses[i]));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages as JSON; see message_json.h. */
 #include "cli/message_json.h"
-#include "proto/etch.pb-c.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -160,16 +159,4 @@ json_t *etch_message_json(const ProtobufCMessage *message)
             json_object_set_new(object, field->name, scalar(field, at));
     }
     return object;
-}
-
-const char *etch_loss_name(unsigned cause, char name[64])
-{
-    const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(&etch__loss_cause__descriptor, (int)cause);
-    const char *tail = value ? strchr(value->name, '_') + 1 : "unspecified";
-    size_t n = 0;
-
-    for (; *tail && n < 63; tail++)
-        name[n++] = (char)(*tail == '_' ? ' ' : tolower((unsigned char)*tail));
-    name[n] = '\0';
-    return name;
 }

@@ -14,7 +14,4 @@ json_t *etch_text_json(const char *text);
 /* A new reference, or NULL when memory is short. */
 json_t *etch_message_json(const ProtobufCMessage *message);
 
-/* The cause of a loss in words. */
-const char *etch_loss_name(unsigned cause, char name[64]);
-
 #endif

@@ -68,6 +68,7 @@ static bool add_perf_clock(Etch__Clock *clock, const struct etch_calibration *c)
     perf->tsc_zero = c->fit.tsc_zero;
     perf->tsc_per_ns = c->fit.tsc_per_ns;
     perf->error_cycles = c->fit.error;
+    perf->span_ns = c->fit.span_ns;
     perf->time_shift = c->offered.shift;
     perf->time_mult = c->offered.mult;
     perf->time_zero = c->offered.zero;

@@ -360,6 +360,21 @@ static struct {
     pid_t seen_from, due_from;
 } passing[65];
 
+/* On some virtual machines a debug trap comes, once in a great while, without its cause: the kernel knows it for
+ * nobody's and sends a signal that would end the program. Its own int1 instruction looks the same but for the byte
+ * behind it. */
+static bool is_stray_trap(const struct native *n, pid_t tid, const siginfo_t *info)
+{
+    struct user_regs_struct r;
+    long word;
+
+    if (!n->watches || !etch_trap_is_ours(info) || ptrace(PTRACE_GETREGS, tid, NULL, &r) < 0)
+        return false;
+    errno = 0;
+    word = ptrace(PTRACE_PEEKTEXT, tid, (void *)(uintptr_t)(r.rip - 1), NULL);
+    return errno != 0 || (word & 0xff) != 0xf1;
+}
+
 static bool on_signal(void *context, struct etch_target *target, pid_t tid, const siginfo_t *info)
 {
     struct native *n = context;
@@ -368,6 +383,11 @@ static bool on_signal(void *context, struct etch_target *target, pid_t tid, cons
 
     if (number == SIGTRAP && info->si_code == ETCH_TRAP_PERF)
         return on_site(n, tid);
+    if (is_stray_trap(n, tid, info)) {
+        native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, 0, (uint32_t)tid, 1,
+                          "a debug trap came without its cause: an access was not recorded");
+        return true;
+    }
     if (number > 0 && number < 65) {
         passing[number].seen_ns = now_ns();
         passing[number].seen_from = info->si_code == SI_USER ? info->si_pid : 0;

@@ -241,6 +241,7 @@ static void write_plain_clock(struct native *n, Etch__ClockPhase phase)
         perf.tsc_zero = fit.tsc_zero;
         perf.tsc_per_ns = fit.tsc_per_ns;
         perf.error_cycles = fit.error;
+        perf.span_ns = fit.span_ns;
         clock.perf_clock = &perf;
     }
     native_write(n, ETCH__RECORD__BODY_CLOCK, &clock);

@@ -172,19 +172,17 @@ static bool search_path(const char *name, char *found, size_t size)
     return false;
 }
 
-static int find_program(struct etch_recorder *r, struct etch_error *err)
+int etch_record_find_program(const char *name, char *path, size_t size, struct etch_error *err)
 {
-    const char *name = r->options->argv[0];
-
     if (!strchr(name, '/')) {
-        if (search_path(name, r->program, sizeof(r->program)))
+        if (search_path(name, path, size))
             return 0;
         etch_error_set(err, "cannot run %s: there is no such program in PATH", name);
         return etch_error_advise(err, "./%s for one in this folder", name);
     }
-    if (strlen(name) >= sizeof(r->program))
+    if (strlen(name) >= size)
         return etch_error_set_errno(err, ENAMETOOLONG, "cannot run %.100s...", name);
-    snprintf(r->program, sizeof(r->program), "%s", name);
+    snprintf(path, size, "%s", name);
     if (access(name, X_OK) < 0)
         return etch_error_set_errno(err, errno, "cannot run %s", name);
     if (!is_file(name))
@@ -332,20 +330,41 @@ static int launch(struct etch_recorder *r, struct etch_error *err)
     return etch_error_set_errno(err, cause, "cannot start %s", r->program);
 }
 
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Where it stands is what is wanted: it gets no signal that it could handle, and so walk away from there. */
+static void enforce_limit(struct etch_recorder *r, double began)
+{
+    if (r->options->wall_s <= 0 || r->summary->out_of_time || seconds() - began < r->options->wall_s)
+        return;
+    r->summary->out_of_time = true;
+    kill(r->pid, SIGKILL);
+}
+
 /* Until the program ends. A bundle that cannot be written any more does not disturb the program. */
 static int follow(struct etch_recorder *r, struct etch_error *err)
 {
+    double began = seconds();
     int status = 0;
 
     for (;;) {
-        pid_t done = waitpid(r->pid, &r->summary->status, status < 0 ? 0 : WNOHANG);
+        pid_t done = waitpid(r->pid, &r->summary->status, status < 0 && r->options->wall_s <= 0 ? 0 : WNOHANG);
 
         if (done == r->pid)
             break;
         if (done < 0 && errno != EINTR)
             return etch_error_set_errno(err, errno, "cannot wait for %s", r->program);
+        enforce_limit(r, began);
         if (status == 0 && done == 0)
             status = r->source->drain(r, TURN_MS, err);
+        else if (status < 0 && r->options->wall_s > 0)
+            usleep(TURN_MS * 1000u);
     }
     target = 0;
     return status;
@@ -358,12 +377,26 @@ static int write_failure(struct etch_recorder *r, struct etch_error *err)
     Etch__Failure failure = ETCH__FAILURE__INIT;
     Etch__Record record = ETCH__RECORD__INIT;
     struct etch_record_summary *s = r->summary;
+    char message[80];
 
-    if (!WIFSIGNALED(s->status))
+    /* A process that says that it failed, by its status, after a fault that it or a child of it had. What starts the
+     * program in question need not say so. */
+    if (!WIFSIGNALED(s->status) && !(r->failure.seen && r->failure.signal &&
+                                     (WEXITSTATUS(s->status) || (r->options->subject && r->failure.deadly))))
         return 0;
     failure.kind = ETCH__FAILURE_KIND__FAILURE_SIGNAL;
-    failure.signal = (uint32_t)WTERMSIG(s->status);
-    failure.pid = (uint32_t)r->pid;
+    failure.signal = WIFSIGNALED(s->status) ? (uint32_t)WTERMSIG(s->status) : r->failure.signal;
+    failure.pid = WIFSIGNALED(s->status) ? (uint32_t)r->pid : r->failure.pid;
+    if (r->failure.seen && r->failure.caught && r->failure.pid == failure.pid) {
+        failure.signal = r->failure.signal;
+        snprintf(message, sizeof(message),
+                 WIFSIGNALED(s->status) ? "caught by a handler; then signal %d"
+                                        : "caught by a handler; then exit status %d",
+                 WIFSIGNALED(s->status) ? WTERMSIG(s->status) : WEXITSTATUS(s->status));
+        failure.message = message;
+    } else if (!WIFSIGNALED(s->status) && r->failure.pid != (uint32_t)r->pid) {
+        failure.message = (char *)(uintptr_t)"in a child process";
+    }
     if (r->failure.seen && r->failure.pid == failure.pid) {
         failure.tid = r->failure.tid;
         failure.ip = r->failure.ip;
@@ -487,7 +520,8 @@ static int record_in(const struct etch_source *source, const struct etch_record_
     r->options = options;
     r->summary = summary;
     r->source = source;
-    if (find_program(r, err) == 0 && examine_program(r, err) == 0) {
+    if (etch_record_find_program(options->argv[0], r->program, sizeof(r->program), err) == 0 &&
+        examine_program(r, err) == 0) {
         summary->source = r->source->name;
         if (r->source->open(r, err) == 0 && etch_bundle_create(&r->bundle, options->output, err) == 0) {
             take_signals();

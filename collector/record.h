@@ -26,9 +26,11 @@ struct etch_record_options {
     size_t n_watches;
     const char *truth; /* folder for the truth log; NULL: none */
     const struct Etch__Clock
-        *clock; /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
+        *clock;          /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
+    const char *subject; /* the program that sites to watch are in, where argv starts it; NULL: argv's own */
     uint64_t
-        snapshot; /* keep the newest bytes of each thread (vpt) or CPU (pt) only; 0: all (vpt), or as many as fit */
+        snapshot;  /* keep the newest bytes of each thread (vpt) or CPU (pt) only; 0: all (vpt), or as many as fit */
+    double wall_s; /* the run took so long: a failure, and with vpt the end of the program; 0: no limit */
 
     /* Of Intel PT (source "pt"). */
     bool full;                                    /* record all, rather than keep the newest */
@@ -47,7 +49,6 @@ struct etch_record_options {
     bool allow_breakpoints;    /* watches also in a program that opens perf events itself */
     bool allow_ptrace;         /* also a program that calls ptrace itself */
     double hang_s;             /* no thread ran for so long: a failure; 0: not looked for */
-    double wall_s;             /* the run took so long: a failure; 0: no limit */
     bool kill_on_hang;         /* after either of the two; else the program is left as it is */
     uint64_t watch_hits_per_s; /* a watch that is hit more often is cut; 0: no limit */
     double watch_share;        /* and one that costs more than this share of a CPU; 0: no limit */
@@ -63,7 +64,8 @@ struct etch_record_summary {
     int status; /* as waitpid has it */
     uint64_t threads, processes, flow_bytes, accesses, bundle_bytes;
     uint64_t losses, lost_bytes;
-    char loss[200]; /* the first one's words */
+    char loss[200];   /* the first one's words */
+    bool out_of_time; /* ended by etch after wall_s (vpt) */
     bool failed;
     uint32_t failure_signal, failure_tid;
     bool failure_placed; /* the next two are known */
@@ -89,6 +91,9 @@ struct etch_record_watch {
     bool site; /* address is that of an instruction of the program, as the file has it */
     bool here; /* only that instruction's own accesses */
 };
+
+/* The file that `name` runs, along PATH unless there is a slash in it. Returns 0, or -1 with `err` set. */
+int etch_record_find_program(const char *name, char *path, size_t size, struct etch_error *err);
 
 int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, struct etch_error *err);
 

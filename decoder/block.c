@@ -181,8 +181,10 @@ static enum etch_branch_kind classify(const ZydisDecodedInstruction *in)
     if (is_far(in))
         return ETCH_BRANCH_FAR;
     switch (in->meta.category) {
-    case ZYDIS_CATEGORY_COND_BR: /* XBEGIN is among them, and leaves no TNT */
-        return in->mnemonic == ZYDIS_MNEMONIC_XBEGIN ? ETCH_BRANCH_NONE : ETCH_BRANCH_CONDITIONAL;
+    case ZYDIS_CATEGORY_COND_BR: /* XBEGIN and XEND are among them, and leave no TNT */
+        if (in->mnemonic == ZYDIS_MNEMONIC_XBEGIN || in->mnemonic == ZYDIS_MNEMONIC_XEND)
+            return ETCH_BRANCH_NONE;
+        return ETCH_BRANCH_CONDITIONAL;
     case ZYDIS_CATEGORY_UNCOND_BR:
         if (in->mnemonic != ZYDIS_MNEMONIC_JMP)
             return ETCH_BRANCH_NONE;

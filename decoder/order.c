@@ -53,8 +53,8 @@ bool etch_order_excluded(const struct etch_order *o, uint64_t object)
 
 #define FAR (INT64_C(1) << 61) /* no TSC gets there in decades; differences of what is nearer do not overflow */
 
-/* A stamp in reference time. Beyond all sense, what is claimed of it is less: a lower bound that lies lower, an upper one
- * that lies higher. */
+/* A stamp in reference time. Beyond all sense, what is claimed of it is less: a lower bound that lies lower, an upper
+ * one that lies higher. */
 static int64_t shift(uint64_t tsc, int64_t by, bool lower)
 {
     int64_t t = tsc > (uint64_t)FAR ? FAR + 1 : (int64_t)tsc;
@@ -482,9 +482,8 @@ static bool set_sequence(struct etch_order *o)
 
     if (!places)
         return false;
-    for (size_t i = 0; i < o->n; i++) { /* what is unknown lies at the end of all that is known, of either kind */
+    for (size_t i = 0; i < o->n; i++) { /* an end that is not known lies behind all that is, of either kind */
         least = o->l[i] != INT64_MIN && o->l[i] < least ? o->l[i] : least;
-        least = o->u[i] < least ? o->u[i] : least;
         most = o->u[i] != INT64_MAX && o->u[i] > most ? o->u[i] : most;
         most = o->l[i] > most ? o->l[i] : most;
     }

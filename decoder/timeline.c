@@ -157,7 +157,7 @@ static struct etch_event_stamp stamp_of(const struct etch_timeline *t, uint64_t 
 
     if (perf_ns && etch_timeline_from_perf(&t->clocks, perf_ns, &stamp.tsc, &stamp.error))
         stamp.cpu = t->perf_is_tsc ? cpu : t->clocks.reference;
-    else if (tsc == 0)
+    else if (tsc == 0 || perf_ns) /* what it was converted to by the recorder has no known error */
         stamp.stamping = ETCH_STAMPED_NOT;
     return stamp;
 }

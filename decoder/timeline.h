@@ -49,7 +49,8 @@ struct etch_timeline_clocks {
     int64_t margin;    /* that was added, of the CPU with the largest */
     double tsc_per_ns; /* of perf's clock; 0: not known */
     uint64_t ns_zero, tsc_zero;
-    uint64_t conversion_error; /* cycles */
+    uint64_t conversion_error; /* cycles, between the ends of what was fitted */
+    uint64_t span_ns;          /* from one end to the other; 0: not known */
 };
 
 /* From the clock records before and after the run: for each CPU the hull of the bounds before and after, plus `margin`

@@ -91,6 +91,7 @@ static void set_conversion(struct etch_timeline_clocks *clocks, const Etch__Cloc
     clocks->ns_zero = p->ns_zero;
     clocks->tsc_zero = p->tsc_zero;
     clocks->conversion_error = p->error_cycles;
+    clocks->span_ns = p->span_ns;
 }
 
 int etch_timeline_clocks(struct etch_timeline_clocks *clocks, Etch__Clock *const *records, size_t n, bool guest,
@@ -137,6 +138,20 @@ void etch_timeline_clocks_free(struct etch_timeline_clocks *clocks)
     clocks->cpus = NULL;
 }
 
+#define ERROR_MAX (UINT32_MAX / 2)
+
+/* A line that is off by so much at either end may be off by more beyond it, in proportion: where the recorder did not
+ * live to measure again, all of the recording lies beyond. */
+static uint32_t error_at(const struct etch_timeline_clocks *clocks, uint64_t ns)
+{
+    double away = fabs((double)(int64_t)(ns - clocks->ns_zero)), half = (double)clocks->span_ns / 2;
+    double error = (double)clocks->conversion_error;
+
+    if (half > 0 && away > half)
+        error = ceil(error * away / half);
+    return error < ERROR_MAX ? (uint32_t)error : ERROR_MAX;
+}
+
 bool etch_timeline_from_perf(const struct etch_timeline_clocks *clocks, uint64_t ns, uint64_t *tsc, uint32_t *error)
 {
     double cycles;
@@ -146,7 +161,9 @@ bool etch_timeline_from_perf(const struct etch_timeline_clocks *clocks, uint64_t
     cycles = (double)(int64_t)(ns - clocks->ns_zero) * clocks->tsc_per_ns;
     if (!(fabs(cycles) < 9e18))
         return false;
+    *error = error_at(clocks, ns);
+    if (*error == ERROR_MAX)
+        return false; /* it says nothing */
     *tsc = clocks->tsc_zero + (uint64_t)(int64_t)llround(cycles);
-    *error = clocks->conversion_error > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uint32_t)clocks->conversion_error;
     return true;
 }

@@ -185,6 +185,24 @@ static void put_causes(struct etch_page *page)
     etch_page_write(page, "<a class=\"all\" href=\"#_\">Show all steps</a>\n</section>\n");
 }
 
+/* A long name breaks where the source would: behind -> and a dot. */
+static void put_name(struct etch_page *page, const char *name)
+{
+    char part[512];
+
+    name = etch_render_string(name);
+    while (*name) {
+        size_t n = strcspn(name, ">.");
+
+        n += name[n] != '\0';
+        n = n < sizeof(part) ? n : sizeof(part) - 1;
+        snprintf(part, sizeof(part), "%.*s", (int)n, name);
+        etch_page_escape(page, part);
+        etch_page_write(page, "<wbr>");
+        name += n;
+    }
+}
+
 /* ---- Picture ---- */
 
 static void put_table_head(struct etch_page *page)
@@ -206,10 +224,10 @@ static void put_table_head(struct etch_page *page)
         etch_page_write(page, "</small></th>");
     }
     for (size_t v = 0; v < s->n_variables; v++) {
-        etch_page_write(page, "<th scope=\"col\" class=\"variable\" title=\"at 0x%" PRIx64 "\">",
+        etch_page_write(page, "<th scope=\"col\" class=\"variable\" title=\"at 0x%" PRIx64 "\"><span>",
                         s->variables[v]->address);
-        etch_page_escape(page, s->variables[v]->name);
-        etch_page_write(page, "</th>");
+        put_name(page, s->variables[v]->name);
+        etch_page_write(page, "</span></th>");
     }
     etch_page_write(page, "</tr></thead>\n");
 }

@@ -26,7 +26,9 @@ is() { # WANT GOT
 compile pbzip2
 expect 0 "$ETCH" diagnose --time 200 --timeout 20 --json sketch.json --html sketch.html ./pbzip2
 is order "$(top kind)"
-is "$(line pbzip2 null) $(line pbzip2 unlock)" "$(top lines)"
+failed=$(python3 -c 'import json; print(json.load(open("sketch.json"))["failing_place"]["line"])') # the lock or the unlock: chance
+case $failed in "$(line pbzip2 lock)" | "$(line pbzip2 unlock)") ;; *) fail "it failed at line $failed" ;; esac
+is "$(line pbzip2 null) $failed" "$(top lines)"
 is WR "$(top pattern)"
 is 1.0 "$(top f)"
 has "$work/sketch.html" "pthread_mutex_unlock"
@@ -94,7 +96,7 @@ cp "$corpus/corpus.h" .
 sed 's|"../corpus.h"|"../corpus.h"|' "$corpus/pbzip2/bug.c" >changed/bug.c
 "$ETCH" cc -O0 -g -w changed/bug.c -o changed/program -pthread
 expect 0 "$ETCH" diagnose --runs 300 --time 100 --timeout 20 changed/program
-touch -d '+1 hour' changed/bug.c
+echo '/* one line more */' >>changed/bug.c
 expect 0 "$ETCH" sketch changed/program .etch/program-*/*.etch
 has "$work/out" "has changed since"
 expect 1 "$ETCH" sketch ./pbzip2 nothing.etch

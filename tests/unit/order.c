@@ -131,18 +131,17 @@ static void a_lock_that_is_misused_orders_nothing(void **state)
 {
     struct etch_event events[] = {sync_at(0, 0, 0, 100, ETCH__SYNC_OP__SYNC_MUTEX_LOCK),
                                   sync_at(0, 0, 150, 500, ETCH__SYNC_OP__SYNC_MUTEX_UNLOCK),
-                                  sync_at(1, 0, 90, 120, ETCH__SYNC_OP__SYNC_MUTEX_UNLOCK),
-                                  sync_at(1, 0, 120, 400, ETCH__SYNC_OP__SYNC_MUTEX_LOCK),
-                                  sync_at(1, 0, 410, 900, ETCH__SYNC_OP__SYNC_MUTEX_UNLOCK)};
+                                  sync_at(1, 0, 90, 400, ETCH__SYNC_OP__SYNC_MUTEX_LOCK),
+                                  sync_at(1, 0, 410, 900, ETCH__SYNC_OP__SYNC_MUTEX_UNLOCK),
+                                  sync_at(1, 0, 910, 1000, ETCH__SYNC_OP__SYNC_MUTEX_UNLOCK)};
     struct etch_order_input input = {0};
     struct etch_order *order = build(&input, events, 5);
 
     (void)state;
-    assert_int_equal(etch_order_ask(order, 1, 3), ETCH_UNORDERED);
+    assert_int_equal(etch_order_ask(order, 1, 2), ETCH_UNORDERED);
     etch_order_free(order);
-    events[2] = at(1, 0, 90, 120); /* without that one it would have been before */
-    order = build(&input, events, 5);
-    assert_int_equal(etch_order_ask(order, 1, 3), ETCH_BEFORE);
+    order = build(&input, events, 4); /* without that one it would have been before */
+    assert_int_equal(etch_order_ask(order, 1, 2), ETCH_BEFORE);
     etch_order_free(order);
 }
 

@@ -13,10 +13,12 @@
 #include <stdio.h>
 
 /* 1000: nop; je 1005; nop; nop; 1005: call 1010; 100a: syscall; 100c: jmp 1000; 1010: ret
- * 1020: nop; 1021: syscall; 1023: jmp *%rax; 1025: ptwrite %eax; 1029: syscall; 102b: jmp 102b */
+ * 1020: nop; 1021: syscall; 1023: jmp *%rax; 1025: ptwrite %eax; 1029: syscall; 102b: jmp 102b;
+ * 102d: xend; 1030: syscall */
 static const uint8_t code[] = {
-    [0x00] = 0x90, 0x74,          0x02,          0x90, 0x90, 0xe8, 0x06, 0x00, 0x00, 0x00, 0x0f, 0x05, 0xeb, 0xf2, 0x90,
-    0x90,          [0x10] = 0xc3, [0x20] = 0x90, 0x0f, 0x05, 0xff, 0xe0, 0xf3, 0x0f, 0xae, 0xe0, 0x0f, 0x05, 0xeb, 0xfe,
+    [0x00] = 0x90, 0x74, 0x02, 0x90, 0x90,          0xe8,          0x06, 0x00, 0x00, 0x00, 0x0f, 0x05,
+    0xeb,          0xf2, 0x90, 0x90, [0x10] = 0xc3, [0x20] = 0x90, 0x0f, 0x05, 0xff, 0xe0, 0xf3, 0x0f,
+    0xae,          0xe0, 0x0f, 0x05, 0xeb,          0xfe,          0x0f, 0x01, 0xd5, 0x0f, 0x05,
 };
 
 static struct pt_stream stream;
@@ -370,6 +372,20 @@ static void report_code_that_is_missing(void **state)
     seen_free(&seen);
 }
 
+/* A disassembler counts it among the conditional branches; it leaves no TNT. */
+static void pass_over_the_end_of_a_transaction(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    begin();
+    put_ip(&stream, ppt_tip_pge, 0x102d);
+    put_ip(&stream, ppt_tip_pgd, 0);
+    seen = DECODE(0x102d, 0x1030);
+    assert_losses(&seen, LOSS(DECODE), 0);
+    seen_free(&seen);
+}
+
 static void stop_in_a_loop_without_trace(void **state)
 {
     struct seen seen;
@@ -697,6 +713,7 @@ int main(void)
         cmocka_unit_test(resynchronise_behind_nonsense),
         cmocka_unit_test(take_a_deferred_tip),
         cmocka_unit_test(report_code_that_is_missing),
+        cmocka_unit_test(pass_over_the_end_of_a_transaction),
         cmocka_unit_test(stop_in_a_loop_without_trace),
         cmocka_unit_test(bound_time_by_cycles),
         cmocka_unit_test(bound_time_by_crystal_ticks),

@@ -576,6 +576,29 @@ static void an_unfit_clock_orders_nothing_across_cpus(void **state)
     unmake(&m);
 }
 
+/* The recorder died before it could measure again: the line was fitted over 100 ns around 1,000, and is used at 6,000.
+ */
+static void a_line_is_less_certain_beyond_its_ends(void **state)
+{
+    struct made m;
+
+    (void)state;
+    make(&m);
+    m.perf.ns_zero = m.perf.tsc_zero = 1000;
+    m.perf.span_ns = 100;
+    m.r.clocks.n = 1;
+    access_at(&m, 1, 0, 1050, true, 1);
+    access_at(&m, 1, 0, 6000, true, 2);
+    build(&m);
+    assert_int_equal(m.t.events.v[event_of(&m, 0, 0)].hi.tsc, 1055);
+    assert_int_equal(m.t.events.v[event_of(&m, 0, 1)].hi.tsc, 6500);
+    drop(&m);
+    m.r.accesses.v[1].perf_ns = UINT64_MAX / 2; /* beyond all use: no stamp at all */
+    build(&m);
+    assert_int_equal(m.t.events.v[event_of(&m, 0, 1)].hi.cpu, ETCH_CPU_NONE);
+    unmake(&m);
+}
+
 /* A guest's ranges are wider by half of what was measured, on either side; a machine's are not. */
 static void a_guest_has_a_margin(void **state)
 {
@@ -620,6 +643,7 @@ int main(void)
         cmocka_unit_test(the_first_value_may_have_been_read_too_late),
         cmocka_unit_test(a_clock_that_changed_orders_nothing),
         cmocka_unit_test(an_unfit_clock_orders_nothing_across_cpus),
+        cmocka_unit_test(a_line_is_less_certain_beyond_its_ends),
         cmocka_unit_test(a_guest_has_a_margin),
     };
 

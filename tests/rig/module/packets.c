@@ -5,12 +5,15 @@
 #include <asm/msr.h>
 #include <linux/string.h>
 
+enum { RIG_PUT_MAX = 64 }; /* bytes at once: longer than any packet */
 enum opcode { TIP = 0x0d, TIP_PGE = 0x11, TIP_PGD = 0x01, FUP = 0x1d };
 
 static void put(struct rig_packets *p, const u8 *bytes, size_t n)
 {
+    u8 played[RIG_PUT_MAX];
+
     p->since_psb += n;
-    rig_aux_put(p->aux, bytes, n);
+    rig_aux_put(p->aux, n <= sizeof(played) && rig_play(played, n) ? played : bytes, n);
 }
 
 static void put_little_endian(struct rig_packets *p, const u8 *head, size_t n_head, u64 value, size_t n)
@@ -224,7 +227,7 @@ void rig_put_psb(struct rig_packets *p, u64 ip)
 
 void rig_put_padding(struct rig_packets *p, unsigned n)
 {
-    static const u8 zeros[64];
+    static const u8 zeros[RIG_PUT_MAX];
 
     rig_put_flush(p);
     for (; n > sizeof(zeros); n -= sizeof(zeros))

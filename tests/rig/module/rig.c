@@ -39,6 +39,9 @@ static int __init rig_init(void)
     error = rig_log_register();
     if (error)
         return error;
+    error = rig_play_register();
+    if (error)
+        goto no_play;
     error = rig_steps_register();
     if (error)
         goto no_steps;
@@ -49,6 +52,8 @@ static int __init rig_init(void)
 no_pmu:
     rig_steps_unregister();
 no_steps:
+    rig_play_unregister();
+no_play:
     rig_log_unregister();
     return error;
 }
@@ -57,6 +62,7 @@ static void __exit rig_exit(void)
 {
     rig_pmu_unregister();
     rig_steps_unregister();
+    rig_play_unregister();
     rig_log_unregister();
 }
 

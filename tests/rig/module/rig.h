@@ -76,4 +76,9 @@ int rig_log_register(void);
 void rig_log_unregister(void);
 void rig_log_add(u64 ip, enum rig_log_kind kind);
 
+/* play.c: other bytes in place of the packets. False where none are set. */
+int rig_play_register(void);
+void rig_play_unregister(void);
+bool rig_play(u8 *bytes, size_t n);
+
 #endif

@@ -2,7 +2,7 @@
 /* waits WORD...: waits for a byte on standard input before each WORD, then does what it says:
  *   work   some arithmetic
  *   maps   many mappings of code, each a record of perf's
- *   spin   works until the next byte is there
+ *   spin   works until one more byte comes
  * Says "ready" first, and each WORD when it is done. */
 #include <fcntl.h>
 #include <poll.h>
@@ -32,9 +32,13 @@ static void map(void)
 static void spin(void)
 {
     struct pollfd in = {.fd = 0, .events = POLLIN};
+    char byte;
 
-    while (poll(&in, 1, 0) == 0)
+    do
         work(1000);
+    while (poll(&in, 1, 0) == 0);
+    if (read(0, &byte, 1) != 1)
+        _exit(1);
 }
 
 int main(int argc, char **argv)
