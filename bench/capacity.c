@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#define CORES_MAX 64u
 #define SIDE (512u << 10)
 #define STROKE (64u << 10) /* bytes between two looks at the clock */
 
@@ -171,15 +172,15 @@ static int simulate(size_t n, size_t ring, const char *output)
     struct etch_record_summary summary = {0};
     struct sink s = {0};
     struct etch_flow_sink sink = {&s, sink_write, sink_bytes, sink_lost, sink_note, &summary};
-    struct core *cores = calloc(n, sizeof(*cores));
-    struct etch_pt_cpu *rings = calloc(n, sizeof(*rings));
-    pthread_t *threads = calloc(n, sizeof(*threads));
+    static struct core cores[CORES_MAX];
+    static struct etch_pt_cpu rings[CORES_MAX];
+    static pthread_t threads[CORES_MAX];
     uint64_t wanted = 0, cuts = 0;
     struct etch_pt *pt;
     struct etch_error err;
     double began, used;
 
-    if (!cores || !rings || !threads || etch_bundle_create(&s.bundle, output, &err) < 0)
+    if (n > CORES_MAX || etch_bundle_create(&s.bundle, output, &err) < 0)
         return 1;
     for (size_t i = 0; i < n; i++) {
         make_core(&cores[i], (uint32_t)i, ring);

@@ -56,8 +56,8 @@ void etch_pt_events_release(struct etch_pt_events *events);
 /* Bytes of AUX that each CPU gets unless the user says otherwise. */
 #define ETCH_PT_RING (4u << 20)
 
-/* Whether Intel PT can be used here at all: tries events with rings on ourselves. Returns 0 and how large the rings may be,
- * up to ETCH_PT_RING, or -1 with `err` set. */
+/* Whether Intel PT can be used here at all: tries events with rings on ourselves. Returns 0 and how large the rings may
+ * be, up to ETCH_PT_RING, or -1 with `err` set. */
 int etch_pt_events_try(const struct etch_pt_caps *caps, size_t *ring, struct etch_error *err);
 
 #endif

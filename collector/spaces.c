@@ -129,9 +129,10 @@ static void write_image(struct etch_spaces *s, uint32_t pid, const struct image 
     s->sink.write(s->sink.context, ETCH__RECORD__BODY_IMAGE, &image);
 }
 
-/* Takes over `image`, path included. */
+/* Adds a copy, path included. */
 static void add_image(struct etch_spaces *s, struct process *p, struct image image)
 {
+    image.path = strdup(image.path);
     if (!image.path || !etch_array_push(&p->images, image)) {
         free(image.path);
         return;
@@ -150,7 +151,6 @@ static void add_part(struct etch_spaces *s, struct process *p, const struct imag
     part.size = end - start;
     part.offset = of->offset + (start - of->start);
     part.tsc = tsc;
-    part.path = strdup(of->path);
     add_image(s, p, part);
 }
 
@@ -178,7 +178,7 @@ static bool has_file(const char *path)
 
 static void find_build_id(struct image *image, uint32_t pid)
 {
-    if (!image->build_id_size && image->path && image->path[0] == '/')
+    if (!image->build_id_size && image->path[0] == '/')
         image->build_id_size = etch_process_build_id((pid_t)pid, image->path, image->build_id);
 }
 
@@ -198,7 +198,7 @@ static void apply_mapped(struct etch_spaces *s, const struct etch_side *side, ui
     if (!has_file(side->text))
         return;
     memcpy(image.build_id, side->build_id, side->build_id_size);
-    image.path = strdup(side->text);
+    image.path = (char *)(uintptr_t)side->text;
     find_build_id(&image, side->pid);
     add_image(s, p, image);
 }
@@ -397,7 +397,7 @@ void etch_spaces_seed(struct etch_spaces *s, pid_t pid)
 
         if (!(m->prot & 4) || !has_file(m->path))
             continue;
-        image.path = strdup(m->path);
+        image.path = m->path;
         find_build_id(&image, (uint32_t)pid);
         add_image(s, p, image);
     }

@@ -35,7 +35,8 @@ int etch_bundle_write(struct etch_bundle_writer *writer, const Etch__Record *rec
 int etch_bundle_write_flow(struct etch_bundle_writer *writer, uint32_t stream, uint64_t offset, const void *data,
                            size_t size, struct etch_error *err);
 
-/* Until told otherwise records are stored as they are: larger, and several times as fast, for a writer that falls behind. */
+/* Until told otherwise records are stored as they are: larger, and several times as fast, for a writer that falls
+ * behind. */
 void etch_bundle_hurry(struct etch_bundle_writer *writer, bool hurry);
 
 /* Bytes in the file so far. */
