@@ -394,23 +394,38 @@ static bool is_fault(int signal, const struct kernel_siginfo *info)
     return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE || signal == SIGTRAP;
 }
 
+/* A fault, at the moment it happens: before a debugger is told, and before anything else runs. */
+static void on_fault(void *data, int signal, struct kernel_siginfo *info, struct task_struct *task, int group,
+                     int result)
+{
+    struct tracer *cpu;
+    unsigned long flags;
+
+    if (task != current || !is_fault(signal, info))
+        return;
+    local_irq_save(flags);
+    cpu = this_cpu_ptr(&tracers);
+    if (cpu->task == current) {
+        rig_log_add(cpu->ip, RIG_LOG_FAULTED);
+        enable(cpu);
+        interrupt(cpu, cpu->ip);
+        hand_over(cpu);
+    }
+    local_irq_restore(flags);
+}
+
 /* A signal is about to be dealt with: the code at the registers' ip did not run. */
 static void on_signal(void *data, int signal, struct kernel_siginfo *info, struct k_sigaction *action)
 {
-    struct pt_regs *regs = task_pt_regs(current);
     struct tracer *cpu;
     unsigned long flags;
 
     local_irq_save(flags);
     cpu = this_cpu_ptr(&tracers);
     if (cpu->task == current) {
-        if (is_fault(signal, info)) {
-            rig_log_add(regs->ip, RIG_LOG_FAULTED);
-            enable(cpu);
-        }
         interrupt(cpu, cpu->ip);
         cpu->lost = 0;
-        regs->flags &= ~X86_EFLAGS_TF; /* not into the handler's frame */
+        task_pt_regs(current)->flags &= ~X86_EFLAGS_TF; /* not into the handler's frame */
         hand_over(cpu);
     }
     local_irq_restore(flags);
@@ -440,10 +455,8 @@ static struct {
     struct tracepoint *tracepoint;
     bool registered;
 } probes[] = {
-    {"sys_enter", on_sys_enter},
-    {"sys_exit", on_sys_exit},
-    {"sched_switch", on_switch},
-    {"signal_deliver", on_signal},
+    {"sys_enter", on_sys_enter},   {"sys_exit", on_sys_exit},     {"sched_switch", on_switch},
+    {"signal_generate", on_fault}, {"signal_deliver", on_signal},
 };
 
 static void find_tracepoint(struct tracepoint *tracepoint, void *data)
