@@ -448,7 +448,7 @@ static void fit_terminal(struct etch_render_terminal *options)
     else if (columns && atoi(columns) > 0)
         options->width = (unsigned)atoi(columns);
     options->colour = isatty(1) && !getenv("NO_COLOR");
-    options->unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    options->unicode = isatty(1) && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
 static bool is_stdout(const struct sketching_output *o)
