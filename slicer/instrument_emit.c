@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: MIT */
+/* The recording code itself, as inline assembly: its instructions are what the decoder and a crash see, so they are
+ * chosen here rather than by the optimiser. Marks and tables go into sections that are not loaded. */
+#include "slicer/instrument_model.h"
+
+#include <llvm-c/Comdat.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AFTER_TELLING 0xffu /* as an edge: at the begin of the node */
+
+/* ---- Text ---- */
+
+struct text {
+    char *v;
+    size_t n, capacity;
+    bool failed;
+};
+
+static void say(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct text *t, const char *format, ...)
+{
+    for (;;) {
+        va_list arguments;
+        int n;
+
+        va_start(arguments, format);
+        n = vsnprintf(t->v ? t->v + t->n : NULL, t->capacity - t->n, format, arguments);
+        va_end(arguments);
+        if (n < 0 || (t->v && (size_t)n < t->capacity - t->n)) {
+            t->n += n > 0 ? (size_t)n : 0;
+            return;
+        }
+        if (!etch_array_grow((void **)&t->v, &t->capacity, 1, t->n + (size_t)n + 1)) {
+            t->failed = true;
+            return;
+        }
+    }
+}
+
+/* In assembly within LLVM's template language, where a dollar is doubled. */
+static void say_symbol(struct text *t, LLVMValueRef function)
+{
+    size_t n;
+    const char *name = LLVMGetValueName2(function, &n);
+
+    say(t, "\"");
+    for (size_t i = name[0] == 1; i < n; i++)
+        say(t, name[i] == '$' ? "$$" : "%c", name[i]);
+    say(t, "\"");
+}
+
+/* Kept or dropped by the linker together with the function. */
+static void say_section(struct text *t, const char *section, LLVMValueRef function)
+{
+    LLVMComdatRef comdat = LLVMGetComdat(function);
+
+    say(t, ".pushsection %s,\"%s\",@progbits,", section, comdat ? "Go" : "o");
+    if (comdat) {
+        say_symbol(t, function); /* our comdats are named after their function */
+        say(t, ",comdat,");
+    }
+    say_symbol(t, function);
+    say(t, "\n");
+}
+
+static void say_mark(struct text *t, const struct flow_graph *g, const char *label, uint32_t node,
+                     enum etch_soft_mark_kind kind)
+{
+    say_section(t, ETCH_SOFT_MARK_SECTION, g->function);
+    say(t, ".quad %s\n.quad ", label);
+    say_symbol(t, g->function);
+    say(t, "\n.long %u,%u\n.popsection\n", node, (unsigned)kind);
+}
+
+/* ---- Inserting ---- */
+
+static void build_asm(struct emitter *e, struct text *t, LLVMTypeRef result, const char *constraints,
+                      LLVMValueRef *arguments, unsigned n)
+{
+    LLVMTypeRef types[2], type;
+    LLVMValueRef code;
+
+    if (t->failed)
+        return;
+    for (unsigned i = 0; i < n; i++)
+        types[i] = LLVMTypeOf(arguments[i]);
+    type = LLVMFunctionType(result, types, n, false);
+    code = LLVMGetInlineAsm(type, t->v, t->n, constraints, strlen(constraints), true, false, LLVMInlineAsmDialectATT,
+                            false);
+    LLVMBuildCall2(e->builder, type, code, arguments, n, "");
+}
+
+static void mark_node(struct emitter *e, const struct flow_graph *g, uint32_t node, struct text *t)
+{
+    t->n = 0;
+    say_mark(t, g, "0f", node, ETCH_SOFT_MARK_NODE);
+    say(t, "0:");
+    build_asm(e, t, e->void_type, "", NULL, 0);
+}
+
+/* What is written, and which edge the code goes along then: each a constant or a value. */
+struct record {
+    uint32_t node;
+    LLVMValueRef value;
+    LLVMValueRef edge; /* NULL: */
+    unsigned edge_number;
+};
+
+static void write_byte(struct emitter *e, const struct flow_graph *g, const struct record *r, struct text *t)
+{
+    bool constant = LLVMIsAConstantInt(r->value) != NULL;
+    LLVMTypeRef pair[2] = {e->quad, e->quad};
+    LLVMTypeRef result = e->shared ? LLVMStructTypeInContext(e->context, pair, 2, false) : e->quad;
+    LLVMValueRef arguments[2];
+    char constraints[64];
+    unsigned n = 0, outputs = e->shared ? 2 : 1, at = e->shared ? 1 : 0;
+
+    t->n = 0;
+    if (e->shared)
+        say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), $0\nmovq %%fs:($0), $1\n");
+    else
+        say(t, "movq %%fs:etch_soft_cur@TPOFF, $0\n");
+    if (constant) {
+        say(t, "movb $$%u, ($%u)\n", (unsigned)(LLVMConstIntGetZExtValue(r->value) & 0xff), at);
+    } else {
+        say(t, "movb $%u, ($%u)\n", outputs + n, at);
+        arguments[n++] = r->value;
+    }
+    say(t, "incq $%u\n", at);
+    if (e->shared)
+        say(t, "movq $1, %%fs:($0)\n");
+    else
+        say(t, "movq $0, %%fs:etch_soft_cur@TPOFF\n");
+    say(t, "testl $$%u, ${%u:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_CHUNK - 1, at);
+    if (r->edge) {
+        say(t, "pushq $%u\n", outputs + n);
+        arguments[n++] = r->edge;
+    } else {
+        say(t, "pushq $$%u\n", r->edge_number);
+    }
+    say(t, "call etch_soft_turn\n7:\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n");
+    say_mark(t, g, "7b", r->node, ETCH_SOFT_MARK_FLUSH);
+    snprintf(constraints, sizeof(constraints), "=&r,%s%s%s~{flags}", e->shared ? "=&r," : "", constant ? "" : "q,",
+             r->edge ? "r," : "");
+    build_asm(e, t, result, constraints, arguments, n);
+}
+
+/* ---- The count ---- */
+
+static LLVMValueRef byte_of(const struct emitter *e, unsigned value)
+{
+    return LLVMConstInt(e->byte, value, false);
+}
+
+/* What an edge brings to where it leads; built where the builder stands. */
+static LLVMValueRef along(struct emitter *e, const struct node *from, const struct edge *edge)
+{
+    if (!edge->value)
+        return from->count;
+    return LLVMBuildAdd(e->builder, from->count, byte_of(e, edge->value), "");
+}
+
+static void before(const struct emitter *e, LLVMValueRef instruction)
+{
+    LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, instruction);
+}
+
+struct arrival {
+    uint32_t from;
+    const struct edge *edge;
+};
+
+typedef ETCH_ARRAY(struct arrival) arrivals;
+
+/* Several ways lead here: a PHI of what they bring, unless all bring the same. */
+static void join(struct emitter *e, struct flow_graph *g, struct node *n, const arrivals *from)
+{
+    LLVMValueRef phi, value;
+    bool same = true;
+
+    for (size_t i = 1; i < from->n; i++)
+        same &= g->nodes.v[from->v[i].from].count == g->nodes.v[from->v[0].from].count &&
+                from->v[i].edge->value == from->v[0].edge->value;
+    if (same && (LLVMIsAConstantInt(g->nodes.v[from->v[0].from].count))) {
+        n->count = along(e, &g->nodes.v[from->v[0].from], from->v[0].edge);
+        return;
+    }
+    before(e, LLVMGetFirstInstruction(n->block));
+    phi = LLVMBuildPhi(e->builder, e->byte, "");
+    for (size_t i = 0; i < from->n; i++) {
+        struct node *p = &g->nodes.v[from->v[i].from];
+
+        before(e, p->end);
+        value = along(e, p, from->v[i].edge);
+        LLVMAddIncoming(phi, &value, &p->block, 1);
+    }
+    n->count = phi;
+}
+
+/* A PHI wants one value for each edge, and a switch may have several to the same place. */
+static void repeat_incoming(const struct node *n, LLVMValueRef phi)
+{
+    unsigned had = LLVMCountIncoming(phi);
+
+    for (unsigned i = 0; i < had; i++) {
+        LLVMBasicBlockRef block = LLVMGetIncomingBlock(phi, i);
+        LLVMValueRef value = LLVMGetIncomingValue(phi, i), t = LLVMGetBasicBlockTerminator(block);
+        unsigned times = 0;
+
+        for (unsigned k = 0; k < LLVMGetNumSuccessors(t); k++)
+            times += LLVMGetSuccessor(t, k) == n->block;
+        for (; times > 1; times--)
+            LLVMAddIncoming(phi, &value, &block, 1);
+    }
+}
+
+/* In the graph's order, so that what comes before is there. */
+static bool count_paths(struct emitter *e, struct flow_graph *g)
+{
+    arrivals *from = calloc(g->nodes.n, sizeof(*from));
+    bool whole = from != NULL;
+
+    for (uint32_t i = 0; i < g->n_order && whole; i++) {
+        struct node *n = &g->nodes.v[g->order[i]];
+        arrivals *in = &from[g->order[i]];
+
+        n->count = byte_of(e, ETCH_SOFT_PATH);
+        if (n->live && !n->head && in->n == 1) {
+            before(e, n->begin);
+            n->count = along(e, &g->nodes.v[in->v[0].from], in->v[0].edge);
+        } else if (n->live && !n->head && in->n > 1) {
+            join(e, g, n, in);
+            if (LLVMIsAPHINode(n->count) && LLVMGetInstructionParent(n->count) == n->block)
+                repeat_incoming(n, n->count);
+        }
+        for (uint32_t k = 0; k < n->n_edges; k++) {
+            const struct edge *edge = &g->edges.v[n->first_edge + k];
+
+            if (!edge->cut && !etch_array_push(&from[edge->target], ((struct arrival){g->order[i], edge})))
+                whole = false;
+        }
+    }
+    for (uint32_t i = 0; from && i < g->nodes.n; i++)
+        etch_array_free(&from[i]);
+    free(from);
+    return whole;
+}
+
+/* ---- Where bytes are written ---- */
+
+/* Behind a switch the ways are told apart only where they lead, and nothing else leads there (etch_split_switches). */
+static void record_switch(struct emitter *e, struct flow_graph *g, uint32_t at, struct text *t)
+{
+    const struct node *n = &g->nodes.v[at];
+
+    for (uint32_t k = 0; k < n->n_edges; k++) {
+        const struct edge *edge = &g->edges.v[n->first_edge + k];
+        struct record r = {.node = at, .edge_number = k};
+
+        if (!edge->cut || edge->silent)
+            continue;
+        before(e, g->nodes.v[edge->target].begin);
+        r.value = along(e, n, edge);
+        write_byte(e, g, &r, t);
+    }
+}
+
+static bool is_switch(const struct node *n)
+{
+    return LLVMIsASwitchInst(n->end) && n->kind == ETCH_SOFT_FLOW && n->n_edges > 1;
+}
+
+static void record_end(struct emitter *e, struct flow_graph *g, uint32_t at, struct text *t)
+{
+    const struct node *n = &g->nodes.v[at];
+    const struct edge *first = &g->edges.v[n->first_edge];
+    struct record r = {.node = at, .value = n->count};
+
+    if (is_switch(n) || !first->cut || first->silent)
+        return;
+    before(e, n->end);
+    if (n->n_edges == 2) { /* a conditional branch: the second way is taken where the condition is false */
+        LLVMValueRef other = LLVMBuildNot(e->builder, LLVMGetCondition(n->end), "");
+
+        r.edge = LLVMBuildZExt(e->builder, other, e->quad, "");
+        r.value = LLVMBuildAdd(e->builder, n->count, LLVMBuildZExt(e->builder, other, e->byte, ""), "");
+    }
+    write_byte(e, g, &r, t);
+}
+
+static void tell(struct emitter *e, const struct flow_graph *g, uint32_t at, struct text *t)
+{
+    unsigned number = g->nodes.v[at].tells - 1;
+    struct record r = {.node = at, .edge_number = AFTER_TELLING};
+
+    if (g->n_tells > ETCH_SOFT_PATHS) {
+        r.value = byte_of(e, ETCH_SOFT_PATH + number / ETCH_SOFT_PATHS);
+        write_byte(e, g, &r, t);
+    }
+    r.value = byte_of(e, ETCH_SOFT_PATH + number % ETCH_SOFT_PATHS);
+    write_byte(e, g, &r, t);
+}
+
+static void call_runtime(struct emitter *e, LLVMTypeRef type, LLVMValueRef function, LLVMValueRef *arguments, unsigned n)
+{
+    LLVMBuildCall2(e->builder, type, function, arguments, n, "");
+}
+
+static void land(struct emitter *e, const struct flow_graph *g, uint32_t at, LLVMValueRef saved)
+{
+    LLVMValueRef arguments[3] = {LLVMBuildLoad2(e->builder, e->pointer, saved, ""),
+                                 LLVMBuildPtrToInt(e->builder, g->function, e->quad, ""),
+                                 LLVMConstInt(e->word, at, false)};
+
+    LLVMSetVolatile(arguments[0], true);
+    call_runtime(e, e->land_type, e->land, arguments, 3);
+}
+
+/* The begin of a node: what tells, the mark, what lands; in this order, and behind what a switch records. */
+static void begin_node(struct emitter *e, const struct flow_graph *g, uint32_t at, LLVMValueRef saved, struct text *t)
+{
+    const struct node *n = &g->nodes.v[at];
+
+    if (n->unmarked)
+        return;
+    before(e, n->begin);
+    if (n->tells)
+        tell(e, g, at, t);
+    mark_node(e, g, at, t);
+    if (n->lands && saved)
+        land(e, g, at, saved);
+}
+
+/* ---- The table ---- */
+
+static void say_bytes(struct text *t, const void *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        say(t, i % 32 ? ",%u" : i ? "\n.byte %u" : ".byte %u", ((const uint8_t *)bytes)[i]);
+    say(t, "\n");
+}
+
+static void say_table(struct text *t, const struct flow_graph *g)
+{
+    say_section(t, ETCH_SOFT_MAP_SECTION, g->function);
+    say(t, ".quad ");
+    say_symbol(t, g->function);
+    say(t, "\n.long %zu,%zu\n", g->nodes.n, g->edges.n);
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const struct node *n = &g->nodes.v[i];
+        struct etch_soft_map_node node = {.kind = (uint8_t)n->kind,
+                                          .flags = n->tells ? ETCH_SOFT_TELLS : 0,
+                                          .paths = (uint16_t)(n->head ? n->paths : 0),
+                                          .first_edge = n->first_edge};
+
+        say_bytes(t, &node, sizeof(node));
+    }
+    for (size_t i = 0; i < g->edges.n; i++) {
+        const struct edge *d = &g->edges.v[i];
+        struct etch_soft_map_edge edge = {.target = d->target,
+                                          .value = (uint8_t)d->value,
+                                          .flags = (uint8_t)((d->cut ? ETCH_SOFT_CUT : 0) |
+                                                             (d->silent ? ETCH_SOFT_SILENT : 0))};
+
+        say_bytes(t, &edge, sizeof(edge));
+    }
+    say(t, ".popsection");
+}
+
+/* ---- Functions ---- */
+
+static LLVMValueRef intrinsic_pointer(struct emitter *e, const char *name)
+{
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    bool frame = strcmp(name, "llvm.frameaddress") == 0;
+    LLVMValueRef function = LLVMGetIntrinsicDeclaration(e->module, id, &e->pointer, frame ? 1 : 0);
+    LLVMValueRef zero = LLVMConstInt(e->word, 0, false);
+
+    return LLVMBuildCall2(e->builder, LLVMGlobalGetValueType(function), function, &zero, 1, "");
+}
+
+static LLVMValueRef enter(struct emitter *e, LLVMValueRef body)
+{
+    LLVMValueRef act = LLVMBuildAlloca(e->builder, LLVMArrayType2(e->quad, 4), "");
+    LLVMValueRef arguments[4] = {act, LLVMBuildPtrToInt(e->builder, body, e->quad, ""),
+                                 LLVMBuildPtrToInt(e->builder, intrinsic_pointer(e, "llvm.frameaddress"), e->quad, ""),
+                                 intrinsic_pointer(e, "llvm.returnaddress")};
+
+    call_runtime(e, e->enter_type, e->enter, arguments, 4);
+    return act;
+}
+
+static bool has_landings(const struct flow_graph *g)
+{
+    for (uint32_t i = 0; i < g->nodes.n; i++)
+        if (g->nodes.v[i].lands)
+            return true;
+    return false;
+}
+
+static void leave_before_returns(struct emitter *e, const struct flow_graph *g, LLVMValueRef act)
+{
+    for (uint32_t i = 0; i < g->nodes.n; i++)
+        if (LLVMIsAReturnInst(g->nodes.v[i].end)) {
+            before(e, g->nodes.v[i].end);
+            call_runtime(e, e->leave_type, e->leave, &act, 1);
+        }
+}
+
+/* Before the entry's own code: the table, the entry from outside, what landings need. Returns what they need. */
+static LLVMValueRef begin_function(struct emitter *e, struct flow_graph *g, bool enters, struct text *t,
+                                   LLVMValueRef *act)
+{
+    LLVMValueRef saved = NULL, top;
+
+    before(e, g->nodes.v[0].begin);
+    t->n = 0;
+    say_table(t, g);
+    build_asm(e, t, e->void_type, "", NULL, 0);
+    if (enters)
+        *act = enter(e, g->function);
+    if (has_landings(g)) {
+        saved = LLVMBuildAlloca(e->builder, e->pointer, "");
+        top = LLVMBuildLoad2(e->builder, e->pointer, e->top, "");
+        LLVMSetVolatile(LLVMBuildStore(e->builder, top, saved), true);
+    }
+    return saved;
+}
+
+bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters)
+{
+    struct text t = {0};
+    LLVMValueRef saved, act = NULL;
+    bool whole = count_paths(e, g);
+
+    if (whole) {
+        saved = begin_function(e, g, enters, &t, &act);
+        for (uint32_t i = 0; i < g->n_order; i++) /* before the marks of where it leads */
+            if (is_switch(&g->nodes.v[g->order[i]]))
+                record_switch(e, g, g->order[i], &t);
+        for (uint32_t i = 0; i < g->n_order; i++)
+            begin_node(e, g, g->order[i], saved, &t);
+        for (uint32_t i = 0; i < g->n_order; i++)
+            record_end(e, g, g->order[i], &t);
+        if (act)
+            leave_before_returns(e, g, act);
+    }
+    whole = whole && !t.failed;
+    free(t.v);
+    return whole;
+}
+
+/* ---- The entry from outside ---- */
+
+static void copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttributeIndex index, LLVMValueRef call)
+{
+    unsigned n = LLVMGetAttributeCountAtIndex(from, index);
+    LLVMAttributeRef *all = calloc(n + 1, sizeof(*all));
+
+    if (!all)
+        return;
+    LLVMGetAttributesAtIndex(from, index, all);
+    for (unsigned i = 0; i < n; i++) {
+        if (to)
+            LLVMAddAttributeAtIndex(to, index, all[i]);
+        if (call)
+            LLVMAddCallSiteAttribute(call, index, all[i]);
+    }
+    free(all);
+}
+
+/* An exception goes on through the entry, which is then left. */
+static void clean_up(struct emitter *e, LLVMValueRef entry, LLVMBasicBlockRef block, LLVMValueRef act)
+{
+    LLVMTypeRef parts[2] = {e->pointer, e->word};
+    LLVMValueRef pad;
+
+    (void)entry;
+    LLVMPositionBuilderAtEnd(e->builder, block);
+    pad = LLVMBuildLandingPad(e->builder, LLVMStructTypeInContext(e->context, parts, 2, false), NULL, 0, "");
+    LLVMSetCleanup(pad, true);
+    call_runtime(e, e->leave_type, e->leave, &act, 1);
+    LLVMBuildResume(e->builder, pad);
+}
+
+static LLVMValueRef personality(struct emitter *e, LLVMValueRef body)
+{
+    LLVMValueRef named = LLVMGetNamedFunction(e->module, "__gxx_personality_v0");
+
+    if (LLVMHasPersonalityFn(body))
+        return LLVMGetPersonalityFn(body);
+    if (named)
+        return named;
+    named = LLVMGetNamedFunction(e->module, "__gcc_personality_v0");
+    return named ? named
+                 : LLVMAddFunction(e->module, "__gcc_personality_v0", LLVMFunctionType(e->word, NULL, 0, true));
+}
+
+static LLVMValueRef call_body(struct emitter *e, LLVMValueRef entry, LLVMValueRef body, LLVMValueRef act)
+{
+    LLVMTypeRef type = LLVMGlobalGetValueType(body);
+    unsigned n = LLVMCountParams(entry);
+    LLVMValueRef *arguments = calloc(n + 1, sizeof(*arguments)), call;
+    bool unwinds = !etch_has_attribute(body, "nounwind");
+
+    if (!arguments)
+        return NULL;
+    LLVMGetParams(entry, arguments);
+    if (unwinds) {
+        LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(e->context, entry, "");
+        LLVMBasicBlockRef pad = LLVMAppendBasicBlockInContext(e->context, entry, "");
+
+        LLVMSetPersonalityFn(entry, personality(e, body));
+        call = LLVMBuildInvoke2(e->builder, type, body, arguments, n, next, pad, "");
+        clean_up(e, entry, pad, act);
+        LLVMPositionBuilderAtEnd(e->builder, next);
+    } else {
+        call = LLVMBuildCall2(e->builder, type, body, arguments, n, "");
+    }
+    LLVMSetInstructionCallConv(call, LLVMGetFunctionCallConv(body));
+    for (unsigned i = 0; i <= n; i++)
+        copy_attributes(body, NULL, i, call);
+    free(arguments);
+    return call;
+}
+
+LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, const char *name)
+{
+    LLVMTypeRef type = LLVMGlobalGetValueType(body);
+    LLVMValueRef entry = LLVMAddFunction(e->module, name, type), act, result;
+    unsigned n = LLVMCountParams(entry);
+
+    LLVMSetFunctionCallConv(entry, LLVMGetFunctionCallConv(body));
+    copy_attributes(body, entry, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, NULL);
+    for (unsigned i = 0; i <= n; i++)
+        copy_attributes(body, entry, i, NULL);
+    if (LLVMGetSection(body) && LLVMGetSection(body)[0])
+        LLVMSetSection(entry, LLVMGetSection(body));
+    LLVMPositionBuilderAtEnd(e->builder, LLVMAppendBasicBlockInContext(e->context, entry, ""));
+    act = enter(e, body);
+    result = call_body(e, entry, body, act);
+    if (!result)
+        return NULL;
+    call_runtime(e, e->leave_type, e->leave, &act, 1);
+    if (LLVMGetReturnType(type) == e->void_type)
+        LLVMBuildRetVoid(e->builder);
+    else
+        LLVMBuildRet(e->builder, result);
+    return entry;
+}
+
+/* ---- The module ---- */
+
+static LLVMValueRef declare(struct emitter *e, const char *name, LLVMTypeRef type)
+{
+    LLVMValueRef function = LLVMGetNamedFunction(e->module, name);
+
+    if (!function) {
+        function = LLVMAddFunction(e->module, name, type);
+        LLVMSetVisibility(function, LLVMHiddenVisibility);
+        LLVMAddAttributeAtIndex(
+            function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+            LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName("nounwind", 8), 0));
+    }
+    return function;
+}
+
+void etch_emitter_open(struct emitter *e, LLVMModuleRef module)
+{
+    LLVMTypeRef p, q, types[4];
+
+    e->module = module;
+    e->context = LLVMGetModuleContext(module);
+    e->builder = LLVMCreateBuilderInContext(e->context);
+    e->void_type = LLVMVoidTypeInContext(e->context);
+    e->byte = LLVMInt8TypeInContext(e->context);
+    e->word = LLVMInt32TypeInContext(e->context);
+    e->quad = q = LLVMInt64TypeInContext(e->context);
+    e->pointer = p = LLVMPointerTypeInContext(e->context, 0);
+    e->shared = LLVMGetModuleFlag(module, "PIC Level", 9) && !LLVMGetModuleFlag(module, "PIE Level", 9);
+    e->enter_type = LLVMFunctionType(e->void_type, (types[0] = p, types[1] = q, types[2] = q, types[3] = p, types), 4, 0);
+    e->enter = declare(e, "etch_soft_enter", e->enter_type);
+    e->leave_type = LLVMFunctionType(e->void_type, (types[0] = p, types), 1, 0);
+    e->leave = declare(e, "etch_soft_leave", e->leave_type);
+    e->land_type = LLVMFunctionType(e->void_type, (types[0] = p, types[1] = q, types[2] = e->word, types), 3, 0);
+    e->land = declare(e, "etch_soft_land", e->land_type);
+    e->stamp_type = LLVMFunctionType(e->void_type, NULL, 0, 0);
+    e->stamp = declare(e, "etch_soft_stamp", e->stamp_type);
+    e->top = LLVMAddGlobal(module, p, "etch_soft_top");
+    LLVMSetThreadLocalMode(e->top, e->shared ? LLVMInitialExecTLSModel : LLVMLocalExecTLSModel);
+}
+
+void etch_emitter_close(struct emitter *e)
+{
+    LLVMDisposeBuilder(e->builder);
+}
