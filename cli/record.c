@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* etch record: runs a program and records it. */
 #include "collector/record.h"
+#include "collector/soft.h"
 #include "cli/command.h"
 #include "collector/target.h"
 #include "decoder/variable.h"
@@ -170,7 +171,9 @@ static int record(const struct etch_command *self, struct etch_record_options *o
     struct etch_record_summary summary;
     struct etch_error err;
 
-    if ((options->pid || strcmp(options->source, "none") == 0) && explain_parts(options, texts, &err) < 0) {
+    bool native = options->pid || strcmp(options->source, "none") == 0 || etch_record_takes_soft(options);
+
+    if (native && explain_parts(options, texts, &err) < 0) {
         etch_command_failed(self, &err);
         return ETCH_EXIT_RECORD;
     }
@@ -178,11 +181,28 @@ static int record(const struct etch_command *self, struct etch_record_options *o
         etch_command_failed(self, &err);
         return ETCH_EXIT_RECORD;
     }
-    if (strcmp(summary.source, "none") == 0)
+    if (native)
         print_native_summary(options, &summary);
     else
         print_summary(options, &summary);
     return status_of(summary.status);
+}
+
+/* What a program left behind that ran without etch. */
+static int take_rings(const struct etch_command *self, const char *folder, const char *output)
+{
+    struct etch_soft_summary s;
+    struct etch_error err;
+    char size[32];
+
+    if (etch_soft_bundle(folder, output, &s, &err) < 0) {
+        etch_command_failed(self, &err);
+        return ETCH_EXIT_RECORD;
+    }
+    print_size(size, sizeof(size), s.bytes);
+    fprintf(stderr, "etch record: soft, %u thread%s in %u process%s, %s of rings in %s\n", s.threads,
+            s.threads == 1 ? "" : "s", s.processes, s.processes == 1 ? "" : "es", size, output);
+    return 0;
 }
 
 static int usage(const struct etch_command *self, const char *what, const char *word)
@@ -208,6 +228,7 @@ enum {
     OPTION_SET,
     OPTION_PLAN,
     OPTION_CLOCK,
+    OPTION_RINGS,
 };
 
 static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
@@ -228,6 +249,7 @@ static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
                                              {"set", required_argument, NULL, OPTION_SET},
                                              {"clock", required_argument, NULL, OPTION_CLOCK},
                                              {"plan", required_argument, NULL, OPTION_PLAN},
+                                             {"rings", required_argument, NULL, OPTION_RINGS},
                                              {0}};
 
 static int parse_number(const char *text, double least, double most, double *value)
@@ -329,15 +351,23 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                           .watch_hits_per_s = 100000,
                                           .watch_share = 0.25,
                                           .clock_s = 0.2};
+    const char *rings = NULL;
     int c, status;
 
     while ((c = getopt_long(argc, argv, "+:ho:", long_options, NULL)) != -1) {
         if (c == 'h')
             return etch_command_help(self);
+        if (c == OPTION_RINGS) {
+            rings = optarg;
+            continue;
+        }
         status = take_option(self, c, argv, &options);
         if (status)
             return status;
     }
+    if (rings)
+        return optind == argc ? take_rings(self, rings, options.output)
+                              : usage(self, "--rings takes no program, and got ", argv[optind]);
     if (options.pid && optind != argc)
         return usage(self, "--pid takes no program, and got ", argv[optind]);
     if (!options.pid && optind == argc)
@@ -368,6 +398,8 @@ const struct etch_command etch_command_record = {
             "                     @PLACE=BASE,INDEX,SCALE,OFFSET:LENGTH: the location that the instruction at PLACE\n"
             "                     (an address, NAME+OFFSET) uses when it is first reached\n"
             "\n"
+            "  --rings FOLDER     no run: a bundle of the rings that a program built with etch cc --record left in FOLDER,\n"
+            "                     having been started with ETCH_RING=FOLDER in its environment\n\n"
             "with source vpt:\n"
             "  --watch @ADDRESS:LENGTH\n"
             "                     whatever the instruction at ADDRESS of the program's file reads or writes, from its\n"

@@ -3,6 +3,8 @@
 #include "collector/native.h"
 
 #include "collector/host.h"
+#include "collector/soft.h"
+#include "collector/soft/layout.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -413,11 +415,11 @@ static bool find_library(char *path, size_t size)
 
 struct environment {
     char **words;
-    char preload[8300], sync[64], before[4200];
+    char preload[8300], sync[64], before[4200], rings[96], ring_kb[64];
 };
 
 /* The program's environment, with the library in it. */
-static int prepare_environment(struct environment *e, const char *library, const struct etch_sync_reader *sync)
+static int prepare_environment(struct environment *e, const char *library, const struct native *native)
 {
     extern char **environ;
     const char *given = getenv("LD_PRELOAD");
@@ -426,14 +428,22 @@ static int prepare_environment(struct environment *e, const char *library, const
 
     while (environ[n])
         n++;
-    e->words = calloc(n + 4, sizeof(char *));
+    e->words = calloc(n + 6, sizeof(char *));
     if (!e->words)
         return -1;
+    if (native->rings[0]) { /* first: of two of a name the first counts */
+        snprintf(e->rings, sizeof(e->rings), ETCH_SOFT_VARIABLE "=%s", native->rings);
+        e->words[k++] = e->rings;
+    }
+    if (native->rings[0] && native->options->ring_kb) {
+        snprintf(e->ring_kb, sizeof(e->ring_kb), ETCH_SOFT_KB_VARIABLE "=%u", native->options->ring_kb);
+        e->words[k++] = e->ring_kb;
+    }
     for (size_t i = 0; i < n; i++) /* each in its place: the program may look */
         e->words[k++] = library && strncmp(environ[i], "LD_PRELOAD=", 11) == 0 ? e->preload : environ[i];
     if (!library)
         return 0;
-    etch_sync_reader_path(sync, path, sizeof(path));
+    etch_sync_reader_path(native->sync, path, sizeof(path));
     snprintf(e->preload, sizeof(e->preload), "LD_PRELOAD=%s%s%s", library, given ? ":" : "", given ? given : "");
     snprintf(e->sync, sizeof(e->sync), ETCH_SYNC_VARIABLE "=%s", path);
     e->words[k++] = e->sync;
@@ -660,7 +670,7 @@ static int launch(struct native *n, struct loop *l, struct etch_error *err)
     if (!e)
         return etch_error_set(err, "out of memory");
     if (examine(n, library, sizeof(library), err) == 0 && (!library[0] || etch_sync_reader_new(&n->sync, err) == 0)) {
-        if (prepare_environment(e, library[0] ? library : NULL, n->sync) < 0) {
+        if (prepare_environment(e, library[0] ? library : NULL, n) < 0) {
             etch_error_set(err, "out of memory");
         } else {
             launch = (struct etch_launch){.argv = n->options->argv,
@@ -696,6 +706,40 @@ static int join(struct native *n, struct etch_error *err)
 
 /* ---- The end ---- */
 
+static int write_soft(void *context, Etch__Record__BodyCase kind, void *message)
+{
+    native_write(context, kind, message);
+    return 0;
+}
+
+static int write_soft_flow(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size)
+{
+    struct native *n = context;
+
+    n->summary->flow_bytes += size;
+    if (!n->broken && etch_bundle_write_flow(n->bundle, stream, offset, data, size, &n->write_error) < 0)
+        n->broken = true;
+    return 0;
+}
+
+/* What the program recorded of itself. */
+static void take_rings(struct native *n)
+{
+    const struct etch_soft_sink sink = {n, write_soft, write_soft_flow};
+    struct etch_soft_summary summary;
+    struct etch_error err;
+
+    if (!n->rings[0])
+        return;
+    if (etch_soft_collect(n->rings, (uint32_t)n->target.pid, &sink, &summary, &err) < 0)
+        native_note(n, "no control flow: %s", err.what);
+    else if (!summary.threads)
+        native_note(n, "no control flow: the program wrote no rings");
+    if (summary.ringless)
+        native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_NO_SPACE, 0, 0, summary.ringless, "threads found no ring free");
+    n->summary->processes = summary.processes;
+}
+
 /* The debug registers' own counts against what came through. */
 static void account(struct native *n)
 {
@@ -725,6 +769,7 @@ static void conclude(struct native *n)
             native_write_thread(n, &n->target.threads.v[i], false);
     }
     native_drain(n, true);
+    take_rings(n);
     account(n);
     if (n->sync && !etch_sync_reader_joined(n->sync))
         native_note(n, "no synchronisation events: etch-sync.so did not come up in the program");
@@ -772,7 +817,11 @@ int etch_native_record(const struct etch_record_options *options, struct etch_re
     n->err = err;
     n->target.watcher =
         (struct etch_target_watcher){n, on_exec, on_thread_start, on_thread_exit, on_signal, on_stopped};
-    summary->source = "none";
+    summary->source = options->soft ? "soft" : "none";
+    if (options->soft && etch_soft_folder_make(n->rings, err) < 0) {
+        free(n);
+        return -1;
+    }
     if (parse_watches(n, err) == 0 && read_plan(n, err) == 0) {
         choose_set(n);
         if (etch_bundle_create(&n->bundle, options->output, err) == 0) {
@@ -785,6 +834,8 @@ int etch_native_record(const struct etch_record_options *options, struct etch_re
                 unlink(options->output); /* nothing was recorded */
         }
     }
+    if (n->rings[0])
+        etch_soft_folder_remove(n->rings);
     etch_calibration_free(&n->calibration);
     etch_watches_free(n->watches);
     etch_sync_reader_free(n->sync);

@@ -71,6 +71,7 @@ struct native {
     bool unknown_code; /* an event came from code that no image is known for */
     struct etch_error write_error;
     char path[4096];           /* of the program */
+    char rings[64];            /* folder of the software recorder's rings; empty: none */
     uint8_t plan_build_id[64]; /* of the program that the plan is for */
 };
 

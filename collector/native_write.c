@@ -106,7 +106,7 @@ void native_write_program(struct native *n)
     program.start_tsc = n->start_tsc;
     program.plan = n->options->plan ? (char *)(uintptr_t)n->options->plan : no_text;
     program.plan_set = n->set;
-    program.source = ETCH__SOURCE__SOURCE_NONE;
+    program.source = n->options->soft ? ETCH__SOURCE__SOURCE_SOFT : ETCH__SOURCE__SOURCE_NONE;
     native_write(n, ETCH__RECORD__BODY_PROGRAM, &program);
     n->program_written = true;
 }

@@ -4,6 +4,7 @@
 #include "collector/clock_record.h"
 #include "collector/host.h"
 #include "collector/native.h"
+#include "collector/soft.h"
 #include "collector/source.h"
 #include "collector/vpt/exec.h"
 
@@ -463,8 +464,36 @@ static const struct etch_source *choose_source(const char *name, struct etch_err
     if (strcmp(name, "auto") == 0 || strcmp(name, etch_source_vpt.name) == 0)
         return &etch_source_vpt;
     etch_error_set(err, "there is no source '%s'", name);
-    etch_error_advise(err, "--source vpt, none, or auto");
+    etch_error_advise(err, "--source soft, vpt, none, or auto");
     return NULL;
+}
+
+bool etch_record_takes_soft(const struct etch_record_options *options)
+{
+    struct etch_error ignored;
+    char path[4096];
+
+    if (strcmp(options->source, "soft") == 0)
+        return true;
+    return strcmp(options->source, "auto") == 0 && !options->truth &&
+           etch_target_find(options->argv[0], path, sizeof(path), &ignored) == 0 && etch_soft_is_recorded(path);
+}
+
+static int record_soft(const struct etch_record_options *options, struct etch_record_summary *summary,
+                       struct etch_error *err)
+{
+    struct etch_record_options soft = *options;
+    char path[4096];
+
+    if (etch_target_find(options->argv[0], path, sizeof(path), err) < 0)
+        return -1;
+    if (!etch_soft_is_recorded(path)) {
+        etch_error_set(err, "%s has no software recorder", path);
+        return etch_error_advise(err, "build it with etch cc --record, or take --source vpt");
+    }
+    soft.soft = true;
+    soft.ring_kb = (uint32_t)(options->snapshot >> 10);
+    return etch_native_record(&soft, summary, err);
 }
 
 int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)
@@ -476,6 +505,10 @@ int etch_record(const struct etch_record_options *options, struct etch_record_su
     if (options->pid || strcmp(options->source, "none") == 0) {
         free(r);
         return etch_native_record(options, summary, err);
+    }
+    if (etch_record_takes_soft(options)) {
+        free(r);
+        return record_soft(options, summary, err);
     }
     if (!r)
         return etch_error_set_errno(err, ENOMEM, "cannot record");

@@ -15,7 +15,7 @@
 
 struct etch_record_options {
     const char *output;
-    const char *source; /* "vpt", "none" or "auto" */
+    const char *source; /* "soft", "vpt", "none" or "auto" */
     char *const *argv;  /* NULL at the end */
     /* NAME or ADDRESS:LENGTH, perhaps with :r, :w or :rw behind it; @ADDRESS:LENGTH: what the instruction there uses,
      * from the first time on, or with :here only its own accesses */
@@ -27,7 +27,10 @@ struct etch_record_options {
         *clock;        /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
     uint64_t snapshot; /* keep the newest bytes of each thread only; 0: all */
 
-    /* Of a program that runs on this CPU itself (source "none"). */
+    bool soft;        /* set by etch_record() for source "soft": the program writes rings */
+    uint32_t ring_kb; /* likewise: of each; 0: the runtime's own choice */
+
+    /* Of a program that runs on this CPU itself (sources "none" and "soft"). */
     int pid;                   /* join this process instead of starting argv; 0: start */
     bool no_sync;              /* leave the synchronisation library out */
     bool fail_on_exit;         /* a status other than 0 is a failure */
@@ -76,6 +79,9 @@ struct etch_record_watch {
 };
 
 int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, struct etch_error *err);
+
+/* Whether `source` means the software recorder: by its name, or for "auto" by what the program has. */
+bool etch_record_takes_soft(const struct etch_record_options *options);
 
 /* Returns 0 when the program ran and was recorded, whatever became of it (`summary` says); -1 with `err` set where etch
  * failed. `summary->status` is set as soon as the program ran. */

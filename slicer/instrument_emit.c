@@ -343,18 +343,19 @@ static void say_bytes(struct text *t, const void *bytes, size_t size)
     say(t, "\n");
 }
 
-static void say_table(struct text *t, const struct flow_graph *g)
+static void say_table(struct text *t, const struct flow_graph *g, bool enters)
 {
     say_section(t, ETCH_SOFT_MAP_SECTION, g->function);
     say(t, ".quad ");
     say_symbol(t, g->function);
-    say(t, "\n.long %zu,%zu\n", g->nodes.n, g->edges.n);
+    say(t, "\n.long %zu,%zu,%u\n", g->nodes.n, g->edges.n, enters ? (unsigned)ETCH_SOFT_ENTERS : 0);
     for (size_t i = 0; i < g->nodes.n; i++) {
         const struct node *n = &g->nodes.v[i];
         struct etch_soft_map_node node = {.kind = (uint8_t)n->kind,
                                           .flags = n->tells ? ETCH_SOFT_TELLS : 0,
                                           .paths = (uint16_t)(n->head ? n->paths : 0),
-                                          .first_edge = n->first_edge};
+                                          .first_edge = n->first_edge,
+                                          .tells = (uint16_t)(n->tells ? n->tells - 1 : 0)};
 
         say_bytes(t, &node, sizeof(node));
     }
@@ -418,7 +419,7 @@ static LLVMValueRef begin_function(struct emitter *e, struct flow_graph *g, bool
 
     before(e, g->nodes.v[0].begin);
     t->n = 0;
-    say_table(t, g);
+    say_table(t, g, enters);
     build_asm(e, t, e->void_type, "", NULL, 0);
     if (enters)
         *act = enter(e, g->function);

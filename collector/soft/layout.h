@@ -24,7 +24,7 @@ struct etch_soft_pool {
     uint32_t ringless;      /* threads that found no ring free */
     uint64_t start_tsc;
     uint32_t maps_size, maps_lost;
-    char maps[65536 - 48]; /* lines of /proc/self/maps with code, as they were when modules came */
+    char maps[65536 - 48]; /* lines of /proc/self/maps, of code and of files, as they were when modules came */
 };
 
 enum etch_soft_state { ETCH_SOFT_FREE, ETCH_SOFT_CLAIMED };
@@ -86,11 +86,15 @@ struct etch_soft_sync {
 #define ETCH_SOFT_MAP_SECTION ".etchmap"
 #define ETCH_SOFT_MARK_SECTION ".etchmark"
 
-/* A function: u64 address, u32 nodes, u32 edges, then the nodes, then the edges. */
+/* A function: u64 address, u32 nodes, u32 edges, u32 flags, then the nodes, then the edges. */
+enum etch_soft_function_flags { ETCH_SOFT_ENTERS = 1 /* tells itself that it was entered, whoever calls it */ };
+
 struct etch_soft_map_node {
     uint8_t kind, flags;
     uint16_t paths; /* from here to the ends of the segment, where a segment begins here; else 0 */
     uint32_t first_edge;
+    uint16_t tells; /* ETCH_SOFT_TELLS: its number */
+    uint16_t reserved;
 } __attribute__((packed));
 
 struct etch_soft_map_edge {

@@ -519,7 +519,17 @@ static int open_pool(const struct state *s, int flags)
     return (int)call6(__NR_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC | O_NOFOLLOW, 0600, 0, 0);
 }
 
-/* Text of the mappings that hold code, read by a few system calls: modules come rarely. */
+/* Of code, or of a file: an emulator may not say which of them are code. */
+static bool is_worth_noting(const char *line, size_t n, size_t flags)
+{
+    bool file = false;
+
+    for (size_t i = 0; i < n; i++)
+        file |= line[i] == '/';
+    return line[flags + 2] == 'x' || file;
+}
+
+/* Text of the mappings that may hold code, read by a few system calls: modules come rarely. */
 static void note_maps(struct etch_soft_pool *pool)
 {
     char buffer[4096], line[512];
@@ -537,10 +547,12 @@ static void note_maps(struct etch_soft_pool *pool)
                 continue;
             for (size_t k = 0; k + 4 < n; k++)
                 if (line[k] == ' ') { /* "start-end rwxp ..." */
-                    if (line[k + 3] == 'x' && line[n - 1] == '\n' && pool->maps_size + n <= sizeof(pool->maps)) {
+                    if (!is_worth_noting(line, n, k + 1))
+                        break;
+                    if (line[n - 1] == '\n' && pool->maps_size + n <= sizeof(pool->maps)) {
                         put(pool->maps + pool->maps_size, line, n);
                         pool->maps_size += (uint32_t)n;
-                    } else if (line[k + 3] == 'x') {
+                    } else {
                         pool->maps_lost++;
                     }
                     break;
