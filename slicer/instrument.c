@@ -470,6 +470,7 @@ static void split(struct emitter *e, LLVMValueRef terminator, LLVMBasicBlockRef 
         if (LLVMGetSuccessor(terminator, i) == target)
             LLVMSetSuccessor(terminator, i, between);
     LLVMPositionBuilderAtEnd(e->builder, between);
+    LLVMSetCurrentDebugLocation2(e->builder, NULL); /* what it has is of the function before */
     LLVMBuildBr(e->builder, target);
 }
 

@@ -541,6 +541,7 @@ LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, const char *n
     if (LLVMGetSection(body) && LLVMGetSection(body)[0])
         LLVMSetSection(entry, LLVMGetSection(body));
     LLVMPositionBuilderAtEnd(e->builder, LLVMAppendBasicBlockInContext(e->context, entry, ""));
+    LLVMSetCurrentDebugLocation2(e->builder, NULL);
     act = enter(e, body);
     result = call_body(e, entry, body, act);
     if (!result)
