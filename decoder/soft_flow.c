@@ -575,6 +575,8 @@ static void land(struct replay *r, const struct etch_soft_sync *sync, const uint
         event(r, ETCH_STEP_END, 0, 0);
     for (size_t bottom = activation(r, top);; bottom = activation(r, top)) { /* perhaps several were left */
         kept = fits(r, bottom, top, addresses, sync->frames);
+        if (kept != SIZE_MAX && (kept < c->frames.n ? c->frames.v[kept].function : c->function) != function)
+            kept = SIZE_MAX;
         if (kept != SIZE_MAX || bottom == 0)
             break;
         top = bottom - 1;

@@ -122,6 +122,10 @@ static int compare(const struct side *truth, const struct thread *a, const struc
             printf(" replayed %s\n", name_of(truth, b->marks.v[i]));
             return -1;
         }
+    for (size_t i = a->marks.n; i < b->marks.n && i < a->marks.n + 4; i++)
+        printf("  node %zu: replayed %s\n", i, name_of(truth, b->marks.v[i]));
+    for (size_t i = b->marks.n; i < a->marks.n && i < b->marks.n + 4; i++)
+        printf("  node %zu: ran %s\n", i, name_of(truth, a->marks.v[i]));
     return -1;
 }
 
