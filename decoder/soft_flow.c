@@ -35,6 +35,7 @@ struct context {
     enum mode mode;
     uint32_t function, node;
     bool told; /* HEAD: its number was read */
+    uint64_t signal_ip; /* where a handler interrupted the segment at hand; 0: nowhere */
     int high;  /* first of two bytes that tell a number; -1: none */
     struct etch_soft_stand stand;
     ETCH_ARRAY(struct frame) frames;
@@ -288,6 +289,12 @@ static bool follow(struct replay *r, uint32_t node, const struct etch_soft_map_e
         return call(r, edge->target);
     case ETCH_SOFT_RETURN:
         return leave(r);
+    case ETCH_SOFT_RESUME:
+        if (!walk(r, ETCH_SOFT_TO_OUTSIDE, 0))
+            return false;
+        r->c->mode = IN_CALL;
+        r->c->node = UINT32_MAX; /* from which it does not come back */
+        return true;
     case ETCH_SOFT_COMPUTED:
         r->c->mode = COMPUTED;
         r->c->node = node;
@@ -385,6 +392,10 @@ static bool come_back(struct replay *r)
 
     if (c->mode != IN_CALL)
         return true;
+    if (c->node == UINT32_MAX) {
+        lose(r, "an exception went where the recorder did not see it");
+        return false;
+    }
     if (is_unmarked(r, c->function, c->node))
         return c->stand.now ? leave(r) : go_back(r);
     return arrive(r, c->node);
@@ -441,6 +452,7 @@ static bool take_path(struct replay *r, uint8_t byte)
         return take_number(r, value);
     if (r->c->mode != HEAD)
         return true;
+    r->c->signal_ip = 0;
     if (value >= function_of(r)->node[r->c->node].paths) {
         lose(r, "a path number that the function does not have");
         return true;
@@ -531,6 +543,22 @@ static size_t activation(const struct replay *r, size_t top)
     return top;
 }
 
+static bool go_to_last(struct replay *r, uint64_t ip, bool returns);
+
+/* Up to where a segment was left: by a call, or by a handler that did not return. */
+static void leave_segment(struct replay *r)
+{
+    if (r->c->mode != HEAD)
+        return;
+    go_silently(r);
+    if (r->c->mode != HEAD)
+        return;
+    if (r->c->signal_ip && go_to_last(r, r->c->signal_ip, false))
+        return;
+    tell_rest(r);
+    loss(r, ETCH__LOSS_CAUSE__LOSS_UNSPECIFIED, "the end of a segment that control left is not known");
+}
+
 static void land(struct replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
 {
     struct context *c = r->c;
@@ -542,12 +570,13 @@ static void land(struct replay *r, const struct etch_soft_sync *sync, const uint
         lose(r, "control came back to where the binaries have nothing");
         return;
     }
-    if (c->mode == HEAD)
-        tell_rest(r);
+    leave_segment(r);
     if (c->mode != LOST && c->mode != OUT)
         event(r, ETCH_STEP_END, 0, 0);
     for (size_t bottom = activation(r, top);; bottom = activation(r, top)) { /* perhaps several were left */
         kept = fits(r, bottom, top, addresses, sync->frames);
+        if (kept != SIZE_MAX && (kept < c->frames.n ? c->frames.v[kept].function : c->function) != function)
+            kept = SIZE_MAX;
         if (kept != SIZE_MAX || bottom == 0)
             break;
         top = bottom - 1;
@@ -787,6 +816,7 @@ static void run_context(struct replay *r, size_t from, unsigned depth)
 {
     struct context own = {.mode = LOST, .high = -1}, *outer = r->c;
 
+    outer->signal_ip = r->chunks.v[from].head.ip;
     r->c = &own;
     run_chunks(r, from, depth);
     etch_array_free(&own.frames);
@@ -822,7 +852,7 @@ static bool go_to_last(struct replay *r, uint64_t ip, bool returns)
         return false;
     if (way->unsure) {
         tell_rest(r);
-        loss(r, ETCH__LOSS_CAUSE__LOSS_UNSPECIFIED, "several ways lead to where the thread stood last");
+        loss(r, ETCH__LOSS_CAUSE__LOSS_UNSPECIFIED, "several ways lead to where the thread stood");
         event(r, ETCH_STEP_BEGIN, ip, 0);
         r->c->stand = etch_soft_stand_at(r->walks, ip);
         return true;

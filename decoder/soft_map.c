@@ -55,7 +55,7 @@ static bool makes_sense(const struct etch_soft_function *f)
         struct etch_soft_map_node n, next;
 
         memcpy(&n, &f->node[i], sizeof(n));
-        if (n.first_edge >= f->edges || n.kind > ETCH_SOFT_COMPUTED || n.paths > ETCH_SOFT_PATHS)
+        if (n.first_edge >= f->edges || n.kind > ETCH_SOFT_RESUME || n.paths > ETCH_SOFT_PATHS)
             return false;
         if (i + 1 == f->nodes)
             continue;

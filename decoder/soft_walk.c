@@ -97,7 +97,7 @@ static bool add_look(struct search *s, uint64_t start, uint64_t low, size_t from
     struct look look = {.start = start, .low = low, .from = from};
     const char *why;
 
-    for (size_t i = 0; i < s->w->looks.n; i++)
+    for (size_t i = 1; i < s->w->looks.n; i++) /* a loop may lead to where we stand */
         if (s->w->looks.v[i].start == start)
             return true;
     if (s->w->looks.n == LOOK_MAX)
@@ -135,6 +135,11 @@ static enum sight see_marks(struct search *s, const struct look *look, bool firs
     return bar == UINT64_MAX ? CLEAR : BARRED;
 }
 
+static bool is_call(const struct etch_block *b)
+{
+    return b->branch == ETCH_BRANCH_CALL || b->branch == ETCH_BRANCH_CALL_INDIRECT;
+}
+
 static bool leaves_function(const struct search *s, const struct etch_block *b)
 {
     uint64_t in = s->w->map->functions.v[s->key->function].address;
@@ -154,6 +159,9 @@ static bool ends_there(struct search *s, const struct look *look, bool first, ui
     case ETCH_SOFT_TO_NODE:
     case ETCH_SOFT_TO_CALL:
         return sight == GOAL;
+    case ETCH_SOFT_TO_OUTSIDE:
+        *at = b->end;
+        return sight == CLEAR && is_call(b);
     case ETCH_SOFT_TO_RETURN:
         *at = b->end;
         return sight == CLEAR && (leaves_function(s, b) || b->branch == ETCH_BRANCH_JUMP_INDIRECT);
@@ -219,11 +227,6 @@ static bool look_around(struct search *s)
 
 /* ---- Ways ---- */
 
-static bool is_call(const struct etch_block *b)
-{
-    return b->branch == ETCH_BRANCH_CALL || b->branch == ETCH_BRANCH_CALL_INDIRECT;
-}
-
 /* For TO_CALL the way ends behind its last call. */
 static void cut_behind_call(const struct etch_soft_walks *w, struct etch_soft_way *way)
 {
@@ -237,7 +240,7 @@ static void cut_behind_call(const struct etch_soft_walks *w, struct etch_soft_wa
 static bool lay_out(const struct search *s, struct etch_soft_way *way)
 {
     size_t n = 0, last = s->found - 1;
-    bool whole = s->key->goal == ETCH_SOFT_TO_RETURN; /* the last block is passed as well */
+    bool whole = s->key->goal == ETCH_SOFT_TO_RETURN || s->key->goal == ETCH_SOFT_TO_OUTSIDE; /* the last block is passed as well */
 
     for (size_t i = s->found; i; i = s->w->looks.v[i - 1].from)
         n++;

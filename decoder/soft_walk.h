@@ -16,11 +16,12 @@ struct etch_soft_stand {
 enum etch_soft_goal {
     ETCH_SOFT_TO_NODE,   /* the mark of a node */
     ETCH_SOFT_TO_CALL,   /* the last call before the mark of a node */
+    ETCH_SOFT_TO_OUTSIDE, /* the next call */
     ETCH_SOFT_TO_RETURN, /* a return, or a jump out of the function in its place */
     ETCH_SOFT_TO_IP,     /* an instruction, marks or not */
 };
 
-/* A way: whole blocks to tell, and where it ends. For TO_CALL and TO_RETURN the last block is that of the call or
+/* A way: whole blocks to tell, and where it ends. For TO_CALL, TO_OUTSIDE and TO_RETURN the last block is that of the call or
  * return, and the end is behind it. */
 struct etch_soft_way {
     const struct etch_block **blocks;

@@ -469,8 +469,7 @@ static void split(struct emitter *e, LLVMValueRef terminator, LLVMBasicBlockRef 
     for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++)
         if (LLVMGetSuccessor(terminator, i) == target)
             LLVMSetSuccessor(terminator, i, between);
-    LLVMPositionBuilderAtEnd(e->builder, between);
-    LLVMSetCurrentDebugLocation2(e->builder, NULL); /* what it has is of the function before */
+    etch_emit_at_end(e, between);
     LLVMBuildBr(e->builder, target);
 }
 

@@ -58,11 +58,12 @@ static void say_section(struct text *t, const char *section, LLVMValueRef functi
     LLVMComdatRef comdat = LLVMGetComdat(function);
 
     say(t, ".pushsection %s,\"%s\",@progbits,", section, comdat ? "Go" : "o");
-    if (comdat) {
-        say_symbol(t, function); /* our comdats are named after their function */
-        say(t, ",comdat,");
-    }
     say_symbol(t, function);
+    if (comdat) {
+        say(t, ",");
+        say_symbol(t, function); /* our comdats are named after their function */
+        say(t, ",comdat");
+    }
     say(t, "\n");
 }
 
@@ -97,7 +98,8 @@ static void mark_node(struct emitter *e, const struct flow_graph *g, uint32_t no
 {
     t->n = 0;
     say_mark(t, g, "0f", node, ETCH_SOFT_MARK_NODE);
-    say(t, "0:");
+    /* Behind a call that does not return the function's code may end, and the mark must not be in the next. */
+    say(t, LLVMIsAUnreachableInst(g->nodes.v[node].begin) ? "0:\nud2" : "0:");
     build_asm(e, t, e->void_type, "", NULL, 0);
 }
 
@@ -175,26 +177,18 @@ struct arrival {
 
 typedef ETCH_ARRAY(struct arrival) arrivals;
 
-/* Several ways lead here: a PHI of what they bring, unless all bring the same. */
+/* Several ways lead here: a PHI of what they bring, unless all bring the same. A cut edge brings a new count. */
 static void join(struct emitter *e, struct flow_graph *g, struct node *n, const arrivals *from)
 {
     LLVMValueRef phi, value;
-    bool same = true;
 
-    for (size_t i = 1; i < from->n; i++)
-        same &= g->nodes.v[from->v[i].from].count == g->nodes.v[from->v[0].from].count &&
-                from->v[i].edge->value == from->v[0].edge->value;
-    if (same && (LLVMIsAConstantInt(g->nodes.v[from->v[0].from].count))) {
-        n->count = along(e, &g->nodes.v[from->v[0].from], from->v[0].edge);
-        return;
-    }
     before(e, LLVMGetFirstInstruction(n->block));
     phi = LLVMBuildPhi(e->builder, e->byte, "");
     for (size_t i = 0; i < from->n; i++) {
         struct node *p = &g->nodes.v[from->v[i].from];
 
         before(e, p->end);
-        value = along(e, p, from->v[i].edge);
+        value = from->v[i].edge->cut ? byte_of(e, ETCH_SOFT_PATH) : along(e, p, from->v[i].edge);
         LLVMAddIncoming(phi, &value, &p->block, 1);
     }
     n->count = phi;
@@ -217,35 +211,51 @@ static void repeat_incoming(const struct node *n, LLVMValueRef phi)
     }
 }
 
-/* In the graph's order, so that what comes before is there. */
-static bool count_paths(struct emitter *e, struct flow_graph *g)
+/* All edges by where they lead. */
+static bool collect_arrivals(const struct flow_graph *g, arrivals *in)
 {
-    arrivals *from = calloc(g->nodes.n, sizeof(*from));
-    bool whole = from != NULL;
+    for (uint32_t i = 0; i < g->n_order; i++) {
+        const struct node *n = &g->nodes.v[g->order[i]];
 
-    for (uint32_t i = 0; i < g->n_order && whole; i++) {
-        struct node *n = &g->nodes.v[g->order[i]];
-        arrivals *in = &from[g->order[i]];
-
-        n->count = byte_of(e, ETCH_SOFT_PATH);
-        if (n->live && !n->head && in->n == 1) {
-            before(e, n->begin);
-            n->count = along(e, &g->nodes.v[in->v[0].from], in->v[0].edge);
-        } else if (n->live && !n->head && in->n > 1) {
-            join(e, g, n, in);
-            if (LLVMIsAPHINode(n->count) && LLVMGetInstructionParent(n->count) == n->block)
-                repeat_incoming(n, n->count);
-        }
         for (uint32_t k = 0; k < n->n_edges; k++) {
             const struct edge *edge = &g->edges.v[n->first_edge + k];
 
-            if (!edge->cut && !etch_array_push(&from[edge->target], ((struct arrival){g->order[i], edge})))
-                whole = false;
+            if (edge->target != NO_NODE && !etch_array_push(&in[edge->target], ((struct arrival){g->order[i], edge})))
+                return false;
         }
     }
-    for (uint32_t i = 0; from && i < g->nodes.n; i++)
-        etch_array_free(&from[i]);
-    free(from);
+    return true;
+}
+
+static void count_at(struct emitter *e, struct flow_graph *g, struct node *n, const arrivals *in)
+{
+    bool carried = false;
+
+    n->count = byte_of(e, ETCH_SOFT_PATH);
+    for (size_t i = 0; i < in->n; i++)
+        carried |= !in->v[i].edge->cut && g->nodes.v[in->v[i].from].live;
+    if (!n->live || !carried)
+        return;
+    if (in->n > 1) {
+        join(e, g, n, in);
+        repeat_incoming(n, n->count);
+    } else {
+        before(e, n->begin);
+        n->count = along(e, &g->nodes.v[in->v[0].from], in->v[0].edge);
+    }
+}
+
+/* In the graph's order, so that what comes before is there. */
+static bool count_paths(struct emitter *e, struct flow_graph *g)
+{
+    arrivals *in = calloc(g->nodes.n, sizeof(*in));
+    bool whole = in && collect_arrivals(g, in);
+
+    for (uint32_t i = 0; i < g->n_order && whole; i++)
+        count_at(e, g, &g->nodes.v[g->order[i]], &in[g->order[i]]);
+    for (uint32_t i = 0; in && i < g->nodes.n; i++)
+        etch_array_free(&in[i]);
+    free(in);
     return whole;
 }
 
@@ -473,14 +483,19 @@ static void copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttributeInd
     free(all);
 }
 
+void etch_emit_at_end(struct emitter *e, LLVMBasicBlockRef block)
+{
+    LLVMPositionBuilderAtEnd(e->builder, block);
+    LLVMSetCurrentDebugLocation2(e->builder, NULL); /* else that of where it stood before, in another function */
+}
+
 /* An exception goes on through the entry, which is then left. */
-static void clean_up(struct emitter *e, LLVMValueRef entry, LLVMBasicBlockRef block, LLVMValueRef act)
+static void clean_up(struct emitter *e, LLVMBasicBlockRef block, LLVMValueRef act)
 {
     LLVMTypeRef parts[2] = {e->pointer, e->word};
     LLVMValueRef pad;
 
-    (void)entry;
-    LLVMPositionBuilderAtEnd(e->builder, block);
+    etch_emit_at_end(e, block);
     pad = LLVMBuildLandingPad(e->builder, LLVMStructTypeInContext(e->context, parts, 2, false), NULL, 0, "");
     LLVMSetCleanup(pad, true);
     call_runtime(e, e->leave_type, e->leave, &act, 1);
@@ -516,8 +531,8 @@ static LLVMValueRef call_body(struct emitter *e, LLVMValueRef entry, LLVMValueRe
 
         LLVMSetPersonalityFn(entry, personality(e, body));
         call = LLVMBuildInvoke2(e->builder, type, body, arguments, n, next, pad, "");
-        clean_up(e, entry, pad, act);
-        LLVMPositionBuilderAtEnd(e->builder, next);
+        clean_up(e, pad, act);
+        etch_emit_at_end(e, next);
     } else {
         call = LLVMBuildCall2(e->builder, type, body, arguments, n, "");
     }
@@ -540,8 +555,7 @@ LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, const char *n
         copy_attributes(body, entry, i, NULL);
     if (LLVMGetSection(body) && LLVMGetSection(body)[0])
         LLVMSetSection(entry, LLVMGetSection(body));
-    LLVMPositionBuilderAtEnd(e->builder, LLVMAppendBasicBlockInContext(e->context, entry, ""));
-    LLVMSetCurrentDebugLocation2(e->builder, NULL);
+    etch_emit_at_end(e, LLVMAppendBasicBlockInContext(e->context, entry, ""));
     act = enter(e, body);
     result = call_body(e, entry, body, act);
     if (!result)

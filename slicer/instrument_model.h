@@ -73,6 +73,9 @@ struct emitter {
 void etch_emitter_open(struct emitter *emitter, LLVMModuleRef module);
 void etch_emitter_close(struct emitter *emitter);
 
+/* Stands the builder at a block's end, where code has no place in the source. */
+void etch_emit_at_end(struct emitter *emitter, LLVMBasicBlockRef block);
+
 /* Puts the recording code, the marks and the function's table in. False where memory is short. `enters`: the function
  * itself tells that it was entered. */
 bool etch_emit_function(struct emitter *emitter, struct flow_graph *graph, bool enters);

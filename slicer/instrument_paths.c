@@ -177,7 +177,7 @@ static bool connect_terminator(struct flow_graph *g, uint32_t at, call_classifie
         for (unsigned i = 0; i < count_targets(t); i++)
             tell(g, first_of(g, LLVMGetSuccessor(t, i)));
     } else {
-        g->nodes.v[at].kind = ETCH_SOFT_RETURN;
+        g->nodes.v[at].kind = opcode == LLVMResume ? ETCH_SOFT_RESUME : ETCH_SOFT_RETURN;
     }
     return add_edge(g, at, NO_NODE, true);
 }
@@ -352,7 +352,7 @@ static void find_silent(struct flow_graph *g)
 
             if (!e->cut)
                 g->nodes.v[e->target].live |= n->live;
-            else if (n->kind == ETCH_SOFT_CALL && !n->known_call)
+            else if ((n->kind == ETCH_SOFT_CALL && !n->known_call) || n->kind == ETCH_SOFT_RESUME)
                 n->live = true;
             e->silent = e->cut && (!n->live || LLVMIsAUnreachableInst(n->end));
         }

@@ -51,6 +51,7 @@ struct etch_soft_chunk {
     uint64_t context;     /* 0: the thread itself; else the seq of the SIGNAL chunk that the handler began with */
     uint64_t interrupted; /* SIGNAL: seq of the chunk that was being written, times ETCH_SOFT_CHUNK, plus how far */
     uint64_t tsc;
+    uint64_t ip; /* SIGNAL: the interrupted instruction */
     uint32_t cpu, reserved;
 };
 
@@ -109,6 +110,7 @@ enum etch_soft_node_kind {
     ETCH_SOFT_CALL,     /* of a function that may have a recorder */
     ETCH_SOFT_RETURN,   /* or anything else that leaves the function */
     ETCH_SOFT_COMPUTED, /* a computed goto: the target tells its number */
+    ETCH_SOFT_RESUME,   /* an exception goes on to the callers */
 };
 
 enum etch_soft_node_flags { ETCH_SOFT_TELLS = 1 /* the target of a computed goto: a byte (or two) at its begin */ };

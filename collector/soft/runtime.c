@@ -112,7 +112,7 @@ static uint64_t next_seq(struct etch_soft_ring *ring)
 }
 
 /* Begins a chunk and returns where its records go; NULL where all chunks are in use. */
-static uint8_t *begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrupted)
+static uint8_t *begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrupted, uint64_t ip)
 {
     struct etch_soft_ring *ring = etch_soft_ring;
     uint32_t chunks = etch_soft_state.chunks;
@@ -133,6 +133,7 @@ static uint8_t *begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrupted
             ring->context = seq;
         chunk->context = ring->context;
         chunk->interrupted = interrupted;
+        chunk->ip = ip;
         chunk->tsc = stamp(&cpu);
         chunk->cpu = cpu;
         chunk->magic = ETCH_SOFT_CHUNK_MAGIC;
@@ -188,7 +189,7 @@ static uint8_t *put_sync(uint8_t *cur, struct etch_soft_sync sync, const struct 
 static void continue_at(const struct etch_soft_sync *sync, uintptr_t frame)
 {
     struct frames frames;
-    uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0);
+    uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
 
     collect_frames(&frames, frame);
     *(uint8_t *volatile *)&etch_soft_cur = cur ? put_sync(cur, *sync, &frames) : nowhere + 1;
@@ -329,7 +330,7 @@ static void begin_thread(enum etch_soft_chunk_kind kind)
     }
     etch_soft_ring->start_tsc = stamp(&cpu);
     __atomic_store_n(&etch_soft_ring->state, ETCH_SOFT_CLAIMED, __ATOMIC_RELEASE);
-    cur = begin_chunk(kind, 0);
+    cur = begin_chunk(kind, 0, 0);
     if (cur)
         etch_soft_cur = cur;
 }
@@ -354,8 +355,15 @@ static bool has_ring(void)
     return etch_soft_ring && !(etch_soft_cur >= nowhere && etch_soft_cur < nowhere + sizeof(nowhere));
 }
 
+/* The kernel's frame lies where the handler was entered: the return address, then a ucontext, whose registers begin with
+ * r8 to r15, di, si, bp, bx, dx, ax, cx, sp, ip. */
+static uint64_t interrupted_ip(uintptr_t frame)
+{
+    return *(const uint64_t *)(frame + 8 + 8 + 40 + (uintptr_t)16 * 8);
+}
+
 /* A handler writes into chunks of its own: the code it interrupted may be between any two instructions. */
-static void begin_signal(struct etch_soft_act *act)
+static void begin_signal(struct etch_soft_act *act, uint64_t ip)
 {
     uint8_t *chunk = chunk_of(etch_soft_cur), *cur;
     uint64_t seq = ((struct etch_soft_chunk *)chunk)->seq;
@@ -363,7 +371,7 @@ static void begin_signal(struct etch_soft_act *act)
     act->interrupted = etch_soft_cur;
     act->context = etch_soft_ring->context;
     etch_soft_top = act; /* so that the interrupted chunk counts as open */
-    cur = begin_chunk(ETCH_SOFT_SIGNAL, seq * ETCH_SOFT_CHUNK + (uint64_t)(etch_soft_cur - chunk));
+    cur = begin_chunk(ETCH_SOFT_SIGNAL, seq * ETCH_SOFT_CHUNK + (uint64_t)(etch_soft_cur - chunk), ip);
     etch_soft_cur = cur ? cur : nowhere + 1;
 }
 
@@ -372,7 +380,7 @@ static void put_entry(uint64_t function)
     uint8_t *cur = etch_soft_cur;
 
     if (room(cur) < ETCH_SOFT_ENTRY_SIZE) {
-        cur = begin_chunk(ETCH_SOFT_CONTINUED, 0); /* its SYNC is the entry itself: nothing is known of the callers */
+        cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0); /* its SYNC is the entry itself: nothing is known of the callers */
         if (!cur) {
             etch_soft_cur = nowhere + 1;
             return;
@@ -392,7 +400,7 @@ void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t fra
     if (!etch_soft_cur)
         begin_thread(ETCH_SOFT_START);
     if (has_ring() && is_signal_return(from))
-        begin_signal(act);
+        begin_signal(act, interrupted_ip(frame));
     etch_soft_top = act;
     if (has_ring())
         put_entry(function);
@@ -403,7 +411,7 @@ static void put_byte(uint8_t byte)
     uint8_t *cur = etch_soft_cur;
 
     if (room(cur) < 1)
-        cur = begin_chunk(ETCH_SOFT_CONTINUED, 0);
+        cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
     if (!cur) {
         etch_soft_cur = nowhere + 1;
         return;
@@ -452,7 +460,7 @@ void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node)
         return;
     collect_frames(&frames, frame);
     if (room(etch_soft_cur) < 1 + sizeof(sync) + frames.n * sizeof(frames.v[0])) {
-        uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0);
+        uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
 
         etch_soft_cur = cur ? put_sync(cur, sync, &frames) : nowhere + 1;
         return;

@@ -3,7 +3,10 @@
  * source that sees every instruction), and the rings. Compares, thread by thread, the sequence of nodes that were
  * passed, which the truth gives by the addresses of executed instructions and the rings by their bytes.
  *
- *   soft_compare TRUTH RINGS [part]    part: the rings may lack the begin (they wrapped) and the end (they were cut)
+ *   soft_compare TRUTH RINGS [part | apart]
+ *
+ * part: the rings may lack the begin (they wrapped) and the end (they were cut). apart: each function's nodes for
+ * themselves, for programs with signal handlers, whose place within a segment the rings do not tell.
  */
 #include "decoder/code.h"
 #include "decoder/recording.h"
@@ -119,7 +122,49 @@ static int compare(const struct side *truth, const struct thread *a, const struc
             printf(" replayed %s\n", name_of(truth, b->marks.v[i]));
             return -1;
         }
+    for (size_t i = a->marks.n; i < b->marks.n && i < a->marks.n + 4; i++)
+        printf("  node %zu: replayed %s\n", i, name_of(truth, b->marks.v[i]));
+    for (size_t i = b->marks.n; i < a->marks.n && i < b->marks.n + 4; i++)
+        printf("  node %zu: ran %s\n", i, name_of(truth, a->marks.v[i]));
     return -1;
+}
+
+/* A thread's nodes function by function, in the order in which each ran. */
+static const struct etch_soft_map *sort_map;
+
+static uint32_t function_at(uint64_t ip)
+{
+    return sort_map->marks.v[etch_soft_map_mark_at(sort_map, ip)].function;
+}
+
+struct item {
+    uint64_t ip;
+    size_t at;
+};
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+    uint32_t f = function_at(x->ip), g = function_at(y->ip);
+
+    if (f != g)
+        return f < g ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void set_apart(const struct etch_soft_map *map, struct thread *t)
+{
+    struct item *items = calloc(t->marks.n + 1, sizeof(*items));
+
+    if (!items)
+        abort();
+    for (size_t i = 0; i < t->marks.n; i++)
+        items[i] = (struct item){t->marks.v[i], i};
+    sort_map = map;
+    qsort(items, t->marks.n, sizeof(*items), compare_items);
+    for (size_t i = 0; i < t->marks.n; i++)
+        t->marks.v[i] = items[i].ip;
+    free(items);
 }
 
 int main(int argc, char **argv)
@@ -127,7 +172,7 @@ int main(int argc, char **argv)
     struct side truth = {0}, rings = {0};
     struct etch_code *code;
     struct etch_error err;
-    bool part = argc == 4 && strcmp(argv[3], "part") == 0;
+    bool part = argc == 4 && strcmp(argv[3], "part") == 0, apart = argc == 4 && strcmp(argv[3], "apart") == 0;
     size_t nodes = 0;
     int status = 0;
 
@@ -140,10 +185,14 @@ int main(int argc, char **argv)
     if (!truth.map || read_side(&truth) < 0 || read_side(&rings) < 0)
         return 2;
     for (size_t i = 0; i < rings.threads.n; i++) {
-        const struct thread *b = &rings.threads.v[i];
+        struct thread *b = &rings.threads.v[i], *a = thread_of(&truth, b->tid);
 
         nodes += b->marks.n;
-        if (compare(&truth, thread_of(&truth, b->tid), b, part) < 0)
+        if (apart)
+            set_apart(truth.map, a);
+        if (apart)
+            set_apart(truth.map, b);
+        if (compare(&truth, a, b, part) < 0)
             status = 1;
     }
     if (rings.threads.n == 0 || nodes == 0 || truth.map->damaged) {
