@@ -69,12 +69,9 @@ volume() { # PROGRAM: bytes of the recording build, and instructions of the plai
   ETCH_BENCH_SCALE=1 feed "$1"
   (export ETCH_RING=$work/rings ETCH_BENCH_SCALE=1 && run_program "$1" "$work/$1.full")
   ring_bytes >"$work/$1.bytes"
-  cat >"$work/counted" <<SH
-#!/bin/sh
-exec valgrind --tool=none --log-file=$work/count.%p -q --vgdb=no "\$@"
-SH
+  strip -o "$work/$1.bare" "$work/$1.plain" # valgrind of this age cannot read all of clang's DWARF
   printf '#!/bin/sh\nexec valgrind --tool=callgrind --callgrind-out-file=/dev/null --log-file="%s/count.%%p" "%s" "$@"\n' \
-    "$work" "$work/$1.plain" >"$work/counted"
+    "$work" "$work/$1.bare" >"$work/counted"
   chmod +x "$work/counted"
   rm -f "$work"/count.*
   (export ETCH_BENCH_SCALE=1 && run_program "$1" "$work/counted")

@@ -13,7 +13,11 @@ stop() {
 prepare() {
   mkdir -p "$work/$1"
   case $1 in
-  bzip2 | lua) fetch "${1/lua/lua5.4}" && cp -a "$sources/${1/lua/lua5.4}"-*/. "$work/$1" ;;
+  bzip2) fetch bzip2 && cp -a "$sources"/bzip2-*/. "$work/bzip2" ;;
+  lua)
+    fetch lua5.4 && cp -a "$sources"/lua5.4-*/. "$work/lua"
+    echo '#define DEB_HOST_MULTIARCH "x86_64-linux-gnu"' >"$work/lua/src/lua5.4-deb-multiarch.h" # as its rules do
+    ;;
   sqlite)
     fetch sqlite3 && cp -a "$sources"/sqlite3-*/. "$work/sqlite"
     [ -s "$sources/amalgamation/sqlite3.c" ] || { # made once: it takes longer than what is measured
@@ -33,7 +37,6 @@ scale() { echo $(($1 * ${ETCH_BENCH_SCALE:-4})); }
 feed() {
   case $1 in
   bzip2)
-    fetch bzip2
     for ((i = 0; i < $(scale 1); i++)); do cat "$work"/bzip2/*.[ch]; done >"$work/bzip2.text"
     ;;
   lua) cat >"$work/lua.script" <<LUA ;;
