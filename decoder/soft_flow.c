@@ -446,7 +446,9 @@ static bool take_path(struct replay *r, uint8_t byte)
 {
     uint32_t value = byte - (uint32_t)ETCH_SOFT_PATH;
 
-    if (r->c->mode == LOST || r->c->mode == OUT || !go_to_byte(r))
+    if (r->c->mode == OUT)
+        lose(r, "the thread went on in a function that called before the ring begins");
+    if (r->c->mode == LOST || !go_to_byte(r))
         return true;
     if (r->c->mode == COMPUTED || needs_telling(r))
         return take_number(r, value);
@@ -638,10 +640,30 @@ static void resume(struct replay *r, const struct etch_soft_place *flush, const 
     }
 }
 
+/* The caller of the function whose entry follows. */
+static void take_caller(struct replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
+{
+    struct context *c = r->c;
+    uint32_t function, node;
+
+    if ((c->mode != LOST && c->mode != OUT) || !etch_soft_next_node(r->walks, sync->where, &function, &node) ||
+        !build_frames(r, 0, addresses, sync->frames))
+        return;
+    c->mode = IN_CALL;
+    c->function = function;
+    c->node = node;
+    c->stand = etch_soft_stand_at(r->walks, sync->where);
+    event(r, ETCH_STEP_BEGIN, sync->where, 0);
+}
+
 static void take_sync(struct replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
 {
     const struct etch_soft_place *flush;
 
+    if (sync->flags & ETCH_SOFT_OUTSIDE) {
+        take_caller(r, sync, addresses);
+        return;
+    }
     if (sync->flags & ETCH_SOFT_LANDED) {
         land(r, sync, addresses);
         return;

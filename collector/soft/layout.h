@@ -72,7 +72,11 @@ enum etch_soft_byte {
 #define ETCH_SOFT_TIME_SIZE 11u
 #define ETCH_SOFT_FRAMES 96u /* most return addresses of a SYNC */
 
-enum etch_soft_sync_flags { ETCH_SOFT_LANDED = 1, ETCH_SOFT_TRUNCATED = 2 };
+enum etch_soft_sync_flags {
+    ETCH_SOFT_LANDED = 1,
+    ETCH_SOFT_TRUNCATED = 2, /* there are more frames */
+    ETCH_SOFT_OUTSIDE = 4,   /* before an ENTRY: `where` is what the entered function returns to */
+};
 
 /* As it lies in the chunk, behind the byte ETCH_SOFT_SYNC; then `frames` return addresses of u64, innermost first, up
  * to where code without a recorder called in. */

@@ -155,11 +155,10 @@ struct frames {
     uint8_t n, flags;
 };
 
-/* Compiled code keeps frame pointers, so up to the entry from outside each frame leads to the next. */
-static void collect_frames(struct frames *f, uintptr_t frame)
+/* Compiled code keeps frame pointers, so up to the entry from outside each frame leads to the next. A frame that is not
+ * on the stack between the two was made by other code (or is on another stack), and is not touched. */
+static void collect_frames(struct frames *f, const struct etch_soft_act *top, uintptr_t frame)
 {
-    const struct etch_soft_act *top = etch_soft_top;
-
     f->n = f->flags = 0;
     while (top && frame != top->frame) {
         const uintptr_t *words = (const uintptr_t *)frame;
@@ -167,7 +166,7 @@ static void collect_frames(struct frames *f, uintptr_t frame)
 
         if (next == top->frame)
             return;
-        if (f->n == ETCH_SOFT_FRAMES || next <= frame || next & 7 || next - frame > (uintptr_t)64 << 20) {
+        if (f->n == ETCH_SOFT_FRAMES || next <= frame || next > top->frame || next & 7) {
             f->flags = ETCH_SOFT_TRUNCATED;
             return;
         }
@@ -191,7 +190,7 @@ static void continue_at(const struct etch_soft_sync *sync, uintptr_t frame)
     struct frames frames;
     uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
 
-    collect_frames(&frames, frame);
+    collect_frames(&frames, etch_soft_top, frame);
     *(uint8_t *volatile *)&etch_soft_cur = cur ? put_sync(cur, *sync, &frames) : nowhere + 1;
 }
 
@@ -375,16 +374,30 @@ static void begin_signal(struct etch_soft_act *act, uint64_t ip)
     etch_soft_cur = cur ? cur : nowhere + 1;
 }
 
-static void put_entry(uint64_t function)
+/* A chunk that begins with where the entered function was called from, as far as frame pointers lead there. */
+static uint8_t *begin_with_caller(const struct etch_soft_act *act, const uint8_t *from)
+{
+    struct etch_soft_sync sync = {.flags = ETCH_SOFT_OUTSIDE, .where = (uintptr_t)from};
+    uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
+    struct frames frames = {.flags = ETCH_SOFT_TRUNCATED};
+    uintptr_t caller = *(const uintptr_t *)act->frame;
+
+    if (!cur)
+        return NULL;
+    if (act->prev && caller > act->frame && caller <= act->prev->frame && !(caller & 7))
+        collect_frames(&frames, act->prev, caller);
+    return put_sync(cur, sync, &frames);
+}
+
+static void put_entry(const struct etch_soft_act *act, uint64_t function, const uint8_t *from)
 {
     uint8_t *cur = etch_soft_cur;
 
-    if (room(cur) < ETCH_SOFT_ENTRY_SIZE) {
-        cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0); /* its SYNC is the entry itself: nothing is known of the callers */
-        if (!cur) {
-            etch_soft_cur = nowhere + 1;
-            return;
-        }
+    if (room(cur) < ETCH_SOFT_ENTRY_SIZE)
+        cur = begin_with_caller(act, from);
+    if (!cur) {
+        etch_soft_cur = nowhere + 1;
+        return;
     }
     put(cur + 1, &function, sizeof(function));
     *(volatile uint8_t *)cur = ETCH_SOFT_ENTRY;
@@ -403,7 +416,7 @@ void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t fra
         begin_signal(act, interrupted_ip(frame));
     etch_soft_top = act;
     if (has_ring())
-        put_entry(function);
+        put_entry(act, function, from);
 }
 
 static void put_byte(uint8_t byte)
@@ -458,7 +471,7 @@ void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node)
         enter_child();
     if (!has_ring())
         return;
-    collect_frames(&frames, frame);
+    collect_frames(&frames, etch_soft_top, frame);
     if (room(etch_soft_cur) < 1 + sizeof(sync) + frames.n * sizeof(frames.v[0])) {
         uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
 
