@@ -79,7 +79,8 @@ enum etch_soft_sync_flags {
 };
 
 /* As it lies in the chunk, behind the byte ETCH_SOFT_SYNC; then `frames` return addresses of u64, innermost first, up
- * to where code without a recorder called in. */
+ * to where code without a recorder called in. A 0 is such an entry from outside that was called by compiled code after
+ * all, through a pointer; what it returns to comes next. */
 struct etch_soft_sync {
     uint8_t edge, frames, flags;
     uint32_t node;  /* LANDED: at which node of the function */

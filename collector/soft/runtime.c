@@ -155,22 +155,45 @@ struct frames {
     uint8_t n, flags;
 };
 
-/* Compiled code keeps frame pointers, so up to the entry from outside each frame leads to the next. A frame that is not
- * on the stack between the two was made by other code (or is on another stack), and is not touched. */
+static bool push_frame(struct frames *f, uintptr_t ip)
+{
+    if (f->n == ETCH_SOFT_FRAMES) {
+        f->flags = ETCH_SOFT_TRUNCATED;
+        return false;
+    }
+    f->v[f->n++] = ip;
+    return true;
+}
+
+/* On the stack between the two: else it was made by other code, or is on another stack, and is not touched. */
+static bool is_between(uintptr_t frame, uintptr_t below, const struct etch_soft_act *top)
+{
+    return frame > below && frame <= top->frame && !(frame & 7);
+}
+
+/* Compiled code keeps frame pointers, so up to the entry from outside each frame leads to the next. Beyond it they may
+ * lead on, where compiled code called by a pointer; a 0 stands between. */
 static void collect_frames(struct frames *f, const struct etch_soft_act *top, uintptr_t frame)
 {
     f->n = f->flags = 0;
-    while (top && frame != top->frame) {
+    while (top) {
         const uintptr_t *words = (const uintptr_t *)frame;
         uintptr_t next = words[0];
+        bool entry = frame == top->frame;
 
-        if (next == top->frame)
+        if (!entry && next == top->frame) {
+            frame = next;
+            continue;
+        }
+        if (entry && (!top->prev || top->interrupted))
             return;
-        if (f->n == ETCH_SOFT_FRAMES || next <= frame || next > top->frame || next & 7) {
+        if (!is_between(next, frame, entry ? top->prev : top)) {
             f->flags = ETCH_SOFT_TRUNCATED;
             return;
         }
-        f->v[f->n++] = words[1];
+        if ((entry && !push_frame(f, 0)) || !push_frame(f, words[1]))
+            return;
+        top = entry ? top->prev : top;
         frame = next;
     }
 }
@@ -384,7 +407,7 @@ static uint8_t *begin_with_caller(const struct etch_soft_act *act, const uint8_t
 
     if (!cur)
         return NULL;
-    if (act->prev && caller > act->frame && caller <= act->prev->frame && !(caller & 7))
+    if (act->prev && is_between(caller, act->frame, act->prev))
         collect_frames(&frames, act->prev, caller);
     return put_sync(cur, sync, &frames);
 }
