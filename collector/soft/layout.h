@@ -35,7 +35,15 @@ struct etch_soft_ring {
     uint64_t seq; /* of the next chunk */
     uint64_t start_tsc;
     uint64_t context; /* of what is being written; see the chunk */
+    /* Signal handlers that are running, innermost last: what they interrupted. Here rather than on their stacks, because
+     * a handler may be left by longjmp. */
+    uint32_t handlers;
+    struct {
+        uint64_t act, cur, context;
+    } handler[16];
 };
+
+#define ETCH_SOFT_HANDLERS 16u
 
 enum etch_soft_chunk_kind {
     ETCH_SOFT_START = 1, /* the thread's first */
