@@ -222,6 +222,7 @@ static int generate(const words *w, const char *from, struct etch_error *err)
     static const char *const without[] = {"-sys-header-deps", "-MP", "-MG", "-MV", "--show-includes", "-module-file-deps"};
     static const char *const ours[] = {"-disable-llvm-passes", "-fbasic-block-address-map",
                                        "-mllvm", "-enable-shrink-wrap=false",
+                                       "-mllvm", "-enable-tail-merge=false",
                                        "-mllvm", "-x86-cmov-converter=false",
                                        "-mllvm", "-disable-cgp-select2branch"};
     struct step s = {0};

@@ -8,6 +8,10 @@
 #include "cli/sketching.h"
 #include "cli/summaries.h"
 #include "collector/clock_record.h"
+#include "collector/soft.h"
+#include "collector/target.h"
+#include "collector/watch.h"
+#include "proto/bundle.h"
 #include "sketch/store.h"
 
 #include <errno.h>
@@ -49,6 +53,7 @@ struct diagnosis {
     unsigned round;
     uint32_t sigma;
     ETCH_ARRAY(char *) watches;
+    char plan_file[4200]; /* of source soft, where the watches are the CPU's own and go in sets */
     char *best; /* the top predictor's words */
     double best_f;
     unsigned stable; /* failing runs since it is the top */
@@ -211,11 +216,36 @@ static bool has_watch(const struct diagnosis *d, const char *text)
     return false;
 }
 
+/* The CPU has four watchpoints: each run takes one set of the plan's. */
+static int plan_sets(struct diagnosis *d, struct etch_error *err)
+{
+    Etch__Record record = ETCH__RECORD__INIT;
+    Etch__Plan *made = etch_slice_plan(d->s.slicing, d->sigma, ETCH_WATCH_SLOTS);
+    struct etch_bundle_writer *writer;
+    int status = -1;
+
+    if (!made)
+        return etch_error_set(err, "out of memory");
+    snprintf(d->plan_file, sizeof(d->plan_file), "%.4000s/plan-%u.etch", d->folder, d->round);
+    record.body_case = ETCH__RECORD__BODY_PLAN;
+    record.plan = made;
+    if (etch_bundle_create(&writer, d->plan_file, err) == 0) {
+        status = etch_bundle_write(writer, &record, err) == 0 ? etch_bundle_finish(writer, err) : -1;
+        etch_bundle_writer_free(writer);
+    }
+    d->runner.plan = d->plan_file;
+    d->runner.sets = made->n_sets ? (uint32_t)made->n_sets : 1;
+    etch__plan__free_unpacked(made, NULL);
+    return status;
+}
+
 /* What the first `sigma` statements use: shared memory wherever it is used from then on, a thread's own where it is. */
 static int plan(struct diagnosis *d, struct etch_error *err)
 {
     const Etch__Slice *slice = d->s.slice;
 
+    if (strcmp(d->o->source, "soft") == 0)
+        return plan_sets(d, err);
     drop_watches(d);
     for (size_t i = 0; i < slice->n_statements && i < d->sigma; i++) {
         for (size_t k = 0; k < slice->statements[i]->n_operands; k++) {
@@ -372,6 +402,14 @@ static void measure_clocks(struct diagnosis *d)
     }
 }
 
+static bool has_recorder(const char *program)
+{
+    struct etch_error ignored;
+    char path[4096];
+
+    return etch_target_find(program, path, sizeof(path), &ignored) == 0 && etch_soft_is_recorded(path);
+}
+
 static int begin(struct diagnosis *d, struct etch_error *err)
 {
     d->s.program = d->o->argv[0];
@@ -476,7 +514,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
         {"source", required_argument, NULL, 'o'},  {0}};
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     struct diagnose_options o = {
-        .runs = 300, .jobs = cpus > 0 ? (unsigned)cpus : 1, .timeout = 10, .store = ".etch", .source = "vpt"};
+        .runs = 300, .jobs = cpus > 0 ? (unsigned)cpus : 1, .timeout = 10, .store = ".etch", .source = "auto"};
     double value;
     int c;
 
@@ -524,8 +562,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
             o.output.all = true;
             break;
         case 'o':
-            if (strcmp(optarg, "vpt") != 0)
-                return etch_command_usage(self, "--source takes vpt only, for now");
+            if (strcmp(optarg, "vpt") != 0 && strcmp(optarg, "soft") != 0 && strcmp(optarg, "auto") != 0)
+                return etch_command_usage(self, "--source takes soft, vpt or auto");
+            o.source = optarg;
             break;
         default:
             return etch_command_bad_option(self, c, argv);
@@ -533,6 +572,8 @@ static int run(const struct etch_command *self, int argc, char **argv)
     }
     if (optind == argc)
         return etch_command_usage(self, "which program?");
+    if (strcmp(o.source, "auto") == 0)
+        o.source = has_recorder(argv[optind]) ? "soft" : "vpt";
     if (o.jobs > RUNNER_JOBS_MAX)
         o.jobs = RUNNER_JOBS_MAX;
     o.argv = argv + optind;

@@ -58,7 +58,7 @@ static _Noreturn void become_recorder(struct runner *r, const struct runner_job 
                                       char *const *watches, size_t n)
 {
     struct etch_record_options options = {
-        .output = job->bundle, .source = r->source, .argv = r->argv, .clock = r->clock};
+        .output = job->bundle, .source = r->source, .argv = r->argv, .clock = r->clock, .watch_hits_per_s = 100000, .watch_share = 0.25};
     struct etch_record_summary summary;
 
     setpgid(0, 0);
@@ -66,6 +66,11 @@ static _Noreturn void become_recorder(struct runner *r, const struct runner_job 
     redirect(job->output);
     for (size_t i = 0; i < n && i < ETCH_RECORD_MAX_WATCHES; i++)
         options.watches[options.n_watches++] = watches[i];
+    if (r->plan) {
+        options.plan = r->plan;
+        options.set_given = true;
+        options.set = (uint32_t)(job->number % r->sets);
+    }
     report->recorded = etch_record(&options, &summary, &report->err) == 0;
     report->status = summary.status;
     _exit(0);

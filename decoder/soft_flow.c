@@ -446,7 +446,9 @@ static bool take_path(struct replay *r, uint8_t byte)
 {
     uint32_t value = byte - (uint32_t)ETCH_SOFT_PATH;
 
-    if (r->c->mode == LOST || r->c->mode == OUT || !go_to_byte(r))
+    if (r->c->mode == OUT)
+        lose(r, "the thread went on in a function that called before the ring begins");
+    if (r->c->mode == LOST || !go_to_byte(r))
         return true;
     if (r->c->mode == COMPUTED || needs_telling(r))
         return take_number(r, value);
@@ -521,15 +523,31 @@ static size_t fits(const struct replay *r, size_t bottom, size_t top, const uint
     return left ? SIZE_MAX : at;
 }
 
-/* Frames from return addresses, for the activation at hand; what is below it stays. */
-static bool build_frames(struct replay *r, size_t bottom, const uint8_t *addresses, size_t n)
+/* How many of the addresses are of the activation at hand. */
+static size_t own_frames(const uint8_t *addresses, size_t n)
 {
-    r->c->frames.n = bottom;
+    size_t own = 0;
+
+    while (own < n && word_at(addresses + 8 * own) != 0)
+        own++;
+    return own;
+}
+
+/* Frames from return addresses; those beyond an entry from outside whose caller is not known are of no use. */
+static bool build_frames(struct replay *r, const uint8_t *addresses, size_t n)
+{
+    r->c->frames.n = 0;
     for (size_t i = n; i > 0; i--) {
         struct frame f = {.stand = etch_soft_stand_at(r->walks, word_at(addresses + 8 * (i - 1)))};
+        bool entry = i > 1 && word_at(addresses + 8 * (i - 2)) == 0;
 
+        if (f.stand.now == 0)
+            continue;
         f.bare = !etch_soft_next_node(r->walks, f.stand.now, &f.function, &f.node);
-        if (!push(r, f))
+        f.outside = f.called = entry;
+        if (entry && f.bare)
+            r->c->frames.n = 0;
+        else if (!push(r, f))
             return false;
     }
     return true;
@@ -574,7 +592,7 @@ static void land(struct replay *r, const struct etch_soft_sync *sync, const uint
     if (c->mode != LOST && c->mode != OUT)
         event(r, ETCH_STEP_END, 0, 0);
     for (size_t bottom = activation(r, top);; bottom = activation(r, top)) { /* perhaps several were left */
-        kept = fits(r, bottom, top, addresses, sync->frames);
+        kept = fits(r, bottom, top, addresses, own_frames(addresses, sync->frames));
         if (kept != SIZE_MAX && (kept < c->frames.n ? c->frames.v[kept].function : c->function) != function)
             kept = SIZE_MAX;
         if (kept != SIZE_MAX || bottom == 0)
@@ -583,7 +601,7 @@ static void land(struct replay *r, const struct etch_soft_sync *sync, const uint
     }
     if (kept != SIZE_MAX)
         c->frames.n = kept;
-    else if (!build_frames(r, 0, addresses, sync->frames))
+    else if (!build_frames(r, addresses, sync->frames))
         return;
     place = etch_soft_map_places(r->map, function, sync->node, &n);
     if (!n) {
@@ -612,7 +630,8 @@ static bool agrees(const struct replay *r, const struct etch_soft_place *flush, 
         return true; /* the replay is a call or return further */
     return r->c->mode == HEAD && r->c->function == flush->function && sync->edge < etch_soft_map_edges(f, flush->node) &&
            f->edge[n->first_edge + sync->edge].target == r->c->node &&
-           fits(r, activation(r, r->c->frames.n), r->c->frames.n, addresses, sync->frames) == r->c->frames.n;
+           fits(r, activation(r, r->c->frames.n), r->c->frames.n, addresses, own_frames(addresses, sync->frames)) ==
+               r->c->frames.n;
 }
 
 static void resume(struct replay *r, const struct etch_soft_place *flush, const struct etch_soft_sync *sync,
@@ -623,7 +642,7 @@ static void resume(struct replay *r, const struct etch_soft_place *flush, const 
 
     if (c->mode != LOST && c->mode != OUT)
         lose(r, "the replay and the recorder disagree on where the thread is");
-    if (!build_frames(r, 0, addresses, sync->frames))
+    if (!build_frames(r, addresses, sync->frames))
         return;
     c->function = flush->function;
     c->stand = etch_soft_stand_at(r->walks, sync->where);
@@ -638,10 +657,30 @@ static void resume(struct replay *r, const struct etch_soft_place *flush, const 
     }
 }
 
+/* The caller of the function whose entry follows. */
+static void take_caller(struct replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
+{
+    struct context *c = r->c;
+    uint32_t function, node;
+
+    if ((c->mode != LOST && c->mode != OUT) || !etch_soft_next_node(r->walks, sync->where, &function, &node) ||
+        !build_frames(r, addresses, sync->frames))
+        return;
+    c->mode = IN_CALL;
+    c->function = function;
+    c->node = node;
+    c->stand = etch_soft_stand_at(r->walks, sync->where);
+    event(r, ETCH_STEP_BEGIN, sync->where, 0);
+}
+
 static void take_sync(struct replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
 {
     const struct etch_soft_place *flush;
 
+    if (sync->flags & ETCH_SOFT_OUTSIDE) {
+        take_caller(r, sync, addresses);
+        return;
+    }
     if (sync->flags & ETCH_SOFT_LANDED) {
         land(r, sync, addresses);
         return;

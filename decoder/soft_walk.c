@@ -22,6 +22,7 @@ struct entry {
 /* A block that the search came to. */
 struct look {
     uint64_t start, low; /* low: from where marks count */
+    bool jumped;         /* a mark at the start may be that of the end of the code before */
     const struct etch_block *block;
     size_t from; /* the look before, plus one */
 };
@@ -85,6 +86,7 @@ struct search {
     uint64_t at;      /* where it did */
     size_t next;      /* the mark behind that of the goal */
     unsigned reached; /* how often */
+    bool lenient;     /* pass marks where a jump leads */
 };
 
 static bool is_goal_node(const struct search *s, const struct etch_soft_place *p)
@@ -92,13 +94,13 @@ static bool is_goal_node(const struct search *s, const struct etch_soft_place *p
     return s->key->goal <= ETCH_SOFT_TO_CALL && p->function == s->key->function && p->node == s->key->goal_at;
 }
 
-static bool add_look(struct search *s, uint64_t start, uint64_t low, size_t from)
+static bool add_look(struct search *s, uint64_t start, uint64_t low, size_t from, bool jumped)
 {
-    struct look look = {.start = start, .low = low, .from = from};
+    struct look look = {.start = start, .low = low, .from = from, .jumped = jumped};
     const char *why;
 
     for (size_t i = 1; i < s->w->looks.n; i++) /* a loop may lead to where we stand */
-        if (s->w->looks.v[i].start == start)
+        if (s->w->looks.v[i].start == start && s->w->looks.v[i].jumped >= jumped)
             return true;
     if (s->w->looks.n == LOOK_MAX)
         return true;
@@ -128,8 +130,8 @@ static enum sight see_marks(struct search *s, const struct look *look, bool firs
             s->next = i + 1;
             return GOAL;
         }
-        if (first && p->address == look->low)
-            continue; /* where we stand */
+        if ((first || (look->jumped && s->lenient)) && p->address == look->low)
+            continue; /* where we stand, or perhaps the end of other code */
         bar = p->address;
     }
     return bar == UINT64_MAX ? CLEAR : BARRED;
@@ -179,21 +181,21 @@ static bool go_on(struct search *s, size_t at)
 
     switch (b->branch) {
     case ETCH_BRANCH_CONDITIONAL:
-        whole = add_look(s, b->end, b->end, at + 1);
-        return whole && add_look(s, b->target, b->target, at + 1);
+        whole = add_look(s, b->end, b->end, at + 1, false);
+        return whole && add_look(s, b->target, b->target, at + 1, true);
     case ETCH_BRANCH_JUMP:
-        return add_look(s, b->target, b->target, at + 1);
+        return add_look(s, b->target, b->target, at + 1, true);
     case ETCH_BRANCH_JUMP_INDIRECT:
         for (size_t i = 0; i < s->n_places && whole; i++) {
             uint64_t begin = etch_soft_map_begin(s->w->map, s->places[i].address);
 
-            whole = add_look(s, begin, begin, at + 1);
+            whole = add_look(s, begin, begin, at + 1, true);
         }
         return whole;
     case ETCH_BRANCH_RETURN:
         return true;
     default:
-        return add_look(s, b->end, b->end, at + 1);
+        return add_look(s, b->end, b->end, at + 1, false);
     }
 }
 
@@ -204,7 +206,7 @@ static bool look_around(struct search *s)
     s->w->looks.n = 0;
     if (k->goal <= ETCH_SOFT_TO_CALL)
         s->places = etch_soft_map_places(s->w->map, k->function, (uint32_t)k->goal_at, &s->n_places);
-    if (!add_look(s, k->stand.from, k->stand.now, 0))
+    if (!add_look(s, k->stand.from, k->stand.now, 0, false))
         return false;
     for (size_t i = 0; i < s->w->looks.n; i++) {
         uint64_t at = 0;
@@ -268,9 +270,12 @@ static struct etch_soft_way *find_way(struct etch_soft_walks *w, const struct ke
     if (!way)
         return NULL;
     way->end = key->stand;
-    if (!look_around(&s) || (s.found && !lay_out(&s, way))) {
-        free(way);
-        return NULL;
+    for (int i = 0; i < 2 && !s.found; i++) {
+        s.lenient = i;
+        if (!look_around(&s) || (s.found && !lay_out(&s, way))) {
+            free(way);
+            return NULL;
+        }
     }
     return way;
 }

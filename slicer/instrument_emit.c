@@ -393,13 +393,15 @@ static LLVMValueRef intrinsic_pointer(struct emitter *e, const char *name)
     return LLVMBuildCall2(e->builder, LLVMGlobalGetValueType(function), function, &zero, 1, "");
 }
 
-static LLVMValueRef enter(struct emitter *e, LLVMValueRef body)
+static LLVMValueRef enter(struct emitter *e, LLVMValueRef body, bool own)
 {
     LLVMValueRef act = LLVMBuildAlloca(e->builder, LLVMArrayType2(e->quad, 4), "");
     LLVMValueRef arguments[4] = {act, LLVMBuildPtrToInt(e->builder, body, e->quad, ""),
                                  LLVMBuildPtrToInt(e->builder, intrinsic_pointer(e, "llvm.frameaddress"), e->quad, ""),
                                  intrinsic_pointer(e, "llvm.returnaddress")};
 
+    if (own)
+        arguments[2] = LLVMBuildOr(e->builder, arguments[2], LLVMConstInt(e->quad, 1, false), "");
     call_runtime(e, e->enter_type, e->enter, arguments, 4);
     return act;
 }
@@ -432,7 +434,7 @@ static LLVMValueRef begin_function(struct emitter *e, struct flow_graph *g, bool
     say_table(t, g, enters);
     build_asm(e, t, e->void_type, "", NULL, 0);
     if (enters)
-        *act = enter(e, g->function);
+        *act = enter(e, g->function, true);
     if (has_landings(g)) {
         saved = LLVMBuildAlloca(e->builder, e->pointer, "");
         top = LLVMBuildLoad2(e->builder, e->pointer, e->top, "");
@@ -556,7 +558,7 @@ LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, const char *n
     if (LLVMGetSection(body) && LLVMGetSection(body)[0])
         LLVMSetSection(entry, LLVMGetSection(body));
     etch_emit_at_end(e, LLVMAppendBasicBlockInContext(e->context, entry, ""));
-    act = enter(e, body);
+    act = enter(e, body, false);
     result = call_body(e, entry, body, act);
     if (!result)
         return NULL;

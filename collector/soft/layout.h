@@ -35,7 +35,15 @@ struct etch_soft_ring {
     uint64_t seq; /* of the next chunk */
     uint64_t start_tsc;
     uint64_t context; /* of what is being written; see the chunk */
+    /* Signal handlers that are running, innermost last: what they interrupted. Here rather than on their stacks, because
+     * a handler may be left by longjmp. */
+    uint32_t handlers;
+    struct {
+        uint64_t act, cur, context;
+    } handler[16];
 };
+
+#define ETCH_SOFT_HANDLERS 16u
 
 enum etch_soft_chunk_kind {
     ETCH_SOFT_START = 1, /* the thread's first */
@@ -72,10 +80,15 @@ enum etch_soft_byte {
 #define ETCH_SOFT_TIME_SIZE 11u
 #define ETCH_SOFT_FRAMES 96u /* most return addresses of a SYNC */
 
-enum etch_soft_sync_flags { ETCH_SOFT_LANDED = 1, ETCH_SOFT_TRUNCATED = 2 };
+enum etch_soft_sync_flags {
+    ETCH_SOFT_LANDED = 1,
+    ETCH_SOFT_TRUNCATED = 2, /* there are more frames */
+    ETCH_SOFT_OUTSIDE = 4,   /* before an ENTRY: `where` is what the entered function returns to */
+};
 
 /* As it lies in the chunk, behind the byte ETCH_SOFT_SYNC; then `frames` return addresses of u64, innermost first, up
- * to where code without a recorder called in. */
+ * to where code without a recorder called in. A 0 is such an entry from outside that was called by compiled code after
+ * all, through a pointer; what it returns to comes next. */
 struct etch_soft_sync {
     uint8_t edge, frames, flags;
     uint32_t node;  /* LANDED: at which node of the function */

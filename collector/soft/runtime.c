@@ -21,8 +21,8 @@
 struct etch_soft_act {
     struct etch_soft_act *prev;
     uintptr_t frame;
-    uint8_t *interrupted; /* of a signal handler: the ring pointer before */
-    uint64_t context;
+    uint64_t handler; /* 1: this is a signal handler that interrupted compiled code */
+    uint64_t own;     /* 1: `frame` is that of a function that tells itself that it was entered */
 };
 
 struct state {
@@ -94,10 +94,10 @@ static uint8_t *chunk_of(const uint8_t *cur)
 }
 
 /* A chunk that an interrupted context goes on with must not be given away. */
-static bool is_open(const uint8_t *chunk)
+static bool is_open(const struct etch_soft_ring *ring, const uint8_t *chunk)
 {
-    for (const struct etch_soft_act *a = etch_soft_top; a; a = a->prev)
-        if (a->interrupted && chunk_of(a->interrupted) == chunk)
+    for (uint32_t i = 0; i < ring->handlers; i++)
+        if (chunk_of((const uint8_t *)ring->handler[i].cur) == chunk)
             return true;
     return false;
 }
@@ -123,7 +123,7 @@ static uint8_t *begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrupted
         volatile struct etch_soft_chunk *chunk = (volatile struct etch_soft_chunk *)at;
         uint32_t cpu;
 
-        if (is_open(at))
+        if (is_open(ring, at))
             continue;
         chunk->magic = 0; /* until it is whole, it is nothing */
         zero(at + sizeof(uint64_t), ETCH_SOFT_CHUNK - sizeof(uint64_t));
@@ -155,23 +155,47 @@ struct frames {
     uint8_t n, flags;
 };
 
-/* Compiled code keeps frame pointers, so up to the entry from outside each frame leads to the next. */
-static void collect_frames(struct frames *f, uintptr_t frame)
+static bool push_frame(struct frames *f, uintptr_t ip)
 {
-    const struct etch_soft_act *top = etch_soft_top;
+    if (f->n == ETCH_SOFT_FRAMES) {
+        f->flags = ETCH_SOFT_TRUNCATED;
+        return false;
+    }
+    f->v[f->n++] = ip;
+    return true;
+}
 
+/* On the stack between the two: else it was made by other code, or is on another stack, and is not touched. */
+static bool is_between(uintptr_t frame, uintptr_t below, const struct etch_soft_act *top)
+{
+    return frame > below && frame <= top->frame && !(frame & 7);
+}
+
+/* Compiled code keeps frame pointers, so up to the entry from outside each frame leads to the next. Beyond it they may
+ * lead on, where compiled code called by a pointer; a 0 stands between. */
+static void collect_frames(struct frames *f, const struct etch_soft_act *top, uintptr_t frame)
+{
     f->n = f->flags = 0;
-    while (top && frame != top->frame) {
+    while (top) {
         const uintptr_t *words = (const uintptr_t *)frame;
         uintptr_t next = words[0];
+        bool entry = frame == top->frame;
 
-        if (next == top->frame)
+        if (!entry && next == top->frame) {
+            if (top->own && !push_frame(f, words[1]))
+                return;
+            frame = next;
+            continue;
+        }
+        if (entry && (!top->prev || top->handler))
             return;
-        if (f->n == ETCH_SOFT_FRAMES || next <= frame || next & 7 || next - frame > (uintptr_t)64 << 20) {
+        if (!is_between(next, frame, entry ? top->prev : top)) {
             f->flags = ETCH_SOFT_TRUNCATED;
             return;
         }
-        f->v[f->n++] = words[1];
+        if ((entry && !push_frame(f, 0)) || !push_frame(f, words[1]))
+            return;
+        top = entry ? top->prev : top;
         frame = next;
     }
 }
@@ -191,7 +215,7 @@ static void continue_at(const struct etch_soft_sync *sync, uintptr_t frame)
     struct frames frames;
     uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
 
-    collect_frames(&frames, frame);
+    collect_frames(&frames, etch_soft_top, frame);
     *(uint8_t *volatile *)&etch_soft_cur = cur ? put_sync(cur, *sync, &frames) : nowhere + 1;
 }
 
@@ -309,10 +333,11 @@ static struct etch_soft_ring *claim(struct state *s, uint32_t tid)
     for (uint32_t i = 0; i < s->chunks; i++)
         *(volatile uint32_t *)((uint8_t *)oldest + ETCH_SOFT_CHUNK * (1 + i)) = 0;
     oldest->seq = oldest->context = 0;
+    oldest->handlers = 0;
     return oldest;
 }
 
-static void begin_thread(enum etch_soft_chunk_kind kind)
+static void take_ring(enum etch_soft_chunk_kind kind)
 {
     struct state *s = &etch_soft_state;
     uint32_t cpu, tid;
@@ -333,6 +358,17 @@ static void begin_thread(enum etch_soft_chunk_kind kind)
     cur = begin_chunk(kind, 0, 0);
     if (cur)
         etch_soft_cur = cur;
+}
+
+/* Without signals: a handler that came in the middle would be without a ring, and not be recorded. */
+static void begin_thread(enum etch_soft_chunk_kind kind)
+{
+    uint64_t all = ~(uint64_t)0, before;
+    bool held = call6(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&all, (long)&before, 8, 0, 0) == 0;
+
+    take_ring(kind);
+    if (held)
+        call6(__NR_rt_sigprocmask, 2, (long)&before, 0, 8, 0, 0);
 }
 
 /* ---- Entered from outside ---- */
@@ -368,23 +404,40 @@ static void begin_signal(struct etch_soft_act *act, uint64_t ip)
     uint8_t *chunk = chunk_of(etch_soft_cur), *cur;
     uint64_t seq = ((struct etch_soft_chunk *)chunk)->seq;
 
-    act->interrupted = etch_soft_cur;
-    act->context = etch_soft_ring->context;
-    etch_soft_top = act; /* so that the interrupted chunk counts as open */
+    act->handler = 1;
+    etch_soft_ring->handler[etch_soft_ring->handlers].act = (uintptr_t)act;
+    etch_soft_ring->handler[etch_soft_ring->handlers].cur = (uintptr_t)etch_soft_cur;
+    etch_soft_ring->handler[etch_soft_ring->handlers].context = etch_soft_ring->context;
+    __asm__ volatile("" : : : "memory"); /* another handler may come at any time: whole before it counts */
+    etch_soft_ring->handlers++;
     cur = begin_chunk(ETCH_SOFT_SIGNAL, seq * ETCH_SOFT_CHUNK + (uint64_t)(etch_soft_cur - chunk), ip);
     etch_soft_cur = cur ? cur : nowhere + 1;
 }
 
-static void put_entry(uint64_t function)
+/* A chunk that begins with where the entered function was called from, as far as frame pointers lead there. */
+static uint8_t *begin_with_caller(const struct etch_soft_act *act, const uint8_t *from)
+{
+    struct etch_soft_sync sync = {.flags = ETCH_SOFT_OUTSIDE, .where = (uintptr_t)from};
+    uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
+    struct frames frames = {.flags = ETCH_SOFT_TRUNCATED};
+    uintptr_t caller = *(const uintptr_t *)act->frame;
+
+    if (!cur)
+        return NULL;
+    if (act->prev && is_between(caller, act->frame, act->prev))
+        collect_frames(&frames, act->prev, caller);
+    return put_sync(cur, sync, &frames);
+}
+
+static void put_entry(const struct etch_soft_act *act, uint64_t function, const uint8_t *from)
 {
     uint8_t *cur = etch_soft_cur;
 
-    if (room(cur) < ETCH_SOFT_ENTRY_SIZE) {
-        cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0); /* its SYNC is the entry itself: nothing is known of the callers */
-        if (!cur) {
-            etch_soft_cur = nowhere + 1;
-            return;
-        }
+    if (room(cur) < ETCH_SOFT_ENTRY_SIZE)
+        cur = begin_with_caller(act, from);
+    if (!cur) {
+        etch_soft_cur = nowhere + 1;
+        return;
     }
     put(cur + 1, &function, sizeof(function));
     *(volatile uint8_t *)cur = ETCH_SOFT_ENTRY;
@@ -395,15 +448,16 @@ HIDDEN void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintpt
 void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from)
 {
     act->prev = etch_soft_top;
-    act->frame = frame;
-    act->interrupted = NULL;
+    act->own = frame & 1;
+    act->frame = frame -= act->own;
+    act->handler = 0;
     if (!etch_soft_cur)
         begin_thread(ETCH_SOFT_START);
-    if (has_ring() && is_signal_return(from))
+    if (has_ring() && etch_soft_ring->handlers < ETCH_SOFT_HANDLERS && is_signal_return(from))
         begin_signal(act, interrupted_ip(frame));
     etch_soft_top = act;
     if (has_ring())
-        put_entry(function);
+        put_entry(act, function, from);
 }
 
 static void put_byte(uint8_t byte)
@@ -420,27 +474,44 @@ static void put_byte(uint8_t byte)
     etch_soft_cur = cur + 1;
 }
 
-static void end_signal(const struct etch_soft_act *act)
+/* Back to what the innermost handler interrupted. */
+static void end_signal(void)
 {
-    etch_soft_ring->context = act->context;
-    etch_soft_cur = act->interrupted;
+    struct etch_soft_ring *ring = etch_soft_ring;
+    uint32_t last = ring->handlers - 1;
+
+    ring->context = ring->handler[last].context;
+    *(uint8_t *volatile *)&etch_soft_cur = (uint8_t *)ring->handler[last].cur;
+    *(volatile uint32_t *)&ring->handlers = last;
 }
 
 HIDDEN void etch_soft_leave(struct etch_soft_act *act);
 void etch_soft_leave(struct etch_soft_act *act)
 {
-    if (has_ring() && act->interrupted)
+    if (has_ring() && act->handler)
         put_byte(ETCH_SOFT_RETURNED);
     else if (has_ring() && !act->prev)
         put_byte(ETCH_SOFT_END);
-    if (act->interrupted)
-        end_signal(act);
+    if (act->handler && etch_soft_ring && etch_soft_ring->handlers)
+        end_signal();
     etch_soft_top = act->prev;
 }
 
 /* ---- Control comes back by another way than a return ---- */
 
 static void enter_child(void);
+
+static uint64_t innermost_handler(void)
+{
+    return etch_soft_ring->handler[etch_soft_ring->handlers - 1].act;
+}
+
+static bool is_alive(const struct etch_soft_act *top, uint64_t act)
+{
+    while (top && (uintptr_t)top != act)
+        top = top->prev;
+    return top != NULL;
+}
 
 /* After setjmp, in a landing pad, and after fork: `top` is what etch_soft_top was when the function began. */
 HIDDEN void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node);
@@ -450,15 +521,15 @@ void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node)
     struct etch_soft_sync sync = {.flags = ETCH_SOFT_LANDED, .node = node, .where = function};
     struct frames frames;
 
-    for (struct etch_soft_act *a = etch_soft_top; a && a != top; a = a->prev)
-        if (a->interrupted && etch_soft_ring)
-            end_signal(a);
+    /* What was left lies on dead stack, and is not looked at; from `top` on all is alive. */
+    while (etch_soft_ring && etch_soft_ring->handlers && !is_alive(top, innermost_handler()))
+        end_signal();
     etch_soft_top = top;
     if (etch_soft_state.pool && (int)call3(__NR_getpid, 0, 0, 0) != etch_soft_state.pid)
         enter_child();
     if (!has_ring())
         return;
-    collect_frames(&frames, frame);
+    collect_frames(&frames, etch_soft_top, frame);
     if (room(etch_soft_cur) < 1 + sizeof(sync) + frames.n * sizeof(frames.v[0])) {
         uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
 
@@ -616,8 +687,6 @@ static void enter_child(void)
     etch_soft_ring = NULL;
     create_pool(s);
     call3(__NR_munmap, (long)old, (long)s->pool_size, 0);
-    for (struct etch_soft_act *a = etch_soft_top; a; a = a->prev)
-        a->interrupted = NULL;
     if (s->pool)
         begin_thread(ETCH_SOFT_FORKED);
 }
