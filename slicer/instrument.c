@@ -14,11 +14,13 @@
 #include <string.h>
 
 #define SUFFIX ".etch"
+#define TELLER_SUFFIX ".etch.enter"
 
 /* One function that gets a recorder. */
 struct recorded {
     LLVMValueRef body;
     LLVMValueRef entry; /* from outside; NULL: none, or the body itself */
+    LLVMValueRef teller; /* tells that it was entered from outside: the entry, or where that leads */
     bool enters;        /* the body tells itself that it was entered */
     bool direct;        /* calls from this module go to the body */
 };
@@ -194,6 +196,28 @@ static bool is_only_called(LLVMValueRef function)
     return true;
 }
 
+/* The entry and what tells: one function, or two where compiled code may pass by the second. */
+static bool make_entry(struct instrument *in, struct recorded *r, const char *name)
+{
+    char *teller = NULL;
+
+    if (!etch_can_pass(&in->emitter, r->body)) {
+        r->entry = r->teller = etch_emit_entry(&in->emitter, r->body, name);
+        return r->entry != NULL;
+    }
+    if (asprintf(&teller, "%s" TELLER_SUFFIX, name) < 0)
+        return false;
+    r->teller = etch_emit_entry(&in->emitter, r->body, teller);
+    free(teller);
+    if (!r->teller)
+        return false;
+    LLVMSetLinkage(r->teller, LLVMInternalLinkage);
+    if (LLVMGetComdat(r->body))
+        LLVMSetComdat(r->teller, LLVMGetComdat(r->body));
+    r->entry = etch_emit_passable(&in->emitter, r->body, r->teller, name);
+    return r->entry != NULL;
+}
+
 /* The body takes another name; its old one is what the rest of the program sees. */
 static bool separate(struct instrument *in, struct recorded *r)
 {
@@ -208,7 +232,11 @@ static bool separate(struct instrument *in, struct recorded *r)
     }
     LLVMSetValueName2(r->body, inner, strlen(inner));
     if (!local || !is_only_called(r->body)) {
-        r->entry = etch_emit_entry(&in->emitter, r->body, name);
+        if (!make_entry(in, r, name)) {
+            free(name);
+            free(inner);
+            return false;
+        }
         LLVMSetLinkage(r->entry, linkage);
         LLVMSetVisibility(r->entry, LLVMGetVisibility(r->body));
         LLVMSetUnnamedAddress(r->entry, LLVMGetUnnamedAddress(r->body));
@@ -227,10 +255,10 @@ static bool separate(struct instrument *in, struct recorded *r)
     return true;
 }
 
-static void undo_in_entry(const struct recorded *r)
+static void undo_in_teller(const struct recorded *r)
 {
-    /* RAUW also turned the entry's own call and the address that it tells into itself. */
-    LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(r->entry);
+    /* RAUW also turned its own call and the address that it tells into itself. */
+    LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(r->teller);
 
     for (; block; block = LLVMGetNextBasicBlock(block))
         for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
@@ -253,7 +281,7 @@ static bool separate_all(struct instrument *in)
         if (!r->enters && !separate(in, r))
             return false;
         if (r->entry)
-            undo_in_entry(r);
+            undo_in_teller(r);
         prepare_frame(&in->emitter, r->body);
         if (!etch_pointers_set(&in->index, r->body, (uint32_t)i) ||
             (r->entry && !etch_pointers_set(&in->index, r->entry, (uint32_t)i)))
@@ -414,6 +442,7 @@ static bool prepare_calls(struct instrument *in, LLVMValueRef function, values *
         stamp_around(in, call);
         redirect(in, call);
         call_outside(in, call);
+        etch_emit_passing(&in->emitter, call);
         weaken_call(call);
     }
     return true;

@@ -570,6 +570,96 @@ LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, const char *n
     return entry;
 }
 
+/* ---- Calls through pointers ----
+ * Whoever calls through a pointer comes to the entry, and to tell the runtime of that is dear: compiled code need not, as
+ * its frame can be followed. It looks whether what it calls begins as such an entry does, which is a no-operation that
+ * nothing else has, and if so goes to PASS bytes behind. There the function is told as an ENTRY by the entry itself. The
+ * look is at the 16 bytes of memory in which the pointer points, so never at a page other than the one it would run. */
+
+#define PASS 32u
+#define PASS_NOP "0x0f,0x1f,0x84,0x00,0x65,0xd3,0x1c,0xb7"
+#define PASS_WORD 0xb71cd36500841f0fu
+
+/* Only where the compiler puts nothing before our first instruction, and registers are those of C. */
+bool etch_can_pass(const struct emitter *e, LLVMValueRef body)
+{
+    return LLVMGetFunctionCallConv(body) == LLVMCCallConv &&
+           !LLVMGetModuleFlag(e->module, "cf-protection-branch", strlen("cf-protection-branch")) &&
+           !LLVMGetModuleFlag(e->module, "kcfi", 4);
+}
+
+/* rax and r11 are free at a C function's begin, where it has no variable arguments. A chunk without room is the
+ * teller's business. */
+static void say_pass(const struct emitter *e, struct text *t, LLVMValueRef body, LLVMValueRef teller)
+{
+    say(t, ".byte " PASS_NOP "\njmp ");
+    say_symbol(t, teller);
+    say(t, "\n.balign %u\n", PASS);
+    if (e->shared)
+        say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%fs:(%%r11), %%rax\n");
+    else
+        say(t, "movq %%fs:etch_soft_cur@TPOFF, %%rax\n");
+    say(t, "movl %%eax, %%r11d\nandl $$%u, %%r11d\ncmpl $$%u, %%r11d\nja ", ETCH_SOFT_CHUNK - 1,
+        ETCH_SOFT_CHUNK - 1 - ETCH_SOFT_ENTRY_SIZE);
+    say_symbol(t, teller);
+    say(t, "\nleaq ");
+    say_symbol(t, body);
+    say(t, "(%%rip), %%r11\nmovq %%r11, 1(%%rax)\nmovb $$%u, (%%rax)\naddq $$%u, %%rax\n", (unsigned)ETCH_SOFT_ENTRY,
+        ETCH_SOFT_ENTRY_SIZE);
+    if (e->shared)
+        say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%rax, %%fs:(%%r11)\njmp ");
+    else
+        say(t, "movq %%rax, %%fs:etch_soft_cur@TPOFF\njmp ");
+    say_symbol(t, body);
+}
+
+static void set_flag(const struct emitter *e, LLVMValueRef function, const char *name)
+{
+    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), 0));
+}
+
+LLVMValueRef etch_emit_passable(struct emitter *e, LLVMValueRef body, LLVMValueRef teller, const char *name)
+{
+    LLVMValueRef entry = LLVMAddFunction(e->module, name, LLVMGlobalGetValueType(body));
+    LLVMAttributeIndex self = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    struct text t = {0};
+
+    copy_attributes(body, entry, self, NULL);
+    for (unsigned i = 0; i <= LLVMCountParams(body); i++)
+        copy_attributes(body, entry, i, NULL);
+    LLVMRemoveStringAttributeAtIndex(entry, self, "frame-pointer", strlen("frame-pointer"));
+    set_flag(e, entry, "naked");
+    set_flag(e, entry, "noinline");
+    if (LLVMGetSection(body) && LLVMGetSection(body)[0])
+        LLVMSetSection(entry, LLVMGetSection(body));
+    LLVMSetAlignment(entry, PASS);
+    etch_emit_at_end(e, LLVMAppendBasicBlockInContext(e->context, entry, ""));
+    say_pass(e, &t, body, teller);
+    build_asm(e, &t, e->void_type, "", NULL, 0);
+    LLVMBuildUnreachable(e->builder);
+    free(t.v);
+    return t.failed ? NULL : entry;
+}
+
+void etch_emit_passing(struct emitter *e, LLVMValueRef call)
+{
+    LLVMValueRef callee = LLVMGetCalledValue(call), at, begin, is, distance;
+
+    if (LLVMIsAConstant(callee) || LLVMGetInstructionCallConv(call) != LLVMCCallConv ||
+        LLVMIsFunctionVarArg(LLVMGetCalledFunctionType(call)))
+        return;
+    before(e, call);
+    at = LLVMBuildPtrToInt(e->builder, callee, e->quad, "");
+    begin = LLVMBuildAnd(e->builder, at, LLVMConstInt(e->quad, ~(uint64_t)15, false), "");
+    begin = LLVMBuildLoad2(e->builder, e->quad, LLVMBuildIntToPtr(e->builder, begin, e->pointer, ""), "");
+    LLVMSetVolatile(begin, true);
+    is = LLVMBuildICmp(e->builder, LLVMIntEQ, begin, LLVMConstInt(e->quad, PASS_WORD, false), "");
+    distance = LLVMBuildSelect(e->builder, is, LLVMConstInt(e->quad, PASS, false), LLVMConstInt(e->quad, 0, false), "");
+    at = LLVMBuildIntToPtr(e->builder, LLVMBuildAdd(e->builder, at, distance, ""), e->pointer, "");
+    LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, at);
+}
+
 /* ---- The module ---- */
 
 static LLVMValueRef declare(struct emitter *e, const char *name, LLVMTypeRef type)

@@ -83,4 +83,13 @@ bool etch_emit_function(struct emitter *emitter, struct flow_graph *graph, bool 
 /* Gives the function another symbol, entered from outside, that tells so and calls it. */
 LLVMValueRef etch_emit_entry(struct emitter *emitter, LLVMValueRef body, const char *name);
 
+/* May the function have an entry that compiled code passes by where it calls through a pointer? */
+bool etch_can_pass(const struct emitter *emitter, LLVMValueRef body);
+
+/* An entry of fixed layout that leads to `teller`; at a fixed distance, for compiled code, to the body. */
+LLVMValueRef etch_emit_passable(struct emitter *emitter, LLVMValueRef body, LLVMValueRef teller, const char *name);
+
+/* A call through a pointer passes by the teller where the pointer leads to such an entry. */
+void etch_emit_passing(struct emitter *emitter, LLVMValueRef call);
+
 #endif
