@@ -551,6 +551,16 @@ static void note_create(struct build *b, struct walk *w, uint64_t target, uint64
         b->failed = true;
 }
 
+static void return_to(struct walk *w, uint64_t address)
+{
+    for (uint32_t d = w->depth; d > 0; d--) {
+        if (d < DEPTH_MAX && w->frames[d].return_address == address) {
+            w->depth = d - 1;
+            return;
+        }
+    }
+}
+
 static void follow_call(struct build *b, struct walk *w, const struct etch_step *step)
 {
     if (step->branch == ETCH_BRANCH_CALL || step->branch == ETCH_BRANCH_CALL_INDIRECT) {
@@ -562,12 +572,7 @@ static void follow_call(struct build *b, struct walk *w, const struct etch_step 
         if (step->to && is_program(b, step->image))
             note_create(b, w, step->to, step->end);
     } else if (step->branch == ETCH_BRANCH_RETURN && step->to) {
-        for (uint32_t d = w->depth; d > 0; d--) {
-            if (d < DEPTH_MAX && w->frames[d].return_address == step->to) {
-                w->depth = d - 1;
-                return;
-            }
-        }
+        return_to(w, step->to);
     }
 }
 
@@ -658,6 +663,8 @@ static int on_step(void *context, const struct etch_step *step)
         walk_block(b, w, step);
         follow_call(b, w, step);
     } else if (step->ip) {
+        if (step->kind == ETCH_STEP_BEGIN) /* what was called was not traced */
+            return_to(w, step->ip);
         w->last_ip = step->ip;
     }
     return 0;

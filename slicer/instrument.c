@@ -402,8 +402,10 @@ static void stamp_around(struct instrument *in, LLVMValueRef call)
         return;
     next = LLVMGetNextInstruction(call);
     LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, call);
+    LLVMSetCurrentDebugLocation2(e->builder, NULL);
     LLVMBuildCall2(e->builder, e->stamp_type, e->stamp, NULL, 0, "");
     LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, next);
+    LLVMSetCurrentDebugLocation2(e->builder, NULL);
     LLVMBuildCall2(e->builder, e->stamp_type, e->stamp, NULL, 0, "");
 }
 

@@ -52,12 +52,13 @@ static void say_symbol(struct text *t, LLVMValueRef function)
     say(t, "\"");
 }
 
-/* Kept or dropped by the linker together with the function. */
+/* Kept or dropped by the linker together with the function. The empty text makes the assembler put an entry of the line
+ * table that is pending into the code, where it belongs, rather than into our section. */
 static void say_section(struct text *t, const char *section, LLVMValueRef function)
 {
     LLVMComdatRef comdat = LLVMGetComdat(function);
 
-    say(t, ".pushsection %s,\"%s\",@progbits,", section, comdat ? "Go" : "o");
+    say(t, ".ascii \"\"\n.pushsection %s,\"%s\",@progbits,", section, comdat ? "Go" : "o");
     say_symbol(t, function);
     if (comdat) {
         say(t, ",");
@@ -165,9 +166,11 @@ static LLVMValueRef along(struct emitter *e, const struct node *from, const stru
     return LLVMBuildAdd(e->builder, from->count, byte_of(e, edge->value), "");
 }
 
+/* Our code has no place in the source. */
 static void before(const struct emitter *e, LLVMValueRef instruction)
 {
     LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, instruction);
+    LLVMSetCurrentDebugLocation2(e->builder, NULL);
 }
 
 struct arrival {
