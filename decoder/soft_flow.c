@@ -500,6 +500,28 @@ static void take_entry(struct replay *r, uint64_t address)
     enter(r, function);
 }
 
+/* Compiled code called it through a pointer. */
+static void take_passed(struct replay *r, uint64_t address)
+{
+    struct context *c = r->c;
+    uint32_t function = etch_soft_map_function(r->map, address);
+    struct frame f;
+
+    if (c->mode == HEAD)
+        go_silently(r);
+    if (c->mode != IN_CALL || c->node == UINT32_MAX || function == UINT32_MAX) {
+        take_entry(r, address);
+        return;
+    }
+    f = (struct frame){.function = c->function, .node = c->node, .stand = c->stand};
+    f.jumped = c->stand.now == 0;
+    f.bare = is_unmarked(r, c->function, c->node);
+    event(r, ETCH_STEP_END, address, 0);
+    event(r, ETCH_STEP_BEGIN, address, 0);
+    if (push(r, f))
+        enter(r, function);
+}
+
 static bool stands_in(const struct replay *r, size_t frame, uint64_t ip)
 {
     const struct frame *f = &r->c->frames.v[frame];
@@ -726,9 +748,10 @@ static size_t take_record(struct replay *r, const uint8_t *at, size_t size)
     case ETCH_SOFT_NOTHING:
         return 0;
     case ETCH_SOFT_ENTRY:
+    case ETCH_SOFT_PASSED:
         if (size < ETCH_SOFT_ENTRY_SIZE)
             return 0;
-        take_entry(r, word_at(at + 1));
+        (*at == ETCH_SOFT_PASSED ? take_passed : take_entry)(r, word_at(at + 1));
         apply_stamp(r);
         return ETCH_SOFT_ENTRY_SIZE;
     case ETCH_SOFT_TIME:

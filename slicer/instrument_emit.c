@@ -576,7 +576,7 @@ LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, const char *n
 /* ---- Calls through pointers ----
  * Whoever calls through a pointer comes to the entry, and to tell the runtime of that is dear: compiled code need not, as
  * its frame can be followed. It looks whether what it calls begins as such an entry does, which is a no-operation that
- * nothing else has, and if so goes to PASS bytes behind. There the function is told as an ENTRY by the entry itself. The
+ * nothing else has, and if so goes to PASS bytes behind. There the entry itself records which function this is. The
  * look is at the 16 bytes of memory in which the pointer points, so never at a page other than the one it would run. */
 
 #define PASS 32u
@@ -607,7 +607,7 @@ static void say_pass(const struct emitter *e, struct text *t, LLVMValueRef body,
     say_symbol(t, teller);
     say(t, "\nleaq ");
     say_symbol(t, body);
-    say(t, "(%%rip), %%r11\nmovq %%r11, 1(%%rax)\nmovb $$%u, (%%rax)\naddq $$%u, %%rax\n", (unsigned)ETCH_SOFT_ENTRY,
+    say(t, "(%%rip), %%r11\nmovq %%r11, 1(%%rax)\nmovb $$%u, (%%rax)\naddq $$%u, %%rax\n", (unsigned)ETCH_SOFT_PASSED,
         ETCH_SOFT_ENTRY_SIZE);
     if (e->shared)
         say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%rax, %%fs:(%%r11)\njmp ");
