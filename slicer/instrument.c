@@ -182,12 +182,19 @@ static void prepare_frame(const struct emitter *e, LLVMValueRef function)
     LLVMAddAttributeAtIndex(function, index, LLVMCreateStringAttribute(e->context, "frame-pointer", 13, "all", 3));
 }
 
-static bool is_only_called(LLVMValueRef function)
+static bool is_recorded(const struct instrument *in, LLVMValueRef function)
+{
+    return etch_pointers_get(&in->index, function) != ETCH_NONE;
+}
+
+/* By functions that have a recorder too, and in no other way. */
+static bool is_only_called(const struct instrument *in, LLVMValueRef function)
 {
     for (LLVMUseRef u = LLVMGetFirstUse(function); u; u = LLVMGetNextUse(u)) {
         LLVMValueRef user = LLVMGetUser(u);
 
-        if ((!LLVMIsACallInst(user) && !LLVMIsAInvokeInst(user)) || LLVMGetCalledValue(user) != function)
+        if ((!LLVMIsACallInst(user) && !LLVMIsAInvokeInst(user)) || LLVMGetCalledValue(user) != function ||
+            !is_recorded(in, LLVMGetBasicBlockParent(LLVMGetInstructionParent(user))))
             return false;
         for (unsigned i = 0; i + 1 < (unsigned)LLVMGetNumOperands(user); i++)
             if (LLVMGetOperand(user, i) == function)
@@ -231,7 +238,7 @@ static bool separate(struct instrument *in, struct recorded *r)
         return false;
     }
     LLVMSetValueName2(r->body, inner, strlen(inner));
-    if (!local || !is_only_called(r->body)) {
+    if (!local || !is_only_called(in, r->body)) {
         if (!make_entry(in, r, name)) {
             free(name);
             free(inner);
@@ -274,6 +281,9 @@ static void undo_in_teller(const struct recorded *r)
 
 static bool separate_all(struct instrument *in)
 {
+    for (size_t i = 0; i < in->all.n; i++)
+        if (!etch_pointers_set(&in->index, in->all.v[i].body, (uint32_t)i))
+            return false;
     for (size_t i = 0; i < in->all.n; i++) {
         struct recorded *r = &in->all.v[i];
 
@@ -283,8 +293,7 @@ static bool separate_all(struct instrument *in)
         if (r->entry)
             undo_in_teller(r);
         prepare_frame(&in->emitter, r->body);
-        if (!etch_pointers_set(&in->index, r->body, (uint32_t)i) ||
-            (r->entry && !etch_pointers_set(&in->index, r->entry, (uint32_t)i)))
+        if (r->entry && !etch_pointers_set(&in->index, r->entry, (uint32_t)i))
             return false;
     }
     return true;

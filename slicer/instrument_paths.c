@@ -338,10 +338,28 @@ static void find_heads(struct flow_graph *g)
             g->nodes.v[g->edges.v[i].target].head = true;
 }
 
+static bool calls_outside(const struct node *n)
+{
+    return n->kind == ETCH_SOFT_CALL && !n->known_call;
+}
+
+/* Control that came back from outside tells: else a function that is entered next may be thought to be called from there. */
+static void tell_return(struct flow_graph *g)
+{
+    for (uint32_t i = 0; i < g->nodes.n; i++) {
+        const struct node *n = &g->nodes.v[i];
+        uint32_t next = n->n_edges ? g->edges.v[n->first_edge].target : NO_NODE;
+
+        if (calls_outside(n) && next != NO_NODE && !g->nodes.v[next].unmarked)
+            g->nodes.v[next].live = true;
+    }
+}
+
 /* Where something is counted that a byte must tell. A loop always counts, so that none goes round unseen; a call of
  * what may not have a recorder always tells, so that a function entered from there is known to be. */
 static void find_silent(struct flow_graph *g)
 {
+    tell_return(g);
     for (uint32_t i = 0; i < g->n_order; i++) {
         struct node *n = &g->nodes.v[g->order[i]];
 
@@ -352,7 +370,7 @@ static void find_silent(struct flow_graph *g)
 
             if (!e->cut)
                 g->nodes.v[e->target].live |= n->live;
-            else if ((n->kind == ETCH_SOFT_CALL && !n->known_call) || n->kind == ETCH_SOFT_RESUME)
+            else if (calls_outside(n) || n->kind == ETCH_SOFT_RESUME)
                 n->live = true;
             e->silent = e->cut && (!n->live || LLVMIsAUnreachableInst(n->end));
         }

@@ -91,6 +91,17 @@ C
 replay all 16384 ./use
 replay part 16 ./use
 
+# Calls through pointers, in a program and in code that could be a library's; and a recorder in one function only, which is
+# called from where there is none.
+for flags in -O0 -O2 "-O2 -fPIC"; do
+  "$ETCH" cc --record $flags -g "$programs/soft/pointers.c" -o pointers
+  replay all 16384 ./pointers
+  replay part 16 ./pointers
+done
+"$ETCH" cc --record-only=restricted -O2 -g "$programs/soft/pointers.c" -o pointers
+replay all 16384 ./pointers
+readelf -sW pointers | grep -q 'main.etch' && fail "a recorder in main, which was not asked for"
+
 # Off, the program does what it did, and writes nothing.
 rm -rf rings
 mkdir rings
