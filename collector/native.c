@@ -2,9 +2,10 @@
 /* Recording a program on this CPU itself; see native.h. */
 #include "collector/native.h"
 
+#include "collector/folder.h"
 #include "collector/host.h"
 #include "collector/soft.h"
-#include "collector/soft/layout.h"
+#include "proto/soft_layout.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -818,7 +819,7 @@ int etch_native_record(const struct etch_record_options *options, struct etch_re
     n->target.watcher =
         (struct etch_target_watcher){n, on_exec, on_thread_start, on_thread_exit, on_signal, on_stopped};
     summary->source = options->soft ? "soft" : "none";
-    if (options->soft && etch_soft_folder_make(n->rings, err) < 0) {
+    if (options->soft && etch_folder_make(n->rings, err) < 0) {
         free(n);
         return -1;
     }
@@ -835,7 +836,7 @@ int etch_native_record(const struct etch_record_options *options, struct etch_re
         }
     }
     if (n->rings[0])
-        etch_soft_folder_remove(n->rings);
+        etch_folder_remove(n->rings);
     etch_calibration_free(&n->calibration);
     etch_watches_free(n->watches);
     etch_sync_reader_free(n->sync);

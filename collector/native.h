@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "calibrate/calibration.h"
 #include "collector/failure.h"
+#include "collector/folder.h"
 #include "collector/place.h"
 #include "collector/record.h"
 #include "collector/sync/reader.h"
@@ -71,7 +72,7 @@ struct native {
     bool unknown_code; /* an event came from code that no image is known for */
     struct etch_error write_error;
     char path[4096];           /* of the program */
-    char rings[64];            /* folder of the software recorder's rings; empty: none */
+    char rings[ETCH_FOLDER_SIZE];           /* folder of the software recorder's rings; empty: none */
     uint8_t plan_build_id[64]; /* of the program that the plan is for */
 };
 

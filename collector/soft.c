@@ -6,7 +6,7 @@
 #include "collector/elf.h"
 #include "collector/host.h"
 #include "collector/process.h"
-#include "collector/soft/layout.h"
+#include "proto/soft_layout.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -84,36 +84,11 @@ bool etch_soft_is_recorded(const char *path)
 
 /* ---- The folder ---- */
 
-int etch_soft_folder_make(char folder[64], struct etch_error *err)
-{
-    snprintf(folder, 64, "/dev/shm/etch-XXXXXX");
-    if (mkdtemp(folder))
-        return 0;
-    snprintf(folder, 64, "/tmp/etch-XXXXXX");
-    if (mkdtemp(folder))
-        return 0;
-    folder[0] = '\0';
-    return etch_error_set_errno(err, errno, "cannot make a folder for the rings in /dev/shm or /tmp");
-}
-
 static bool is_pool(const char *name)
 {
     size_t n = strlen(name), k = strlen(ETCH_SOFT_SUFFIX);
 
     return n > k && strcmp(name + n - k, ETCH_SOFT_SUFFIX) == 0;
-}
-
-void etch_soft_folder_remove(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    struct dirent *entry;
-
-    while (dir && (entry = readdir(dir)))
-        if (is_pool(entry->d_name))
-            unlinkat(dirfd(dir), entry->d_name, 0);
-    if (dir)
-        closedir(dir);
-    rmdir(folder);
 }
 
 /* ---- One pool ---- */

@@ -13,12 +13,6 @@
 /* Was the file made by etch cc --record? */
 bool etch_soft_is_recorded(const char *path);
 
-/* Makes a folder for rings, in memory where the machine has room for that. Returns 0, or -1 with `err` set. */
-int etch_soft_folder_make(char folder[64], struct etch_error *err);
-
-/* Removes it and the rings in it. */
-void etch_soft_folder_remove(const char *folder);
-
 struct etch_soft_sink {
     void *context;
     /* Takes one record for the bundle. Returns 0, or -1 to stop. */

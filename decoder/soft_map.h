@@ -6,7 +6,7 @@
 #define ETCH_DECODER_SOFT_MAP_H
 
 #include "base/array.h"
-#include "collector/soft/layout.h"
+#include "proto/soft_layout.h"
 #include "decoder/code.h"
 
 struct etch_soft_function {

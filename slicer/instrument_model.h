@@ -4,7 +4,7 @@
 #define ETCH_SLICER_INSTRUMENT_MODEL_H
 
 #include "base/array.h"
-#include "collector/soft/layout.h"
+#include "proto/soft_layout.h"
 #include "slicer/instrument.h"
 #include "slicer/strings.h"
 

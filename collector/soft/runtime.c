@@ -6,7 +6,7 @@
  * It uses no libc function (weakly one, for fork), no vector register, no lock, and no memory but the ring, so it may
  * run at any point of any program, signal handlers included. The reader may be another process, or come after this
  * one's death: what counts is the order of the stores, which is the program's own. */
-#include "collector/soft/layout.h"
+#include "proto/soft_layout.h"
 
 #include <asm/unistd.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the software recorder writes, byte by byte: shared by the runtime that is linked into recorded programs, the
  * collector that takes the rings out, and the decoder. docs/soft.md says what it means. */
-#ifndef ETCH_COLLECTOR_SOFT_LAYOUT_H
-#define ETCH_COLLECTOR_SOFT_LAYOUT_H
+#ifndef ETCH_PROTO_SOFT_LAYOUT_H
+#define ETCH_PROTO_SOFT_LAYOUT_H
 
 #include <stdint.h>
 
