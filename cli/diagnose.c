@@ -54,7 +54,7 @@ struct diagnosis {
     uint32_t sigma;
     ETCH_ARRAY(char *) watches;
     char plan_file[4200]; /* of source soft, where the watches are the CPU's own and go in sets */
-    char *best; /* the top predictor's words */
+    char *best;           /* the top predictor's words */
     double best_f;
     unsigned stable; /* failing runs since it is the top */
     bool exhausted, done;

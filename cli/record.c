@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* etch record: runs a program and records it. */
 #include "collector/record.h"
-#include "collector/soft.h"
 #include "cli/command.h"
+#include "collector/soft.h"
 #include "collector/target.h"
 #include "decoder/variable.h"
 
@@ -398,7 +398,8 @@ const struct etch_command etch_command_record = {
             "                     @PLACE=BASE,INDEX,SCALE,OFFSET:LENGTH: the location that the instruction at PLACE\n"
             "                     (an address, NAME+OFFSET) uses when it is first reached\n"
             "\n"
-            "  --rings FOLDER     no run: a bundle of the rings that a program built with etch cc --record left in FOLDER,\n"
+            "  --rings FOLDER     no run: a bundle of the rings that a program built with etch cc --record left in "
+            "FOLDER,\n"
             "                     having been started with ETCH_RING=FOLDER in its environment\n\n"
             "with source vpt:\n"
             "  --watch @ADDRESS:LENGTH\n"

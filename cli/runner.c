@@ -57,8 +57,12 @@ static void redirect(const char *output)
 static _Noreturn void become_recorder(struct runner *r, const struct runner_job *job, struct runner_report *report,
                                       char *const *watches, size_t n)
 {
-    struct etch_record_options options = {
-        .output = job->bundle, .source = r->source, .argv = r->argv, .clock = r->clock, .watch_hits_per_s = 100000, .watch_share = 0.25};
+    struct etch_record_options options = {.output = job->bundle,
+                                          .source = r->source,
+                                          .argv = r->argv,
+                                          .clock = r->clock,
+                                          .watch_hits_per_s = 100000,
+                                          .watch_share = 0.25};
     struct etch_record_summary summary;
 
     setpgid(0, 0);

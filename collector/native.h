@@ -71,9 +71,9 @@ struct native {
     bool program_written, failure_written;
     bool unknown_code; /* an event came from code that no image is known for */
     struct etch_error write_error;
-    char path[4096];           /* of the program */
-    char rings[ETCH_FOLDER_SIZE];           /* folder of the software recorder's rings; empty: none */
-    uint8_t plan_build_id[64]; /* of the program that the plan is for */
+    char path[4096];              /* of the program */
+    char rings[ETCH_FOLDER_SIZE]; /* folder of the software recorder's rings; empty: none */
+    uint8_t plan_build_id[64];    /* of the program that the plan is for */
 };
 
 void native_write(struct native *n, Etch__Record__BodyCase kind, void *message);

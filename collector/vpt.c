@@ -180,7 +180,8 @@ static int vpt_open(struct etch_recorder *r, struct etch_error *err)
     r->state = v;
     for (size_t i = 0; i < ACCESSES_AT_ONCE; i++)
         v->access_list[i] = &v->accesses[i];
-    if (find_parts(v, err) < 0 || etch_folder_make(v->folder, err) < 0 || make_control(v, err) < 0 || fill_control(v, r, err) < 0)
+    if (find_parts(v, err) < 0 || etch_folder_make(v->folder, err) < 0 || make_control(v, err) < 0 ||
+        fill_control(v, r, err) < 0)
         return -1;
     return 0;
 }

@@ -4,8 +4,8 @@
 #include "sketch/run_build.h"
 #include "sketch/run_order.h"
 
-#include "decoder/steps.h"
 #include "decoder/accesses.h"
+#include "decoder/steps.h"
 #include "decoder/symbols.h"
 
 #include <signal.h>
