@@ -9,8 +9,6 @@
 #include "cli/sketching.h"
 #include "cli/summaries.h"
 #include "collector/clock_record.h"
-#include "collector/soft.h"
-#include "collector/target.h"
 #include "collector/watch.h"
 #include "proto/bundle.h"
 #include "sketch/store.h"
@@ -492,14 +490,6 @@ static int find_program(struct diagnosis *d, struct etch_error *err)
     return etch_error_advise(err, "--program PROG, where %s is a script that runs PROG", d->o->argv[0]);
 }
 
-static bool has_recorder(const char *program)
-{
-    struct etch_error ignored;
-    char path[4096];
-
-    return etch_target_find(program, path, sizeof(path), &ignored) == 0 && etch_soft_is_recorded(path);
-}
-
 static int begin(struct diagnosis *d, struct etch_error *err)
 {
     if (find_program(d, err) < 0)
@@ -687,7 +677,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
     if (optind == argc)
         return etch_command_usage(self, "which program?");
     if (strcmp(o.source, "auto") == 0)
-        o.source = has_recorder(argv[optind]) ? "soft" : "vpt";
+        o.source = etch_record_has_recorder(argv[optind]) ? "soft" : "vpt";
     if (o.jobs > RUNNER_JOBS_MAX)
         o.jobs = RUNNER_JOBS_MAX;
     o.argv = argv + optind;
@@ -699,7 +689,7 @@ const struct etch_command etch_command_diagnose = {
     .summary = ETCH_SUMMARY_DIAGNOSE,
     .help =
         "usage: etch diagnose [OPTION...] [--] PROG [ARG...]\n\n"
-        "Runs PROG, which was built with etch cc, again and again under the recorder (source vpt), with the given "
+        "Runs PROG, which was built with etch cc, again and again under the recorder, with the given "
         "arguments,\n"
         "and its output out of sight. Once it fails, what the statements nearest to the failure use is "
         "watched in\n"
