@@ -217,14 +217,21 @@ static int optimise(const words *w, const char *to, struct etch_error *err)
  * of the machine code, frames where the recorder expects them, and tell where the machine's blocks begin. */
 static int generate(const words *w, const char *from, struct etch_error *err)
 {
-    static const char *const with_value[] = {"-dependency-file", "-MT", "-MQ", "-dependency-dot", "-header-include-file",
-                                             "-diagnostic-log-file", "-serialize-diagnostic-file"};
-    static const char *const without[] = {"-sys-header-deps", "-MP", "-MG", "-MV", "--show-includes", "-module-file-deps"};
-    static const char *const ours[] = {"-disable-llvm-passes", "-fbasic-block-address-map",
-                                       "-mllvm", "-enable-shrink-wrap=false",
-                                       "-mllvm", "-enable-tail-merge=false",
-                                       "-mllvm", "-x86-cmov-converter=false",
-                                       "-mllvm", "-disable-cgp-select2branch"};
+    static const char *const with_value[] = {
+        "-dependency-file",          "-MT", "-MQ", "-dependency-dot", "-header-include-file", "-diagnostic-log-file",
+        "-serialize-diagnostic-file"};
+    static const char *const without[] = {"-sys-header-deps", "-MP", "-MG", "-MV", "--show-includes",
+                                          "-module-file-deps"};
+    static const char *const ours[] = {"-disable-llvm-passes",
+                                       "-fbasic-block-address-map",
+                                       "-mllvm",
+                                       "-enable-shrink-wrap=false",
+                                       "-mllvm",
+                                       "-enable-tail-merge=false",
+                                       "-mllvm",
+                                       "-x86-cmov-converter=false",
+                                       "-mllvm",
+                                       "-disable-cgp-select2branch"};
     struct step s = {0};
 
     for (size_t i = 0; i + 1 < w->n; i++) { /* the last is the source */

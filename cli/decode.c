@@ -87,14 +87,42 @@ static int visit_all(const struct etch_decode *d, struct etch_steps_count *count
     return status;
 }
 
+static void print_causes(const uint64_t counts[ETCH_LOSS_CAUSES])
+{
+    const char *between = "";
+
+    for (unsigned i = 0; i < ETCH_LOSS_CAUSES; i++)
+        if (counts[i]) {
+            fprintf(stderr, "%s%" PRIu64 " %s", between, counts[i], etch_decode_loss_name((Etch__LossCause)i));
+            between = ", ";
+        }
+}
+
+/* What the recorder already knew to be lost: not all of it has a place in what was decoded. */
+static void print_recorded_losses(const struct etch_recording *r)
+{
+    uint64_t counts[ETCH_LOSS_CAUSES] = {0};
+
+    if (r->losses.n == 0)
+        return;
+    for (size_t i = 0; i < r->losses.n; i++)
+        counts[(unsigned)r->losses.v[i]->cause % ETCH_LOSS_CAUSES]++;
+    fprintf(stderr, "etch decode: lost while it was recorded: ");
+    print_causes(counts);
+    fputc('\n', stderr);
+}
+
 static void print_summary(const struct etch_decode *d, const struct etch_steps_count *count)
 {
     const struct etch_recording *r = d->recording;
 
-    if (count->losses && d->n_fields)
-        fprintf(stderr,
-                "etch decode: %" PRIu64 " %s in what was decoded (without --fields each is shown in its place)\n",
-                count->losses, count->losses == 1 ? "loss" : "losses");
+    if (count->losses && d->n_fields) {
+        fprintf(stderr, "etch decode: %" PRIu64 " %s in what was decoded (", count->losses,
+                count->losses == 1 ? "loss" : "losses");
+        print_causes(count->lost);
+        fprintf(stderr, "; without --fields each is shown in its place)\n");
+    }
+    print_recorded_losses(r);
     if (r->cut)
         fprintf(stderr, "etch decode: %s ends before its recorder was done\n", r->path);
     if (r->damaged)

@@ -2,14 +2,13 @@
 /* etch diagnose: the whole loop on one machine. Runs the program until it fails, slices from where it did, watches what
  * the slice's nearest statements use, runs on, ranks what failing runs do that passing ones do not, and widens until
  * the best answer is strong and stays. */
+#include "base/index.h"
 #include "calibrate/calibration.h"
 #include "cli/command.h"
 #include "cli/runner.h"
 #include "cli/sketching.h"
 #include "cli/summaries.h"
 #include "collector/clock_record.h"
-#include "collector/soft.h"
-#include "collector/target.h"
 #include "collector/watch.h"
 #include "proto/bundle.h"
 #include "sketch/store.h"
@@ -29,18 +28,24 @@
 #define FAILING_ENOUGH 3u /* failing runs with a strong predictor */
 #define FAILING_MAX 4u    /* kept of a round; then it is widened or given up */
 #define PASSING_ENOUGH 5u
+#define PASSING_KEPT 40u          /* bundles of passing runs, with watches */
+#define PASSING_KEPT_UNTRACKED 4u /* and without */
+#define HOPELESS 20u              /* runs, of which none passed: more will not either */
+#define SLOWDOWN 12.0             /* of a program by watches, beside its runs without */
 
 struct diagnose_options {
     char **argv;
     unsigned runs, jobs;
     double time, timeout;
-    const char *fails_if, *store, *source;
+    const char *fails_if, *store, *source, *input, *program, *bug;
     bool fresh;
+    bool patient; /* the user said how many runs, or how long */
     struct sketching_output output;
 };
 
 struct diagnosis {
     const struct diagnose_options *o;
+    char program[4096]; /* the binary */
     struct sketching s;
     struct runner runner;
     struct etch_store *store;
@@ -48,13 +53,15 @@ struct diagnosis {
     Etch__Clock *clock;
     double began;
     unsigned runs, failures, stored; /* of this call, with those of the store, and how many those were */
-    unsigned unplaced;               /* failed, but nowhere in the program */
+    unsigned passed;
+    unsigned unplaced;        /* failed, but nowhere in the program */
+    unsigned passing_kept[2]; /* bundles: without watches, and with */
     unsigned failing_tracked, passing_tracked, failing_at_round;
     unsigned round;
     uint32_t sigma;
     ETCH_ARRAY(char *) watches;
     char plan_file[4200]; /* of source soft, where the watches are the CPU's own and go in sets */
-    char *best; /* the top predictor's words */
+    char *best;           /* the top predictor's words */
     double best_f;
     unsigned stable; /* failing runs since it is the top */
     bool exhausted, done;
@@ -63,10 +70,23 @@ struct diagnosis {
 
 static volatile sig_atomic_t interrupted;
 
+/* Once: the best sketch so far. Twice: the end, now. */
 static void on_interrupt(int number)
 {
-    (void)number;
+    if (interrupted) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
     interrupted = 1;
+}
+
+static void take_interrupts(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction act = {.sa_handler = on_interrupt};
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        sigaction(numbers[i], &act, NULL);
 }
 
 /* ---- Progress ---- */
@@ -91,36 +111,34 @@ static void clear_progress(const struct diagnosis *d)
 
 /* ---- The store ---- */
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
+static uint64_t mix_text(uint64_t hash, const char *text)
 {
-    const unsigned char *p = bytes;
-
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ p[i]) * 0x100000001b3u;
-    return hash;
+    return etch_hash(hash, text, strlen(text) + 1);
 }
 
-/* One folder for each build, arguments and check: runs of others are not to be mixed in. */
+/* One folder for each build, arguments, input and check: runs of others are not to be mixed in. */
 static int choose_folder(struct diagnosis *d, struct etch_error *err)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    const char *name = strrchr(d->o->argv[0], '/');
+    uint64_t hash = ETCH_HASH_START;
+    const char *name = strrchr(d->program, '/');
     struct etch_elf elf;
 
-    if (etch_elf_read(&elf, d->o->argv[0], err) < 0)
+    if (etch_elf_read(&elf, d->program, err) < 0)
         return -1;
-    hash = mix(hash, elf.build_id, elf.build_id_size);
+    hash = etch_hash(hash, elf.build_id, elf.build_id_size);
     if (!elf.build_id_size) {
         struct stat st;
 
-        if (stat(d->o->argv[0], &st) == 0)
-            hash = mix(hash, &st.st_mtim, sizeof(st.st_mtim));
+        if (stat(d->program, &st) == 0)
+            hash = etch_hash(hash, &st.st_mtim, sizeof(st.st_mtim));
     }
-    for (char **a = d->o->argv + 1; *a; a++)
-        hash = mix(hash, *a, strlen(*a) + 1);
+    for (char **a = d->o->argv + (d->o->program ? 0 : 1); *a; a++)
+        hash = mix_text(hash, *a);
     if (d->o->fails_if)
-        hash = mix(hash, d->o->fails_if, strlen(d->o->fails_if) + 1);
-    snprintf(d->folder, sizeof(d->folder), "%.3800s/%.200s-%016" PRIx64, d->o->store, name ? name + 1 : d->o->argv[0],
+        hash = mix_text(hash, d->o->fails_if);
+    if (d->o->input)
+        hash = mix_text(mix_text(hash, "<"), d->o->input);
+    snprintf(d->folder, sizeof(d->folder), "%.3800s/%.150s-%016" PRIx64, d->o->store, name ? name + 1 : d->program,
              hash);
     return 0;
 }
@@ -130,30 +148,61 @@ static const char *verdict_of(const char *text)
     return strcmp(text, "pass") == 0 ? "pass" : strcmp(text, "hang") == 0 ? "hang" : "fail";
 }
 
-static void account(struct diagnosis *d, const char *verdict, uint32_t sigma)
+static bool is_pass(const char *verdict)
 {
-    bool failing = strcmp(verdict, "pass") != 0 && strcmp(verdict, "unplaced") != 0;
+    return strcmp(verdict, "pass") == 0;
+}
+
+/* Failing runs with watches of one bug; NULL: of any. */
+static unsigned count_tracked(const struct diagnosis *d, const char *bucket)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < d->s.bundles.n; i++) {
+        const struct sketching_bundle *b = &d->s.bundles.v[i];
+
+        n += b->failing && b->tracked && !b->unplaced && (!bucket || strcmp(b->bucket, bucket) == 0);
+    }
+    return n;
+}
+
+static void account(struct diagnosis *d, const struct sketching_bundle *b)
+{
+    bool ours = b->failing && !b->unplaced && (!d->s.sliced || strcmp(b->bucket, d->s.sliced) == 0);
 
     d->runs++;
-    d->unplaced += strcmp(verdict, "unplaced") == 0;
-    d->failures += failing;
-    if (sigma) {
-        d->failing_tracked += failing;
-        d->passing_tracked += strcmp(verdict, "pass") == 0;
-    }
-    d->stable += failing && sigma;
+    d->passed += !b->failing;
+    d->unplaced += b->unplaced;
+    d->failures += b->failing && !b->unplaced;
+    d->passing_kept[b->tracked] += !b->failing;
+    d->passing_tracked += b->tracked && !b->failing;
+    d->failing_tracked = count_tracked(d, d->s.sliced);
+    d->stable += ours && b->tracked;
+}
+
+/* A run whose bundle is not kept. */
+static void count_only(struct diagnosis *d, const char *verdict)
+{
+    d->runs++;
+    d->passed += is_pass(verdict);
+    d->failures += !is_pass(verdict);
 }
 
 static int take_stored(void *context, const struct etch_store_run *run)
 {
     struct diagnosis *d = context;
     struct etch_error ignored;
+    size_t before = d->s.bundles.n;
     char path[4400];
 
     snprintf(path, sizeof(path), "%s/%s", d->folder, run->bundle);
-    if (sketching_add(&d->s, path, verdict_of(run->verdict), &ignored) < 0)
+    if (!run->bundle[0])
+        count_only(d, run->verdict);
+    else if (sketching_add(&d->s, path, verdict_of(run->verdict), run->sigma != 0, &ignored) == 0 &&
+             d->s.bundles.n > before)
+        account(d, &d->s.bundles.v[d->s.bundles.n - 1]);
+    else
         return 0; /* a bundle that is gone or damaged is as if it had not run */
-    account(d, d->s.bundles.v[d->s.bundles.n - 1].unplaced ? "unplaced" : run->verdict, run->sigma);
     d->sigma = run->sigma > d->sigma ? run->sigma : d->sigma;
     d->stored++;
     return 0;
@@ -161,41 +210,55 @@ static int take_stored(void *context, const struct etch_store_run *run)
 
 static int open_store(struct diagnosis *d, struct etch_error *err)
 {
-    char command[4300];
-
-    if (choose_folder(d, err) < 0)
-        return -1;
-    if (d->o->fresh) {
-        snprintf(command, sizeof(command), "%s/runs.db", d->folder);
-        if (unlink(command) < 0 && errno != ENOENT)
-            return etch_error_set_errno(err, errno, "cannot remove %s", command);
-        snprintf(command, sizeof(command), "%s/runs.db-wal", d->folder);
-        unlink(command);
-        snprintf(command, sizeof(command), "%s/runs.db-shm", d->folder);
-        unlink(command);
-    }
-    if (etch_store_open(&d->store, d->folder, err) < 0)
+    if (choose_folder(d, err) < 0 || etch_store_open(&d->store, d->folder, d->o->fresh, err) < 0)
         return -1;
     return etch_store_list(d->store, take_stored, d, err);
 }
 
-/* A program that nearly always fails: what counts then is to see it pass. */
+/* A passing run of which there are enough like it. */
 static bool is_one_too_many(const struct diagnosis *d, const struct runner_result *result)
 {
-    return result->sigma && strcmp(result->verdict, "pass") != 0 &&
-           d->failing_tracked - d->failing_at_round >= FAILING_MAX;
+    return is_pass(result->verdict) &&
+           d->passing_kept[result->sigma != 0] >= (result->sigma ? PASSING_KEPT : PASSING_KEPT_UNTRACKED);
 }
 
-static int keep(struct diagnosis *d, const struct runner_result *result, struct etch_error *err)
+/* The same of a failing run, which has been looked into. A program that nearly always fails: what counts then is to see
+ * it pass, and a rarer bug among a common one's failures. */
+static bool is_surplus(const struct diagnosis *d, const struct sketching_bundle *b)
+{
+    bool ours = d->s.sliced && b->bucket && strcmp(b->bucket, d->s.sliced) == 0;
+
+    if (!b->failing || !b->tracked)
+        return false;
+    return b->unplaced || count_tracked(d, b->bucket) > (ours ? d->failing_at_round + FAILING_MAX : FAILING_MAX);
+}
+
+/* So the store stays small, and reading it quick: what adds nothing is only counted. */
+static int keep(struct diagnosis *d, const struct runner_result *result, bool *kept, struct etch_error *err)
 {
     struct etch_store_run run = {.id = result->number, .sigma = result->sigma, .seconds = result->seconds};
     const char *slash = strrchr(result->bundle, '/');
 
-    if (sketching_add(&d->s, result->bundle, result->verdict, err) < 0)
-        return -1;
-    snprintf(run.bundle, sizeof(run.bundle), "%s", slash ? slash + 1 : result->bundle);
     snprintf(run.verdict, sizeof(run.verdict), "%s", result->verdict);
-    account(d, d->s.bundles.v[d->s.bundles.n - 1].unplaced ? "unplaced" : result->verdict, result->sigma);
+    *kept = !is_one_too_many(d, result);
+    if (*kept) {
+        size_t before = d->s.bundles.n;
+
+        if (sketching_add(&d->s, result->bundle, result->verdict, result->sigma != 0, err) < 0)
+            return -1;
+        *kept = d->s.bundles.n > before;
+        if (*kept && is_surplus(d, &d->s.bundles.v[d->s.bundles.n - 1])) {
+            sketching_drop_last(&d->s);
+            *kept = false;
+        }
+    }
+    if (*kept) {
+        account(d, &d->s.bundles.v[d->s.bundles.n - 1]);
+        snprintf(run.bundle, sizeof(run.bundle), "%s", slash ? slash + 1 : result->bundle);
+    } else {
+        unlink(result->bundle);
+        count_only(d, run.verdict);
+    }
     return etch_store_add(d->store, &run, err);
 }
 
@@ -267,14 +330,39 @@ static int plan(struct diagnosis *d, struct etch_error *err)
     return 0;
 }
 
+/* What orders accesses across CPUs; measured once for all runs, before the first with watches, and only where there
+ * are threads. A crowded machine may need another try. */
+static void measure_clocks(struct diagnosis *d)
+{
+    struct etch_calibration_options options = {.skip_trap = true};
+    struct etch_calibration calibration;
+    struct etch_error ignored;
+
+    bool threaded = false;
+
+    for (size_t i = 0; i < d->s.bundles.n; i++)
+        threaded |= d->s.bundles.v[i].threaded;
+    for (int i = 0; threaded && i < 3 && !(d->clock && d->clock->n_skews); i++) {
+        if (d->clock)
+            etch__clock__free_unpacked(d->clock, NULL);
+        d->clock = NULL;
+        if (etch_calibrate(&calibration, &options, &ignored) == 0) {
+            d->clock = etch_clock_record(&calibration, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
+            etch_calibration_free(&calibration);
+        }
+    }
+    d->runner.clock = d->clock;
+}
+
 static int next_round(struct diagnosis *d, uint32_t sigma, struct etch_error *err)
 {
     uint32_t statements = (uint32_t)d->s.slice->n_statements;
 
+    measure_clocks(d);
     d->round++;
     d->sigma = sigma < statements ? sigma : statements;
     d->exhausted = d->sigma == statements;
-    d->failing_at_round = d->failing_tracked;
+    d->failing_tracked = d->failing_at_round = count_tracked(d, d->s.sliced);
     return plan(d, err);
 }
 
@@ -325,7 +413,7 @@ static int consider(struct diagnosis *d, const char *verdict, struct etch_error 
         return -1;
     if (is_enough(d))
         d->done = true;
-    else if (d->failing_tracked - d->failing_at_round >= FAILING_MAX && d->passing_tracked >= PASSING_ENOUGH) {
+    else if (d->failing_tracked >= d->failing_at_round + FAILING_MAX && d->passing_tracked >= PASSING_ENOUGH) {
         if (d->exhausted)
             d->done = true;
         else
@@ -353,6 +441,8 @@ static int start_more(struct diagnosis *d, unsigned limit, struct etch_error *er
 
 static bool is_over(const struct diagnosis *d)
 {
+    if (!d->o->patient && !d->passed && d->failing_tracked >= FAILING_ENOUGH && d->runs >= HOPELESS)
+        return true;
     return d->done || interrupted || (d->o->time > 0 && runner_now() - d->began > d->o->time);
 }
 
@@ -360,6 +450,7 @@ static int loop(struct diagnosis *d, struct etch_error *err)
 {
     while (!is_over(d)) {
         struct runner_result result;
+        bool kept;
 
         if (start_more(d, d->o->runs, err) < 0)
             return -1;
@@ -372,56 +463,49 @@ static int loop(struct diagnosis *d, struct etch_error *err)
             *err = result.err;
             return -1;
         }
-        if (is_one_too_many(d, &result)) {
-            d->runs++;
-            d->failures++;
-            unlink(result.bundle);
-            continue;
-        }
-        if (keep(d, &result, err) < 0 || consider(d, result.verdict, err) < 0)
+        if (keep(d, &result, &kept, err) < 0)
+            return -1;
+        if (!result.sigma && strcmp(result.verdict, "pass") == 0 &&
+            result.seconds * SLOWDOWN > d->runner.tracked_timeout)
+            d->runner.tracked_timeout = result.seconds * SLOWDOWN;
+        if (kept && consider(d, result.verdict, err) < 0)
             return -1;
     }
     return 0;
 }
 
-/* What orders accesses across CPUs; measured once for all runs. A crowded machine may need another try. */
-static void measure_clocks(struct diagnosis *d)
+/* The binary that is diagnosed: the one that runs, or one that a script starts. */
+static int find_program(struct diagnosis *d, struct etch_error *err)
 {
-    struct etch_calibration_options options = {.skip_trap = true};
-    struct etch_calibration calibration;
-    struct etch_error ignored;
+    struct etch_elf elf;
 
-    for (int i = 0; i < 3 && !(d->clock && d->clock->n_skews); i++) {
-        if (d->clock)
-            etch__clock__free_unpacked(d->clock, NULL);
-        d->clock = NULL;
-        if (etch_calibrate(&calibration, &options, &ignored) == 0) {
-            d->clock = etch_clock_record(&calibration, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
-            etch_calibration_free(&calibration);
-        }
+    if (d->o->program) {
+        snprintf(d->program, sizeof(d->program), "%s", d->o->program);
+        return etch_elf_read(&elf, d->program, err);
     }
-}
-
-static bool has_recorder(const char *program)
-{
-    struct etch_error ignored;
-    char path[4096];
-
-    return etch_target_find(program, path, sizeof(path), &ignored) == 0 && etch_soft_is_recorded(path);
+    if (etch_record_find_program(d->o->argv[0], d->program, sizeof(d->program), err) < 0)
+        return -1;
+    if (etch_elf_read(&elf, d->program, err) == 0)
+        return 0;
+    return etch_error_advise(err, "--program PROG, where %s is a script that runs PROG", d->o->argv[0]);
 }
 
 static int begin(struct diagnosis *d, struct etch_error *err)
 {
-    d->s.program = d->o->argv[0];
-    if (open_store(d, err) < 0)
+    if (find_program(d, err) < 0)
         return -1;
-    measure_clocks(d);
+    d->s.program = d->program;
+    d->s.bug = d->o->bug;
+    d->s.lenient = true;
+    if (sketching_open(&d->s, err) < 0 || open_store(d, err) < 0)
+        return -1;
     d->runner = (struct runner){.argv = d->o->argv,
                                 .source = d->o->source,
                                 .fails_if = d->o->fails_if,
+                                .input = d->o->input,
+                                .subject = d->o->program,
                                 .timeout = d->o->timeout,
-                                .jobs = d->o->jobs,
-                                .clock = d->clock};
+                                .jobs = d->o->jobs};
     if (runner_open(&d->runner, err) < 0)
         return -1;
     return d->failures ? consider(d, "pass", err) : 0;
@@ -439,7 +523,7 @@ static int conclude(struct diagnosis *d, struct etch_error *err)
         return etch_error_advise(err, "a longer --timeout, if they hang; build it with etch cc -g");
     }
     if (!d->failures) {
-        printf("no failure in %u runs of %s\n", d->runs, d->o->argv[0]);
+        printf("%sno failure in %u runs of %s\n", interrupted ? "interrupted; " : "", d->runs, d->o->argv[0]);
         return ETCH_EXIT_FAILED;
     }
     if (sketching_prepare(&d->s, err) < 0)
@@ -455,7 +539,6 @@ static int conclude(struct diagnosis *d, struct etch_error *err)
 static int diagnose(const struct etch_command *self, const struct diagnose_options *o)
 {
     struct diagnosis *d = calloc(1, sizeof(*d));
-    struct sigaction act = {.sa_handler = on_interrupt};
     struct etch_error err;
     int status;
 
@@ -464,13 +547,16 @@ static int diagnose(const struct etch_command *self, const struct diagnose_optio
     d->o = o;
     d->began = runner_now();
     d->terminal = isatty(2);
-    sigaction(SIGINT, &act, NULL);
+    take_interrupts();
     status = begin(d, &err);
     if (status == 0)
         status = loop(d, &err);
     runner_close(&d->runner);
     clear_progress(d);
-    if (status == 0) {
+    if (status < 0 && d->failures) { /* what is known already is not withheld */
+        etch_command_failed(self, &err);
+        status = conclude(d, &err) < 0 ? -1 : ETCH_EXIT_FAILED;
+    } else if (status == 0) {
         status = conclude(d, &err);
         if (status >= 0)
             fprintf(stderr, "etch diagnose: %u runs, %u failed, %.1f s; kept in %s\n", d->runs, d->failures,
@@ -504,17 +590,24 @@ static int bad_number(const struct etch_command *self, const char *option, const
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},          {"runs", required_argument, NULL, 'r'},
-        {"time", required_argument, NULL, 't'},    {"jobs", required_argument, NULL, 'J'},
-        {"timeout", required_argument, NULL, 'T'}, {"fails-if", required_argument, NULL, 'f'},
-        {"store", required_argument, NULL, 'S'},   {"fresh", no_argument, NULL, 'F'},
-        {"html", required_argument, NULL, 'H'},    {"json", required_argument, NULL, 'j'},
-        {"sarif", required_argument, NULL, 's'},   {"all", no_argument, NULL, 'a'},
-        {"source", required_argument, NULL, 'o'},  {0}};
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    struct diagnose_options o = {
-        .runs = 300, .jobs = cpus > 0 ? (unsigned)cpus : 1, .timeout = 10, .store = ".etch", .source = "auto"};
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"runs", required_argument, NULL, 'r'},
+                                                 {"time", required_argument, NULL, 't'},
+                                                 {"jobs", required_argument, NULL, 'J'},
+                                                 {"timeout", required_argument, NULL, 'T'},
+                                                 {"fails-if", required_argument, NULL, 'f'},
+                                                 {"store", required_argument, NULL, 'S'},
+                                                 {"fresh", no_argument, NULL, 'F'},
+                                                 {"html", required_argument, NULL, 'H'},
+                                                 {"json", required_argument, NULL, 'j'},
+                                                 {"sarif", required_argument, NULL, 's'},
+                                                 {"all", no_argument, NULL, 'a'},
+                                                 {"source", required_argument, NULL, 'o'},
+                                                 {"input", required_argument, NULL, 'i'},
+                                                 {"program", required_argument, NULL, 'p'},
+                                                 {"bug", required_argument, NULL, 'b'},
+                                                 {0}};
+    struct diagnose_options o = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "auto"};
     double value;
     int c;
 
@@ -526,10 +619,12 @@ static int run(const struct etch_command *self, int argc, char **argv)
             if (!number(optarg, 1, 1e6, &value))
                 return bad_number(self, "--runs", optarg);
             o.runs = (unsigned)value;
+            o.patient = true;
             break;
         case 't':
             if (!number(optarg, 0.1, 1e7, &o.time))
                 return bad_number(self, "--time", optarg);
+            o.patient = true;
             break;
         case 'J':
             if (!number(optarg, 1, RUNNER_JOBS_MAX, &value))
@@ -542,6 +637,15 @@ static int run(const struct etch_command *self, int argc, char **argv)
             break;
         case 'f':
             o.fails_if = optarg;
+            break;
+        case 'i':
+            o.input = optarg;
+            break;
+        case 'p':
+            o.program = optarg;
+            break;
+        case 'b':
+            o.bug = optarg;
             break;
         case 'S':
             o.store = optarg;
@@ -573,7 +677,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
     if (optind == argc)
         return etch_command_usage(self, "which program?");
     if (strcmp(o.source, "auto") == 0)
-        o.source = has_recorder(argv[optind]) ? "soft" : "vpt";
+        o.source = etch_record_has_recorder(argv[optind]) ? "soft" : "vpt";
     if (o.jobs > RUNNER_JOBS_MAX)
         o.jobs = RUNNER_JOBS_MAX;
     o.argv = argv + optind;
@@ -585,22 +689,29 @@ const struct etch_command etch_command_diagnose = {
     .summary = ETCH_SUMMARY_DIAGNOSE,
     .help =
         "usage: etch diagnose [OPTION...] [--] PROG [ARG...]\n\n"
-        "Runs PROG, which was built with etch cc, again and again under the recorder (source vpt), with the given "
+        "Runs PROG, which was built with etch cc, again and again under the recorder, with the given "
         "arguments,\n"
-        "no input, and its output out of sight. Once it fails, what the statements nearest to the failure use is "
+        "and its output out of sight. Once it fails, what the statements nearest to the failure use is "
         "watched in\n"
         "the runs that follow, until what sets failing runs apart is clear, or nothing more is to be had. Then prints "
         "the\n"
         "sketch. A run fails by a signal, by taking too long, or by an exit status other than 0. Ctrl-C prints the "
         "best\n"
-        "sketch so far. Runs are kept: a second call goes on where the first stopped. Exit status 1: no run failed.\n\n"
+        "sketch so far, twice ends etch. Runs are kept: a second call goes on where the first stopped; of runs that "
+        "are alike only\n"
+        "some, the others are counted. Each run finds its number in $ETCH_RUN. Exit status 1: no run failed, or "
+        "etch could not\n"
+        "go on.\n\n"
         "  --runs N       at most N more runs (300)\n"
         "  --time S       at most S seconds\n"
-        "  --jobs N       N runs at a time (as many as CPUs)\n"
+        "  --jobs N       N runs at a time (1); not where they would get into each other's way: a file, a port\n"
         "  --timeout S    a run that takes longer than S seconds hangs (10)\n"
+        "  --input FILE   standard input of each run (none)\n"
+        "  --program BIN  the program in question, where PROG is a script, or make, that runs it\n"
         "  --fails-if CMD a run that ends by itself fails if this shell command succeeds: it gets the output on "
         "standard\n"
         "                 input and as the file $ETCH_OUTPUT, and the exit status as $ETCH_STATUS\n"
+        "  --bug TEXT     where runs fail in several ways: the one whose name has TEXT in it\n"
         "  --store DIR    where runs are kept (.etch)\n"
         "  --fresh        forget the runs kept before\n"
         "  --html FILE, --json FILE, --sarif FILE, --all\n"
@@ -608,6 +719,7 @@ const struct etch_command etch_command_diagnose = {
         "examples:\n"
         "  etch diagnose -- ./server --test\n"
         "  etch diagnose --html sketch.html --time 120 -- ./a.out input.txt\n"
-        "  etch diagnose --fails-if 'grep -q corrupt' -- ./logger\n",
+        "  etch diagnose --fails-if 'grep -q corrupt' -- ./logger\n"
+        "  etch diagnose --program ./server -- ./tests/stress.sh\n",
     .run = run,
 };

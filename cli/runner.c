@@ -4,21 +4,25 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define GRACE 3.0 /* seconds from the request to end to the end by force */
+#define GRACE 10.0 /* seconds that a recorder has to finish its bundle, before it is ended by force */
 
 /* What a child has to say, in memory that both see. */
 struct runner_report {
     bool recorded;
+    bool out_of_time, crashed;
     int status;
+    double ended; /* when the bundle was whole */
     struct etch_error err;
 };
 
@@ -41,29 +45,42 @@ int runner_open(struct runner *r, struct etch_error *err)
     return 0;
 }
 
-/* The program's own output goes to a file, which the check may look at. */
-static void redirect(const char *output)
+/* Only a check has use for what the program prints, and it may print without end. */
+static int redirect(const struct runner *r, const struct runner_job *job, struct etch_error *err)
 {
-    int in = open("/dev/null", O_RDONLY), out = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const char *input = r->input ? r->input : "/dev/null", *output = r->fails_if ? job->output : "/dev/null";
+    int in = open(input, O_RDONLY | O_CLOEXEC), out = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 
-    if (in >= 0)
-        dup2(in, 0);
-    if (out >= 0) {
-        dup2(out, 1);
-        dup2(out, 2);
-    }
+    if (in < 0 || dup2(in, 0) < 0)
+        return etch_error_set_errno(err, errno, "cannot read %s", input);
+    if (out < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+        return etch_error_set_errno(err, errno, "cannot write %s", output);
+    return 0;
 }
 
 static _Noreturn void become_recorder(struct runner *r, const struct runner_job *job, struct runner_report *report,
                                       char *const *watches, size_t n)
 {
-    struct etch_record_options options = {
-        .output = job->bundle, .source = r->source, .argv = r->argv, .clock = r->clock, .watch_hits_per_s = 100000, .watch_share = 0.25};
-    struct etch_record_summary summary;
+    struct etch_record_options options = {.output = job->bundle,
+                                          .source = r->source,
+                                          .argv = r->argv,
+                                          .clock = r->clock,
+                                          .wall_s = job->limit,
+                                          .subject = r->subject,
+                                          .kill_on_hang = true,
+                                          .watch_hits_per_s = 100000,
+                                          .watch_share = 0.25};
+    struct etch_record_summary summary = {0};
+    char number[24];
 
+    close_range(3, UINT_MAX, 0); /* the store is not this process's business, nor the program's */
     setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* a killed diagnose leaves no program behind */
     signal(SIGINT, SIG_DFL);
-    redirect(job->output);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
+    snprintf(number, sizeof(number), "%lld", (long long)job->number);
+    setenv("ETCH_RUN", number, 1);
     for (size_t i = 0; i < n && i < ETCH_RECORD_MAX_WATCHES; i++)
         options.watches[options.n_watches++] = watches[i];
     if (r->plan) {
@@ -71,8 +88,11 @@ static _Noreturn void become_recorder(struct runner *r, const struct runner_job 
         options.set_given = true;
         options.set = (uint32_t)(job->number % r->sets);
     }
-    report->recorded = etch_record(&options, &summary, &report->err) == 0;
+    report->recorded = redirect(r, job, &report->err) == 0 && etch_record(&options, &summary, &report->err) == 0;
     report->status = summary.status;
+    report->out_of_time = summary.out_of_time;
+    report->crashed = summary.failed && summary.failure_placed;
+    report->ended = runner_now();
     _exit(0);
 }
 
@@ -87,7 +107,7 @@ bool runner_start(struct runner *r, int64_t number, const char *bundle, char *co
         return false;
     job = &r->job[i];
     *job = (struct runner_job){.number = number, .sigma = sigma, .started = runner_now()};
-    job->ends = job->started + r->timeout;
+    job->limit = sigma && r->tracked_timeout > r->timeout ? r->tracked_timeout : r->timeout;
     snprintf(job->bundle, sizeof(job->bundle), "%s", bundle);
     snprintf(job->output, sizeof(job->output), "%.4080s.output", bundle);
     memset(&r->reports[i], 0, sizeof(r->reports[i]));
@@ -130,7 +150,9 @@ static const char *judge(const struct runner *r, const struct runner_job *job, c
 {
     int status = report->status;
 
-    if (job->told)
+    if (r->subject && report->crashed)
+        return "fail";
+    if (report->out_of_time && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         return "hang";
     if (r->fails_if && !WIFSIGNALED(status))
         return check_fails(r, job, status) ? "fail" : "pass";
@@ -143,7 +165,7 @@ static void finish(struct runner *r, unsigned i, int wait_status, struct runner_
     const struct runner_report *report = &r->reports[i];
 
     *result =
-        (struct runner_result){.number = job->number, .sigma = job->sigma, .seconds = runner_now() - job->started};
+        (struct runner_result){.number = job->number, .sigma = job->sigma, .seconds = report->ended - job->started};
     snprintf(result->bundle, sizeof(result->bundle), "%s", job->bundle);
     if (report->recorded)
         result->verdict = judge(r, job, report);
@@ -156,24 +178,14 @@ static void finish(struct runner *r, unsigned i, int wait_status, struct runner_
     job->pid = 0;
 }
 
-/* Ends runs that take too long: first by request, so that their recorder can finish the bundle. */
+/* A recorder ends its run in time by itself; one that does not is ended by force. */
 static void enforce_limits(struct runner *r)
 {
     double now = runner_now();
 
-    for (unsigned i = 0; i < r->jobs; i++) {
-        struct runner_job *job = &r->job[i];
-
-        if (!job->pid || now < job->ends)
-            continue;
-        if (!job->told) {
-            job->told = true;
-            kill(job->pid, SIGTERM);
-            job->ends = now + GRACE;
-        } else {
-            kill(-job->pid, SIGKILL);
-        }
-    }
+    for (unsigned i = 0; i < r->jobs; i++)
+        if (r->job[i].pid && now > r->job[i].started + r->job[i].limit + GRACE)
+            kill(-r->job[i].pid, SIGKILL);
 }
 
 bool runner_wait(struct runner *r, double seconds, struct runner_result *result)
@@ -181,8 +193,8 @@ bool runner_wait(struct runner *r, double seconds, struct runner_result *result)
     double until = runner_now() + seconds;
     const struct timespec nap = {0, 5000000};
 
+    /* First those that have ended: the caller may have been away for longer than a run may take. */
     do {
-        enforce_limits(r);
         for (unsigned i = 0; i < r->jobs; i++) {
             int status;
 
@@ -191,6 +203,7 @@ bool runner_wait(struct runner *r, double seconds, struct runner_result *result)
                 return true;
             }
         }
+        enforce_limits(r);
         nanosleep(&nap, NULL);
     } while (runner_now() < until);
     return false;

@@ -12,9 +12,9 @@
 #define RUNNER_JOBS_MAX 64u
 
 struct runner_job {
-    pid_t pid;            /* of the recording etch; 0: free */
-    double started, ends; /* seconds; ends: when it is taken for a hang */
-    bool told;            /* to end */
+    pid_t pid;      /* of the recording etch; 0: free */
+    double started; /* seconds */
+    double limit;   /* who takes longer hangs */
     char bundle[4096], output[4096];
     int64_t number;
     uint32_t sigma;
@@ -23,8 +23,11 @@ struct runner_job {
 struct runner {
     char **argv;
     const char *source;
+    const char *subject;  /* the program in question, where argv starts it; NULL: argv's own */
     const char *fails_if; /* a shell command; NULL: a signal, a hang or a status other than 0 */
+    const char *input;    /* a file; NULL: none */
     double timeout;
+    double tracked_timeout; /* where this is longer: watches make a program slow */
     unsigned jobs;
     const struct Etch__Clock *clock;
     const char *plan; /* watches in sets, one for each run in turn; NULL: those given with the run */

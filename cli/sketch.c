@@ -21,7 +21,7 @@ static int make(struct sketching *s, const struct sketch_options *o, struct etch
     int status;
 
     for (int i = 0; i < o->n_bundles; i++)
-        if (sketching_add(s, o->bundles[i], NULL, err) < 0)
+        if (sketching_add(s, o->bundles[i], NULL, false, err) < 0)
             return -1;
     if (sketching_prepare(s, err) < 0)
         return -1;
@@ -35,10 +35,13 @@ static int make(struct sketching *s, const struct sketch_options *o, struct etch
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},       {"html", required_argument, NULL, 'H'},
-        {"json", required_argument, NULL, 'j'}, {"sarif", required_argument, NULL, 's'},
-        {"all", no_argument, NULL, 'a'},        {0}};
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"html", required_argument, NULL, 'H'},
+                                                 {"json", required_argument, NULL, 'j'},
+                                                 {"sarif", required_argument, NULL, 's'},
+                                                 {"all", no_argument, NULL, 'a'},
+                                                 {"bug", required_argument, NULL, 'b'},
+                                                 {0}};
     struct sketch_options o = {0};
     struct sketching s = {0};
     struct etch_error err;
@@ -59,6 +62,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
             break;
         case 'a':
             o.output.all = true;
+            break;
+        case 'b':
+            s.bug = optarg;
             break;
         default:
             return etch_command_bad_option(self, c, argv);
@@ -83,9 +89,12 @@ const struct etch_command etch_command_sketch = {
             "happened: the\n"
             "few statements of each thread that matter, in order, with values, and what failing runs do that passing "
             "runs do\n"
-            "not. A run that was ended from outside (SIGTERM, SIGINT, SIGKILL) counts as a hang. Failures of other "
-            "kinds than\n"
-            "the commonest are counted and left out. With one failing run only, there is a sketch and no cause.\n\n"
+            "not. A run that was ended from outside (SIGTERM, SIGINT, SIGKILL) counts as a hang. A status "
+            "other than 0\n"
+            "is a failure. The commonest failure is sketched, others are named. With one failing run only, there is a "
+            "sketch and no\n"
+            "cause.\n\n"
+            "  --bug TEXT    of several failures, the one whose name has TEXT in it: a function, FILE:LINE, a signal\n"
             "  --html FILE   also as one HTML file, with the evidence of each line\n"
             "  --json FILE   also as JSON (docs/sketch.schema.json)\n"
             "  --sarif FILE  also as SARIF 2.1.0, for code hosts\n"

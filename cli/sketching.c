@@ -37,6 +37,13 @@ static void drop_runs(struct sketching *s)
     etch_names_release(&s->names);
 }
 
+static void drop_notes(struct sketching *s)
+{
+    for (size_t i = 0; i < s->notes.n; i++)
+        free(s->notes.v[i]);
+    s->notes.n = 0;
+}
+
 void sketching_release(struct sketching *s)
 {
     drop_runs(s);
@@ -44,8 +51,7 @@ void sketching_release(struct sketching *s)
         free(s->bundles.v[i].path);
         free(s->bundles.v[i].bucket);
     }
-    for (size_t i = 0; i < s->notes.n; i++)
-        free(s->notes.v[i]);
+    drop_notes(s);
     etch_array_free(&s->bundles);
     etch_array_free(&s->notes);
     etch_model_free(s->model);
@@ -68,9 +74,10 @@ static void note(struct sketching *s, const char *text)
 /* ---- Taking bundles in ---- */
 
 /* How a failing run ended, without a slice. */
-static int find_bucket(struct sketching_bundle *b, struct etch_recording *recording, struct etch_error *err)
+static int find_bucket(const struct sketching *s, struct sketching_bundle *b, struct etch_recording *recording,
+                       struct etch_error *err)
 {
-    struct etch_run_options options = {.verdict = b->verdict};
+    struct etch_run_options options = {.verdict = b->verdict, .build_id = &s->build_id};
     struct etch_names names = {0};
     struct etch_run *run;
     int status = etch_run_build(&run, &names, recording, &options, err);
@@ -87,33 +94,43 @@ static int find_bucket(struct sketching_bundle *b, struct etch_recording *record
     return status;
 }
 
-int sketching_add(struct sketching *s, const char *path, const char *verdict, struct etch_error *err)
+int sketching_open(struct sketching *s, struct etch_error *err)
 {
-    struct sketching_bundle b = {.verdict = verdict};
+    return s->model ? 0 : etch_model_open(&s->model, s->program, err);
+}
+
+int sketching_add(struct sketching *s, const char *path, const char *verdict, bool tracked, struct etch_error *err)
+{
+    struct sketching_bundle b = {.verdict = verdict, .tracked = tracked};
     struct etch_recording *recording;
-    bool hang;
+    bool hang, foreign = false;
     int status = 0;
 
+    if (!s->elf.build_id_size && etch_elf_read(&s->elf, s->program, err) < 0)
+        return -1;
+    s->build_id = (ProtobufCBinaryData){s->elf.build_id_size, s->elf.build_id};
     if (etch_recording_open(&recording, path, err) < 0)
         return -1;
     b.key = recording->program ? recording->program->start_unix_ns : 0;
+    b.threaded = recording->threads.n > 1;
     b.failing = verdict ? strcmp(verdict, "pass") != 0 : etch_recording_failed(recording, &hang);
     b.path = strdup(path);
     if (!b.path)
         status = out_of_memory(err);
     else if (!recording->program)
         status = etch_error_set(err, "%s does not say which program ran", path);
+    else if (!etch_recording_runs(recording, &s->build_id))
+        foreign = true;
     else if (b.failing)
-        status = find_bucket(&b, recording, err);
+        status = find_bucket(s, &b, recording, err);
     etch_recording_free(recording);
-    if (status == 0 && etch_array_push(&s->bundles, b))
+    s->foreign += foreign;
+    if (status == 0 && !foreign && etch_array_push(&s->bundles, b))
         return 0;
     free(b.path);
     free(b.bucket);
-    return status < 0 ? -1 : out_of_memory(err);
+    return status < 0 ? -1 : foreign ? 0 : out_of_memory(err);
 }
-
-/* ---- The slice ---- */
 
 static int by_key(const void *x, const void *y)
 {
@@ -124,28 +141,106 @@ static int by_key(const void *x, const void *y)
     return strcmp(a->path, b->path);
 }
 
-static const struct sketching_bundle *commonest(const struct sketching *s)
+void sketching_drop_last(struct sketching *s)
 {
-    const struct sketching_bundle *best = NULL;
-    size_t most = 0;
+    struct sketching_bundle *b = &s->bundles.v[--s->bundles.n];
+
+    etch_run_free(b->run);
+    free(b->path);
+    free(b->bucket);
+}
+
+/* ---- Which failure ---- */
+
+/* Failures that are taken for one bug: they failed at the same statement with the same callers. */
+struct failure {
+    const struct sketching_bundle *first;
+    size_t runs;
+};
+
+static int by_runs(const void *x, const void *y)
+{
+    const struct failure *a = x, *b = y;
+
+    if (a->runs != b->runs)
+        return a->runs > b->runs ? -1 : 1;
+    return strcmp(a->first->bucket, b->first->bucket);
+}
+
+/* Each failure once, the commonest first. Returns how many; `list` has room for one per bundle. */
+static size_t list_failures(const struct sketching *s, struct failure *list)
+{
+    size_t n = 0, k;
 
     for (size_t i = 0; i < s->bundles.n; i++) {
         const struct sketching_bundle *b = &s->bundles.v[i];
-        size_t n = 0;
 
-        for (size_t k = 0; b->failing && !b->unplaced && k < s->bundles.n; k++)
-            n += s->bundles.v[k].failing && strcmp(s->bundles.v[k].bucket, b->bucket) == 0;
-        if (n > most || (n && n == most && strcmp(b->bucket, best->bucket) < 0)) {
-            most = n;
-            best = b;
-        }
+        if (!b->failing || b->unplaced)
+            continue;
+        for (k = 0; k < n && strcmp(list[k].first->bucket, b->bucket) != 0; k++)
+            ;
+        if (k == n)
+            list[n++] = (struct failure){b, 0};
+        list[k].runs++;
     }
-    return best;
+    if (n)
+        qsort(list, n, sizeof(*list), by_runs);
+    return n;
 }
+
+/* The failure in question: the commonest, or the commonest of those that have the name asked for. */
+static int choose_failure(struct sketching *s, const struct sketching_bundle **chosen, struct etch_error *err)
+{
+    struct failure *list = calloc(s->bundles.n + 1, sizeof(*list));
+    size_t n = list ? list_failures(s, list) : 0, i = 0;
+
+    while (s->bug && i < n && !strstr(list[i].first->bucket, s->bug))
+        i++;
+    if (i == n && s->lenient)
+        i = 0;
+    *chosen = i < n ? list[i].first : NULL;
+    if (n && !*chosen) {
+        etch_error_set(err, "no run failed at '%s'", s->bug);
+        etch_error_advise(err, "a part of: %.300s", list[0].first->bucket);
+    }
+    free(list);
+    return !list ? out_of_memory(err) : n && !*chosen ? -1 : 0;
+}
+
+static void note_failures(struct sketching *s)
+{
+    struct failure *list = calloc(s->bundles.n + 1, sizeof(*list));
+    size_t n = list ? list_failures(s, list) : 0;
+    char text[2048];
+
+    for (size_t i = 0; i < n; i++) {
+        const char *name = list[i].first->bucket, *place = strstr(name, ", ");
+
+        if (strcmp(name, s->sliced) == 0)
+            continue;
+        place = place ? place + 2 : name;
+        snprintf(text, sizeof(text), "another failure, in %zu run%s: %.1200s (--bug '%.*s' shows it)", list[i].runs,
+                 list[i].runs == 1 ? "" : "s", name, (int)strcspn(place, "<,") - (strchr(place, '<') ? 1 : 0), place);
+        note(s, text);
+    }
+    free(list);
+}
+
+static void note_foreign(struct sketching *s)
+{
+    char text[200];
+
+    snprintf(text, sizeof(text), "%zu recording%s of another build of the program, or of another program: left out",
+             s->foreign, s->foreign == 1 ? " is" : "s are");
+    if (s->foreign)
+        note(s, text);
+}
+
+/* ---- The slice ---- */
 
 static int slice_from(struct sketching *s, const struct sketching_bundle *b, struct etch_error *err)
 {
-    struct etch_run_options options = {.verdict = b->verdict};
+    struct etch_run_options options = {.verdict = b->verdict, .build_id = &s->build_id};
     static const struct etch_slice_options slice_options = {0};
     struct etch_criterion *criterion = NULL;
     struct etch_recording *recording;
@@ -155,8 +250,7 @@ static int slice_from(struct sketching *s, const struct sketching_bundle *b, str
 
     if (status < 0)
         return -1;
-    if (!s->model)
-        status = etch_model_open(&s->model, s->program, err);
+    status = sketching_open(s, err);
     if (status == 0)
         status = etch_run_build(&run, &names, recording, &options, err);
     if (status == 0)
@@ -175,7 +269,7 @@ static int slice_from(struct sketching *s, const struct sketching_bundle *b, str
 
 static int make_run(struct sketching *s, struct sketching_bundle *b, struct etch_error *err)
 {
-    struct etch_run_options options = {.slice = s->slice, .verdict = b->verdict};
+    struct etch_run_options options = {.slice = s->slice, .verdict = b->verdict, .build_id = &s->build_id};
     struct etch_recording *recording;
     int status = etch_recording_open(&recording, b->path, err);
 
@@ -192,12 +286,17 @@ int sketching_prepare(struct sketching *s, struct etch_error *err)
 
     if (s->bundles.n)
         qsort(s->bundles.v, s->bundles.n, sizeof(*s->bundles.v), by_key);
-    failure = commonest(s);
+    if (choose_failure(s, &failure, err) < 0)
+        return -1;
     for (size_t i = 0; !failure && i < s->bundles.n; i++) {
         if (s->bundles.v[i].unplaced) {
             etch_error_set(err, "no failing run failed at a known place of %s", s->program);
             return etch_error_advise(err, "build it with etch cc -g; recordings of the failing runs that are whole");
         }
+    }
+    if (!failure && !s->bundles.n && s->foreign) {
+        etch_error_set(err, "none of the %zu recordings is of this build of %s", s->foreign, s->program);
+        return etch_error_advise(err, "the binary that was recorded, or record this one; etch info says what ran");
     }
     if (!failure) {
         etch_error_set(err, "none of the %zu runs failed", s->bundles.n);
@@ -218,36 +317,76 @@ int sketching_prepare(struct sketching *s, struct etch_error *err)
 
 /* ---- The sketch ---- */
 
-static void note_changes(struct sketching *s)
+static const char *checksum_of(void *context, const char *file)
 {
-    char text[512];
+    return etch_model_checksum(context, file);
+}
 
-    for (size_t i = 0; i < s->slice->n_statements; i++)
-        source_text_line(s->source, s->slice->statements[i]->place->file, 1);
-    for (unsigned i = 0; source_text_changed(s->source, i); i++) {
-        snprintf(text, sizeof(text), "%s has changed since the program was built: its lines may not be what ran",
-                 source_text_changed(s->source, i));
-        note(s, text);
+static bool add_note(Etch__Sketch *sketch, const char *text)
+{
+    char **bigger = realloc(sketch->notes, (sketch->n_notes + 1) * sizeof(*bigger));
+
+    if (!bigger)
+        return false;
+    sketch->notes = bigger;
+    sketch->notes[sketch->n_notes] = strdup(text);
+    return sketch->notes[sketch->n_notes] && ++sketch->n_notes;
+}
+
+static bool is_noted(const Etch__Sketch *sketch, size_t step)
+{
+    for (size_t i = 0; i < step; i++)
+        if (strcmp(sketch->steps[i]->place->file, sketch->steps[step]->place->file) == 0)
+            return true;
+    return false;
+}
+
+/* Of the files whose lines are shown: which are not as they were compiled. */
+static bool note_sources(struct sketching *s, Etch__Sketch *sketch)
+{
+    char text[4400];
+    bool good = true;
+
+    for (size_t i = 0; i < sketch->n_steps && good; i++) {
+        const char *file = sketch->steps[i]->place->file;
+        enum source_text_state state = source_text_state(s->source, file);
+
+        if (state == SOURCE_AS_COMPILED || is_noted(sketch, i))
+            continue;
+        snprintf(text, sizeof(text),
+                 state == SOURCE_MISSING   ? "%s cannot be read: its lines are left blank"
+                 : state == SOURCE_CHANGED ? "%s has changed since it was compiled: its lines are not what ran"
+                                           : "%s is newer than the program: its lines may not be what ran",
+                 file);
+        good = add_note(sketch, text);
     }
+    return good;
 }
 
 Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t sigma, bool all, struct etch_error *err)
 {
     struct etch_compose_options options = {
-        .slice = s->slice, .round = round, .sigma = sigma, .all = all, .source = source_text_line};
+        .slice = s->slice, .round = round, .sigma = sigma, .bucket = s->sliced, .all = all, .source = source_text_line};
     struct etch_run **runs = calloc(s->bundles.n + 1, sizeof(struct etch_run *));
     Etch__Sketch *sketch = NULL;
 
     if (!s->source)
-        s->source = source_text_new(s->program);
+        s->source = source_text_new(s->program, checksum_of, s->model);
     if (runs && s->source) {
         for (size_t i = 0; i < s->bundles.n; i++)
             runs[i] = s->bundles.v[i].run;
-        note_changes(s);
+        drop_notes(s);
+        note_failures(s);
+        note_foreign(s);
         options.source_context = s->source;
         options.notes = s->notes.v;
         options.n_notes = s->notes.n;
         sketch = etch_compose(&s->names, runs, s->bundles.n, &options, err);
+        if (sketch && !note_sources(s, sketch)) {
+            etch__sketch__free_unpacked(sketch, NULL);
+            sketch = NULL;
+            out_of_memory(err);
+        }
     } else {
         out_of_memory(err);
     }

@@ -4,6 +4,7 @@
 #define ETCH_CLI_SKETCHING_H
 
 #include "base/array.h"
+#include "collector/elf.h"
 #include "sketch/compose.h"
 #include "sketch/run.h"
 #include "slicer/slice.h"
@@ -13,6 +14,8 @@ struct sketching_bundle {
     const char *verdict; /* static; NULL: as recorded */
     uint64_t key;        /* when it ran: the order in which they are read does not count */
     bool failing;
+    bool threaded;        /* more than one thread ran */
+    bool tracked;         /* something was watched */
     bool unplaced;        /* it failed nowhere in the program, as far as is known: nothing can be sliced from it */
     char *bucket;         /* of a failing one, once known */
     struct etch_run *run; /* with the slice, once there is one */
@@ -20,6 +23,11 @@ struct sketching_bundle {
 
 struct sketching {
     const char *program;
+    struct etch_elf elf; /* of the program, read with the first bundle */
+    ProtobufCBinaryData build_id;
+    const char *bug;          /* which failure, by a part of its name; NULL: the commonest */
+    size_t foreign;           /* bundles in which the program did not run */
+    bool lenient;             /* where there is none of that name: the commonest */
     struct etch_model *model; /* opened when first needed */
     struct etch_slice *slicing;
     Etch__Slice *slice;
@@ -38,8 +46,15 @@ struct sketching_output {
 
 void sketching_release(struct sketching *s);
 
-/* Takes a bundle in. Returns 0, or -1 with `err` set where it cannot be used at all. */
-int sketching_add(struct sketching *s, const char *path, const char *verdict, struct etch_error *err);
+/* Reads the program, so that one that cannot be sliced is refused before it runs. Returns 0, or -1 with `err` set. */
+int sketching_open(struct sketching *s, struct etch_error *err);
+
+/* Takes a bundle in; one in which the program did not run is only counted. Returns 0, or -1 with `err` set where it
+ * cannot be used at all. */
+int sketching_add(struct sketching *s, const char *path, const char *verdict, bool tracked, struct etch_error *err);
+
+/* Forgets the bundle that was added last. */
+void sketching_drop_last(struct sketching *s);
 
 /* Slices from the commonest failure, unless that is done, and makes the runs of all bundles. */
 int sketching_prepare(struct sketching *s, struct etch_error *err);

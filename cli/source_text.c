@@ -3,6 +3,7 @@
 #include "cli/source_text.h"
 
 #include "base/array.h"
+#include "base/md5.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,20 +14,26 @@
 struct source_file {
     char *path, *text;
     ETCH_ARRAY(char *) lines;
-    bool changed;
+    enum source_text_state state;
 };
 
 struct source_text {
     struct timespec built;
     bool built_known;
+    source_text_checksum *checksum;
+    void *context;
     ETCH_ARRAY(struct source_file) files;
 };
 
-struct source_text *source_text_new(const char *program)
+struct source_text *source_text_new(const char *program, source_text_checksum *checksum, void *context)
 {
     struct source_text *s = calloc(1, sizeof(*s));
     struct stat st;
 
+    if (s) {
+        s->checksum = checksum;
+        s->context = context;
+    }
     if (s && stat(program, &st) == 0) {
         s->built = st.st_mtim;
         s->built_known = true;
@@ -52,11 +59,35 @@ static char *read_all(const char *path, off_t size)
     FILE *in = fopen(path, "r");
     char *text = in && size <= FILE_MAX ? malloc((size_t)size + 1) : NULL;
 
-    if (text)
-        text[fread(text, 1, (size_t)size, in)] = '\0';
+    if (text && fread(text, 1, (size_t)size, in) == (size_t)size) {
+        text[size] = '\0';
+    } else {
+        free(text);
+        text = NULL;
+    }
     if (in)
         fclose(in);
     return text;
+}
+
+static bool is_newer(const struct source_text *s, const struct timespec *t)
+{
+    return s->built_known &&
+           (t->tv_sec > s->built.tv_sec || (t->tv_sec == s->built.tv_sec && t->tv_nsec > s->built.tv_nsec));
+}
+
+static enum source_text_state compare(const struct source_text *s, const struct source_file *f, const struct stat *st)
+{
+    const char *want = s->checksum ? s->checksum(s->context, f->path) : NULL;
+    char got[33] = "";
+    uint8_t digest[16];
+
+    if (!want)
+        return is_newer(s, &st->st_mtim) ? SOURCE_NEWER : SOURCE_AS_COMPILED;
+    etch_md5(f->text, (size_t)st->st_size, digest);
+    for (size_t i = 0; i < sizeof(digest); i++)
+        snprintf(got + 2 * i, 3, "%02x", digest[i]);
+    return strcmp(got, want) == 0 ? SOURCE_AS_COMPILED : SOURCE_CHANGED;
 }
 
 static void load(struct source_text *s, struct source_file *f)
@@ -64,42 +95,48 @@ static void load(struct source_text *s, struct source_file *f)
     struct stat st;
     char *rest, *line;
 
+    f->state = SOURCE_MISSING;
     if (stat(f->path, &st) < 0 || !S_ISREG(st.st_mode))
         return;
-    f->changed = s->built_known && (st.st_mtim.tv_sec > s->built.tv_sec ||
-                                    (st.st_mtim.tv_sec == s->built.tv_sec && st.st_mtim.tv_nsec > s->built.tv_nsec));
     f->text = read_all(f->path, st.st_size);
+    if (!f->text)
+        return;
+    f->state = compare(s, f, &st);
     rest = f->text;
     while (rest && (line = strsep(&rest, "\n")))
         if (!etch_array_push(&f->lines, line))
             return;
 }
 
-const char *source_text_line(void *source, const char *file, uint32_t line)
+/* The file, read when it is first asked for; NULL when memory is short. */
+static struct source_file *find(struct source_text *s, const char *file)
 {
-    struct source_text *s = source;
     struct source_file f = {0};
     size_t i = 0;
 
     while (i < s->files.n && strcmp(s->files.v[i].path, file) != 0)
         i++;
-    if (i == s->files.n) {
-        f.path = strdup(file);
-        if (!f.path || !etch_array_push(&s->files, f)) {
-            free(f.path);
-            return NULL;
-        }
-        load(s, &s->files.v[i]);
-    }
-    if (line == 0 || line > s->files.v[i].lines.n)
+    if (i < s->files.n)
+        return &s->files.v[i];
+    f.path = strdup(file);
+    if (!f.path || !etch_array_push(&s->files, f)) {
+        free(f.path);
         return NULL;
-    return s->files.v[i].lines.v[line - 1];
+    }
+    load(s, &s->files.v[i]);
+    return &s->files.v[i];
 }
 
-const char *source_text_changed(const struct source_text *s, unsigned n)
+const char *source_text_line(void *source, const char *file, uint32_t line)
 {
-    for (size_t i = 0; i < s->files.n; i++)
-        if (s->files.v[i].changed && n-- == 0)
-            return s->files.v[i].path;
-    return NULL;
+    const struct source_file *f = find(source, file);
+
+    return f && line && line <= f->lines.n ? f->lines.v[line - 1] : NULL;
+}
+
+enum source_text_state source_text_state(struct source_text *s, const char *file)
+{
+    const struct source_file *f = find(s, file);
+
+    return f ? f->state : SOURCE_MISSING;
 }

@@ -8,14 +8,20 @@
 
 struct source_text;
 
-/* `program` tells when the source was compiled: files changed after it are not shown as what ran. */
-struct source_text *source_text_new(const char *program);
+/* The MD5 of a file when it was compiled, in hexadecimal; NULL: not known. */
+typedef const char *source_text_checksum(void *context, const char *file);
+
+/* What tells whether a file has changed since it was compiled: its checksum; where there is none, that it is newer than
+ * `program`. */
+struct source_text *source_text_new(const char *program, source_text_checksum *checksum, void *context);
 void source_text_free(struct source_text *s);
 
 /* An etch_source_line and an etch_render_source. */
 const char *source_text_line(void *source, const char *file, uint32_t line);
 
-/* The i-th file asked for that has changed since; NULL: no more. */
-const char *source_text_changed(const struct source_text *s, unsigned i);
+enum source_text_state { SOURCE_AS_COMPILED, SOURCE_CHANGED, SOURCE_NEWER, SOURCE_MISSING };
+
+/* What is known of a file. */
+enum source_text_state source_text_state(struct source_text *s, const char *file);
 
 #endif

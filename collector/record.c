@@ -4,6 +4,7 @@
 #include "collector/clock_record.h"
 #include "collector/host.h"
 #include "collector/native.h"
+#include "collector/pt.h"
 #include "collector/soft.h"
 #include "collector/source.h"
 #include "collector/vpt/exec.h"
@@ -172,19 +173,17 @@ static bool search_path(const char *name, char *found, size_t size)
     return false;
 }
 
-static int find_program(struct etch_recorder *r, struct etch_error *err)
+int etch_record_find_program(const char *name, char *path, size_t size, struct etch_error *err)
 {
-    const char *name = r->options->argv[0];
-
     if (!strchr(name, '/')) {
-        if (search_path(name, r->program, sizeof(r->program)))
+        if (search_path(name, path, size))
             return 0;
         etch_error_set(err, "cannot run %s: there is no such program in PATH", name);
         return etch_error_advise(err, "./%s for one in this folder", name);
     }
-    if (strlen(name) >= sizeof(r->program))
+    if (strlen(name) >= size)
         return etch_error_set_errno(err, ENAMETOOLONG, "cannot run %.100s...", name);
-    snprintf(r->program, sizeof(r->program), "%s", name);
+    snprintf(path, size, "%s", name);
     if (access(name, X_OK) < 0)
         return etch_error_set_errno(err, errno, "cannot run %s", name);
     if (!is_file(name))
@@ -332,20 +331,41 @@ static int launch(struct etch_recorder *r, struct etch_error *err)
     return etch_error_set_errno(err, cause, "cannot start %s", r->program);
 }
 
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Where it stands is what is wanted: it gets no signal that it could handle, and so walk away from there. */
+static void enforce_limit(struct etch_recorder *r, double began)
+{
+    if (r->options->wall_s <= 0 || r->summary->out_of_time || seconds() - began < r->options->wall_s)
+        return;
+    r->summary->out_of_time = true;
+    kill(r->pid, SIGKILL);
+}
+
 /* Until the program ends. A bundle that cannot be written any more does not disturb the program. */
 static int follow(struct etch_recorder *r, struct etch_error *err)
 {
+    double began = seconds();
     int status = 0;
 
     for (;;) {
-        pid_t done = waitpid(r->pid, &r->summary->status, status < 0 ? 0 : WNOHANG);
+        pid_t done = waitpid(r->pid, &r->summary->status, status < 0 && r->options->wall_s <= 0 ? 0 : WNOHANG);
 
         if (done == r->pid)
             break;
         if (done < 0 && errno != EINTR)
             return etch_error_set_errno(err, errno, "cannot wait for %s", r->program);
+        enforce_limit(r, began);
         if (status == 0 && done == 0)
             status = r->source->drain(r, TURN_MS, err);
+        else if (status < 0 && r->options->wall_s > 0)
+            usleep(TURN_MS * 1000u);
     }
     target = 0;
     return status;
@@ -358,17 +378,32 @@ static int write_failure(struct etch_recorder *r, struct etch_error *err)
     Etch__Failure failure = ETCH__FAILURE__INIT;
     Etch__Record record = ETCH__RECORD__INIT;
     struct etch_record_summary *s = r->summary;
+    char message[80];
 
-    if (!WIFSIGNALED(s->status))
+    /* A process that says that it failed, by its status, after a fault that it or a child of it had. What starts the
+     * program in question need not say so. */
+    if (!WIFSIGNALED(s->status) && !(r->failure.seen && r->failure.signal &&
+                                     (WEXITSTATUS(s->status) || (r->options->subject && r->failure.deadly))))
         return 0;
     failure.kind = ETCH__FAILURE_KIND__FAILURE_SIGNAL;
-    failure.signal = (uint32_t)WTERMSIG(s->status);
-    failure.pid = (uint32_t)r->pid;
+    failure.signal = WIFSIGNALED(s->status) ? (uint32_t)WTERMSIG(s->status) : r->failure.signal;
+    failure.pid = WIFSIGNALED(s->status) ? (uint32_t)r->pid : r->failure.pid;
+    if (r->failure.seen && r->failure.caught && r->failure.pid == failure.pid) {
+        failure.signal = r->failure.signal;
+        snprintf(message, sizeof(message),
+                 WIFSIGNALED(s->status) ? "caught by a handler; then signal %d"
+                                        : "caught by a handler; then exit status %d",
+                 WIFSIGNALED(s->status) ? WTERMSIG(s->status) : WEXITSTATUS(s->status));
+        failure.message = message;
+    } else if (!WIFSIGNALED(s->status) && r->failure.pid != (uint32_t)r->pid) {
+        failure.message = (char *)(uintptr_t)"in a child process";
+    }
     if (r->failure.seen && r->failure.pid == failure.pid) {
         failure.tid = r->failure.tid;
         failure.ip = r->failure.ip;
         failure.tsc = r->failure.tsc;
         failure.fault_address = r->failure.address;
+        failure.code = r->failure.code;
         s->failure_placed = true;
     }
     s->failed = true;
@@ -413,25 +448,24 @@ static int write_outcome(struct etch_recorder *r, uint64_t end_ns, uint64_t end_
     return etch_bundle_write(r->bundle, &record, err);
 }
 
-#define CALIBRATION_NS 800000000u
+#define CALIBRATION_NS 500000000u
 
-/* What orders accesses across CPUs. A machine whose clocks cannot be measured gets none, and its accesses stay
- * unordered. */
-static int write_clock(struct etch_recorder *r, struct etch_error *err)
+/* What orders accesses across CPUs, before the run and again after it. A machine whose clocks cannot be measured gets
+ * none, and its accesses stay unordered. `first` is the one before, and NULL for that one itself. */
+static int write_clock(struct etch_recorder *r, struct etch_calibration *calibration,
+                       const struct etch_calibration *first, struct etch_error *err)
 {
-    struct etch_calibration_options options = {.budget_ns = CALIBRATION_NS, .skip_trap = true};
+    struct etch_calibration_options options = {.budget_ns = CALIBRATION_NS, .skip_trap = true, .like = first};
+    Etch__ClockPhase phase = first ? ETCH__CLOCK_PHASE__CLOCK_AFTER : ETCH__CLOCK_PHASE__CLOCK_BEFORE;
     const struct etch_record_options *o = r->options;
     Etch__Record record = ETCH__RECORD__INIT;
-    struct etch_calibration calibration;
     Etch__Clock *measured = NULL;
     int status = 0;
 
-    if (!o->clock && o->n_watches && etch_calibrate(&calibration, &options, err) == 0) {
-        measured = etch_clock_record(&calibration, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
-        etch_calibration_free(&calibration);
-    }
+    if (!o->clock && o->n_watches && (!first || first->n_pairs) && etch_calibrate(calibration, &options, err) == 0)
+        measured = etch_clock_record(calibration, phase);
     record.body_case = ETCH__RECORD__BODY_CLOCK;
-    record.clock = o->clock ? (Etch__Clock *)(uintptr_t)o->clock : measured;
+    record.clock = !first && o->clock ? (Etch__Clock *)(uintptr_t)o->clock : measured;
     if (record.clock)
         status = etch_bundle_write(r->bundle, &record, err);
     if (measured)
@@ -439,11 +473,14 @@ static int write_clock(struct etch_recorder *r, struct etch_error *err)
     return status;
 }
 
-static int run(struct etch_recorder *r, struct etch_error *err)
+/* The run itself, between the two measurements. */
+static int follow_run(struct etch_recorder *r, const struct etch_calibration *first, struct etch_error *err)
 {
     uint64_t start_ns = unix_ns(), start_tsc = __rdtsc(), end_ns, end_tsc;
+    struct etch_calibration last = {0};
+    int status;
 
-    if (etch_host_write(r->bundle, err) < 0 || write_clock(r, err) < 0 || launch(r, err) < 0)
+    if (launch(r, err) < 0)
         return -1;
     if (write_program(r, start_ns, start_tsc, err) < 0) {
         waitpid(r->pid, &r->summary->status, 0);
@@ -456,66 +493,36 @@ static int run(struct etch_recorder *r, struct etch_error *err)
     if (r->source->never_ran(r, err) || r->source->finish(r, err) < 0 || write_failure(r, err) < 0 ||
         write_outcome(r, end_ns, end_tsc, err) < 0)
         return -1;
-    return etch_bundle_finish(r->bundle, err);
+    status = write_clock(r, &last, first, err);
+    etch_calibration_free(&last);
+    return status < 0 ? -1 : etch_bundle_finish(r->bundle, err);
 }
 
-static const struct etch_source *choose_source(const char *name, struct etch_error *err)
+static int run(struct etch_recorder *r, struct etch_error *err)
 {
-    if (strcmp(name, "auto") == 0 || strcmp(name, etch_source_vpt.name) == 0)
-        return &etch_source_vpt;
-    etch_error_set(err, "there is no source '%s'", name);
-    etch_error_advise(err, "--source soft, vpt, none, or auto");
-    return NULL;
+    struct etch_calibration first = {0};
+    int status = -1;
+
+    if (etch_host_write(r->bundle, err) == 0 && write_clock(r, &first, NULL, err) == 0)
+        status = follow_run(r, &first, err);
+    etch_calibration_free(&first);
+    return status;
 }
 
-bool etch_record_takes_soft(const struct etch_record_options *options)
-{
-    struct etch_error ignored;
-    char path[4096];
-
-    if (strcmp(options->source, "soft") == 0)
-        return true;
-    return strcmp(options->source, "auto") == 0 && !options->truth &&
-           etch_target_find(options->argv[0], path, sizeof(path), &ignored) == 0 && etch_soft_is_recorded(path);
-}
-
-static int record_soft(const struct etch_record_options *options, struct etch_record_summary *summary,
-                       struct etch_error *err)
-{
-    struct etch_record_options soft = *options;
-    char path[4096];
-
-    if (etch_target_find(options->argv[0], path, sizeof(path), err) < 0)
-        return -1;
-    if (!etch_soft_is_recorded(path)) {
-        etch_error_set(err, "%s has no software recorder", path);
-        return etch_error_advise(err, "build it with etch cc --record, or take --source vpt");
-    }
-    soft.soft = true;
-    soft.ring_kb = (uint32_t)(options->snapshot >> 10);
-    return etch_native_record(&soft, summary, err);
-}
-
-int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)
+/* Programs under a recorder that needs QEMU; see flow.h for those that run as they are. */
+static int record_in(const struct etch_source *source, const struct etch_record_options *options,
+                     struct etch_record_summary *summary, struct etch_error *err)
 {
     struct etch_recorder *r = calloc(1, sizeof(*r));
     int status = -1;
 
-    memset(summary, 0, sizeof(*summary));
-    if (options->pid || strcmp(options->source, "none") == 0) {
-        free(r);
-        return etch_native_record(options, summary, err);
-    }
-    if (etch_record_takes_soft(options)) {
-        free(r);
-        return record_soft(options, summary, err);
-    }
     if (!r)
         return etch_error_set_errno(err, ENOMEM, "cannot record");
     r->options = options;
     r->summary = summary;
-    r->source = choose_source(options->source, err);
-    if (r->source && find_program(r, err) == 0 && examine_program(r, err) == 0) {
+    r->source = source;
+    if (etch_record_find_program(options->argv[0], r->program, sizeof(r->program), err) == 0 &&
+        examine_program(r, err) == 0) {
         summary->source = r->source->name;
         if (r->source->open(r, err) == 0 && etch_bundle_create(&r->bundle, options->output, err) == 0) {
             take_signals();
@@ -528,4 +535,48 @@ int etch_record(const struct etch_record_options *options, struct etch_record_su
     }
     free(r);
     return status;
+}
+
+bool etch_record_has_recorder(const char *program)
+{
+    struct etch_error ignored;
+    char path[4096];
+
+    return etch_record_find_program(program, path, sizeof(path), &ignored) == 0 && etch_soft_is_recorded(path);
+}
+
+static int no_source(const char *name, struct etch_error *err)
+{
+    etch_error_set(err, "there is no source '%s'", name);
+    return etch_error_advise(err, "--source pt, soft, vpt, none, or auto");
+}
+
+int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)
+{
+    const char *name = options->source;
+    bool running = options->pid || options->n_pids || options->cgroup;
+    bool group = options->n_pids || options->cgroup;
+
+    memset(summary, 0, sizeof(*summary));
+    if (strcmp(name, "auto") == 0)
+        name = group || etch_pt_usable(err)                ? "pt"
+               : running                                   ? "none"
+               : etch_record_has_recorder(options->argv[0]) ? "soft"
+                                                           : "vpt";
+    if (group && strcmp(name, "pt") != 0)
+        return etch_error_set(err, "several processes, or a control group, are recorded by --source pt only");
+    if (group)
+        return etch_pt_record_group(options, summary, err);
+    if (strcmp(name, "pt") == 0)
+        return etch_native_record(options, &etch_flow_pt, summary, err);
+    if (strcmp(name, "soft") == 0 && !running)
+        return etch_native_record(options, &etch_flow_soft, summary, err);
+    if (strcmp(name, "none") == 0)
+        return etch_native_record(options, NULL, summary, err);
+    if (strcmp(name, etch_source_vpt.name) != 0)
+        return no_source(name, err);
+    if (running)
+        return etch_error_set(err,
+                              "a process that runs cannot be recorded by --source vpt: it starts programs in QEMU");
+    return record_in(&etch_source_vpt, options, summary, err);
 }

@@ -12,10 +12,12 @@
 #include <stdint.h>
 
 #define ETCH_RECORD_MAX_WATCHES 256u
+#define ETCH_RECORD_MAX_FILTERS 64u
+#define ETCH_RECORD_MAX_PIDS 64u
 
 struct etch_record_options {
     const char *output;
-    const char *source; /* "soft", "vpt", "none" or "auto" */
+    const char *source; /* "pt", "soft", "vpt", "none" or "auto" */
     char *const *argv;  /* NULL at the end */
     /* NAME or ADDRESS:LENGTH, perhaps with :r, :w or :rw behind it; @ADDRESS:LENGTH: what the instruction there uses,
      * from the first time on, or with :here only its own accesses */
@@ -24,19 +26,29 @@ struct etch_record_options {
     size_t n_watches;
     const char *truth; /* folder for the truth log; NULL: none */
     const struct Etch__Clock
-        *clock;        /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
-    uint64_t snapshot; /* keep the newest bytes of each thread only; 0: all */
+        *clock;          /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
+    const char *subject; /* the program that sites to watch are in, where argv starts it; NULL: argv's own */
+    uint64_t
+        snapshot;  /* keep the newest bytes of each thread (vpt) or CPU (pt) only; 0: all (vpt), or as many as fit */
+    double wall_s; /* the run took so long: a failure, and with vpt the end of the program; 0: no limit */
 
-    bool soft;        /* set by etch_record() for source "soft": the program writes rings */
-    uint32_t ring_kb; /* likewise: of each; 0: the runtime's own choice */
+    /* Of Intel PT (source "pt"). */
+    bool full;                                    /* record all, rather than keep the newest */
+    uint64_t full_ring;                           /* bytes of each CPU's ring then; 0: as many as fit */
+    const char *pt_words;                         /* settings, as etch_pt_setting_choose() has them; NULL: none */
+    const char *filters[ETCH_RECORD_MAX_FILTERS]; /* "plan", START-END, or a function: trace these only */
+    size_t n_filters;
+    int pids[ETCH_RECORD_MAX_PIDS]; /* follow these, more than one, without joining them */
+    size_t n_pids;
+    const char *cgroup; /* follow all of this control group, without joining them; NULL: none */
 
-    /* Of a program that runs on this CPU itself (sources "none" and "soft"). */
+    /* Of a program that runs on this CPU itself (sources "pt", "soft" and "none"). */
     int pid;                   /* join this process instead of starting argv; 0: start */
     bool no_sync;              /* leave the synchronisation library out */
     bool fail_on_exit;         /* a status other than 0 is a failure */
+    bool allow_breakpoints;    /* watches also in a program that opens perf events itself */
     bool allow_ptrace;         /* also a program that calls ptrace itself */
     double hang_s;             /* no thread ran for so long: a failure; 0: not looked for */
-    double wall_s;             /* the run took so long: a failure; 0: no limit */
     bool kill_on_hang;         /* after either of the two; else the program is left as it is */
     uint64_t watch_hits_per_s; /* a watch that is hit more often is cut; 0: no limit */
     double watch_share;        /* and one that costs more than this share of a CPU; 0: no limit */
@@ -52,7 +64,8 @@ struct etch_record_summary {
     int status; /* as waitpid has it */
     uint64_t threads, processes, flow_bytes, accesses, bundle_bytes;
     uint64_t losses, lost_bytes;
-    char loss[200]; /* the first one's words */
+    char loss[200];   /* the first one's words */
+    bool out_of_time; /* ended by etch after wall_s (vpt) */
     bool failed;
     uint32_t failure_signal, failure_tid;
     bool failure_placed; /* the next two are known */
@@ -63,6 +76,7 @@ struct etch_record_summary {
     char failure_message[256];
     uint64_t duration_ns, syncs, lost_events, cuts, cut_ns, skipped_watches;
     uint64_t target_cpu_ns, recorder_cpu_ns, hit_ns;
+    uint64_t locked_bytes; /* of memory, for rings */
     bool left_running;
     char notes[6][256]; /* what the user should know */
     size_t n_notes;
@@ -78,10 +92,13 @@ struct etch_record_watch {
     bool here; /* only that instruction's own accesses */
 };
 
+/* The file that `name` runs, along PATH unless there is a slash in it. Returns 0, or -1 with `err` set. */
+int etch_record_find_program(const char *name, char *path, size_t size, struct etch_error *err);
+
 int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, struct etch_error *err);
 
-/* Whether `source` means the software recorder: by its name, or for "auto" by what the program has. */
-bool etch_record_takes_soft(const struct etch_record_options *options);
+/* Whether the program was built with etch cc --record; found as execvp would. */
+bool etch_record_has_recorder(const char *program);
 
 /* Returns 0 when the program ran and was recorded, whatever became of it (`summary` says); -1 with `err` set where etch
  * failed. `summary->status` is set as soon as the program ran. */

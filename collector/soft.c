@@ -4,9 +4,12 @@
 
 #include "base/array.h"
 #include "collector/elf.h"
+#include "collector/flow.h"
+#include "collector/folder.h"
 #include "collector/host.h"
 #include "collector/process.h"
-#include "collector/soft/layout.h"
+#include "collector/target.h"
+#include "proto/soft_layout.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -84,36 +87,11 @@ bool etch_soft_is_recorded(const char *path)
 
 /* ---- The folder ---- */
 
-int etch_soft_folder_make(char folder[64], struct etch_error *err)
-{
-    snprintf(folder, 64, "/dev/shm/etch-XXXXXX");
-    if (mkdtemp(folder))
-        return 0;
-    snprintf(folder, 64, "/tmp/etch-XXXXXX");
-    if (mkdtemp(folder))
-        return 0;
-    folder[0] = '\0';
-    return etch_error_set_errno(err, errno, "cannot make a folder for the rings in /dev/shm or /tmp");
-}
-
 static bool is_pool(const char *name)
 {
     size_t n = strlen(name), k = strlen(ETCH_SOFT_SUFFIX);
 
     return n > k && strcmp(name + n - k, ETCH_SOFT_SUFFIX) == 0;
-}
-
-void etch_soft_folder_remove(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    struct dirent *entry;
-
-    while (dir && (entry = readdir(dir)))
-        if (is_pool(entry->d_name))
-            unlinkat(dirfd(dir), entry->d_name, 0);
-    if (dir)
-        closedir(dir);
-    rmdir(folder);
 }
 
 /* ---- One pool ---- */
@@ -303,6 +281,130 @@ int etch_soft_collect(const char *folder, uint32_t known, const struct etch_soft
     close(fd);
     return c.stopped ? etch_error_set(err, "cannot write what the rings of %s hold", folder) : 0;
 }
+
+/* ---- With a run ---- */
+
+struct soft {
+    char folder[ETCH_FOLDER_SIZE];
+    char rings[ETCH_FOLDER_SIZE + 16], kb[48];
+    struct etch_flow_sink sink;
+    pid_t pid;
+};
+
+static int open_soft(void **state, const struct etch_record_options *options, const struct etch_flow_sink *sink,
+                     struct etch_error *err)
+{
+    struct soft *s = calloc(1, sizeof(*s));
+    char path[4096];
+
+    *state = s;
+    if (!s)
+        return etch_error_set_errno(err, ENOMEM, "cannot record");
+    s->sink = *sink;
+    if (etch_target_find(options->argv[0], path, sizeof(path), err) < 0)
+        return -1;
+    if (!etch_soft_is_recorded(path)) {
+        etch_error_set(err, "%s has no software recorder", path);
+        return etch_error_advise(err, "build it with etch cc --record, or take --source vpt");
+    }
+    if (etch_folder_make(s->folder, err) < 0)
+        return -1;
+    snprintf(s->rings, sizeof(s->rings), ETCH_SOFT_VARIABLE "=%s", s->folder);
+    if (options->snapshot)
+        snprintf(s->kb, sizeof(s->kb), ETCH_SOFT_KB_VARIABLE "=%u", (unsigned)(options->snapshot >> 10));
+    return 0;
+}
+
+static size_t soft_environment(const void *state, char **words, size_t max)
+{
+    struct soft *s = (struct soft *)(uintptr_t)state;
+    size_t n = 0;
+
+    if (n < max)
+        words[n++] = s->rings;
+    if (n < max && s->kb[0])
+        words[n++] = s->kb;
+    return n;
+}
+
+static int start_soft(void *state, pid_t pid, struct etch_error *err)
+{
+    (void)err;
+    ((struct soft *)state)->pid = pid;
+    return 0;
+}
+
+static size_t poll_soft(const void *state, struct pollfd *fds, size_t max)
+{
+    (void)state;
+    (void)fds;
+    (void)max;
+    return 0;
+}
+
+/* The program writes the rings itself, and they keep what was last in them. */
+static void leave_soft(void *state)
+{
+    (void)state;
+}
+
+static int pass_record(void *context, Etch__Record__BodyCase kind, void *message)
+{
+    const struct etch_flow_sink *sink = context;
+
+    sink->write(sink->context, kind, message);
+    return 0;
+}
+
+static int pass_flow(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size)
+{
+    const struct etch_flow_sink *sink = context;
+
+    sink->bytes(sink->context, stream, offset, data, size);
+    return 0;
+}
+
+static void stop_soft(void *state)
+{
+    struct soft *s = state;
+    const struct etch_soft_sink sink = {&s->sink, pass_record, pass_flow};
+    Etch__Loss loss = ETCH__LOSS__INIT;
+    struct etch_soft_summary summary;
+    struct etch_error err;
+
+    if (etch_soft_collect(s->folder, (uint32_t)s->pid, &sink, &summary, &err) < 0)
+        s->sink.note(s->sink.context, err.what);
+    else if (!summary.threads)
+        s->sink.note(s->sink.context, "no control flow: the program wrote no rings");
+    if (!summary.ringless)
+        return;
+    loss.cause = ETCH__LOSS_CAUSE__LOSS_NO_SPACE;
+    loss.events = summary.ringless;
+    loss.detail = (char *)(uintptr_t)"threads found no ring free";
+    s->sink.lost(s->sink.context, &loss);
+}
+
+static void close_soft(void *state)
+{
+    struct soft *s = state;
+
+    if (s && s->folder[0])
+        etch_folder_remove(s->folder);
+    free(s);
+}
+
+const struct etch_flow_recorder etch_flow_soft = {
+    .name = "soft",
+    .source = ETCH__SOURCE__SOURCE_SOFT,
+    .open = open_soft,
+    .environment = soft_environment,
+    .start = start_soft,
+    .poll = poll_soft,
+    .drain = leave_soft,
+    .freeze = leave_soft,
+    .stop = stop_soft,
+    .close = close_soft,
+};
 
 /* ---- A bundle without a run ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The software recorder's rings, on etch's side: a folder for them, and what they hold when the program is done, dead or
- * not. The program writes them itself (collector/soft/runtime.c). */
+/* The software recorder's rings, on etch's side: a folder for them, and what they hold when the program is done, dead
+ * or not. The program writes them itself (collector/soft/runtime.c). */
 #ifndef ETCH_COLLECTOR_SOFT_H
 #define ETCH_COLLECTOR_SOFT_H
 
@@ -12,12 +12,6 @@
 
 /* Was the file made by etch cc --record? */
 bool etch_soft_is_recorded(const char *path);
-
-/* Makes a folder for rings, in memory where the machine has room for that. Returns 0, or -1 with `err` set. */
-int etch_soft_folder_make(char folder[64], struct etch_error *err);
-
-/* Removes it and the rings in it. */
-void etch_soft_folder_remove(const char *folder);
 
 struct etch_soft_sink {
     void *context;
@@ -34,8 +28,8 @@ struct etch_soft_summary {
 };
 
 /* Hands all rings of a folder to `sink`: streams and their bytes, threads, and the images of processes other than
- * `known` (0: of all). Bytes are not trusted: a file that makes no sense is passed over. Returns 0, or -1 with `err` set
- * where the folder cannot be read or the sink stopped. */
+ * `known` (0: of all). Bytes are not trusted: a file that makes no sense is passed over. Returns 0, or -1 with `err`
+ * set where the folder cannot be read or the sink stopped. */
 int etch_soft_collect(const char *folder, uint32_t known, const struct etch_soft_sink *sink,
                       struct etch_soft_summary *summary, struct etch_error *err);
 

@@ -12,8 +12,11 @@
 /* What a source learns of the program's death and the recorder cannot see from outside. */
 struct etch_source_failure {
     bool seen, address_known;
-    uint32_t pid, tid;
+    bool caught; /* a handler of the program's has it, and has not returned */
+    bool deadly; /* the process died of a signal, of this one or in its handler */
+    uint32_t pid, tid, signal;
     uint64_t ip, address, tsc;
+    int code; /* the signal's; 0 where not known */
 };
 
 struct etch_recorder {

@@ -310,6 +310,12 @@ static int on_event(struct etch_target *t, pid_t tid, int event, int signal, str
     }
 }
 
+bool etch_trap_is_ours(const siginfo_t *info)
+{
+    return info->si_signo == SIGTRAP &&
+           (info->si_code == ETCH_TRAP_PERF || info->si_code == TRAP_BRKPT || info->si_code == TRAP_HWBKPT);
+}
+
 /* A signal on its way. It is not taken from the kernel's list (WNOWAIT) before it is passed on: if we are killed in
  * between, the kernel delivers it as if we had never been. What etch itself caused is taken first, so that it is lost
  * with us instead. */
@@ -320,7 +326,7 @@ static void on_signal(struct etch_target *t, pid_t tid, int signal)
 
     if (ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) < 0)
         info.si_signo = signal;
-    if (signal == SIGTRAP && info.si_code == ETCH_TRAP_PERF)
+    if (etch_trap_is_ours(&info))
         waitpid(tid, NULL, __WALL | WNOHANG);
     if (t->watcher.signal)
         swallow = t->watcher.signal(t->watcher.context, t, tid, &info);

@@ -16,6 +16,10 @@
 
 #define ETCH_TRAP_PERF 6 /* si_code of perf's own SIGTRAP; libc's headers lack it yet */
 
+/* Whether it is a SIGTRAP that a debug register of etch's may have caused: perf's own, or one that came without its
+ * cause. */
+bool etch_trap_is_ours(const siginfo_t *info);
+
 struct etch_target_thread {
     pid_t tid;
     pid_t parent;       /* 0: not seen */

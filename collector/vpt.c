@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The source `vpt`, etch's half: makes the shared memory, starts QEMU with the plugin, empties the rings while the
  * program runs, and finds what is left in them when it is gone. The other half is in vpt/. */
+#include "collector/folder.h"
 #include "collector/source.h"
 #include "collector/vpt/layout.h"
 #include "collector/vpt_find.h"
@@ -51,6 +52,7 @@ struct vpt {
     ETCH_ARRAY(struct slot) slots;
     ETCH_ARRAY(struct child) children;
     ETCH_ARRAY(uint32_t) processes;
+    ETCH_ARRAY(uint32_t) subjects; /* processes that run the program in question */
     struct etch_record_watch watches[ETCH_RECORD_MAX_WATCHES];
     bool armed[ETCH_RECORD_MAX_WATCHES];
     Etch__Access accesses[ACCESSES_AT_ONCE];
@@ -63,61 +65,6 @@ struct vpt {
 static int out_of_memory(struct etch_error *err)
 {
     return etch_error_set_errno(err, ENOMEM, "cannot record");
-}
-
-/* ---- The shared folder ---- */
-
-static void remove_folder(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    struct dirent *entry;
-
-    while (dir && (entry = readdir(dir))) {
-        char path[512];
-
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-        unlink(path);
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(folder);
-}
-
-/* Folders whose etch was killed: nobody else can need them. */
-static void sweep(const char *place)
-{
-    DIR *dir = opendir(place);
-    struct dirent *entry;
-
-    while (dir && (entry = readdir(dir))) {
-        char path[512];
-        int pid;
-
-        if (sscanf(entry->d_name, "etch-%d-", &pid) != 1 || pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH)
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", place, entry->d_name);
-        remove_folder(path);
-    }
-    if (dir)
-        closedir(dir);
-}
-
-static int make_folder(struct vpt *v, struct etch_error *err)
-{
-    static const char place[] = "/dev/shm";
-
-    sweep(place);
-    snprintf(v->folder, sizeof(v->folder), "%s/etch-%d-XXXXXX", place, (int)getpid());
-    if (!mkdtemp(v->folder)) {
-        int cause = errno;
-
-        v->folder[0] = '\0';
-        etch_error_set_errno(err, cause, "cannot make a folder in %s", place);
-        return etch_error_advise(err, "mount a tmpfs on %s that you may write to", place);
-    }
-    return 0;
 }
 
 static int make_control(struct vpt *v, struct etch_error *err)
@@ -200,6 +147,22 @@ static uint64_t power_of_two(uint64_t at_least)
     return size;
 }
 
+/* The program whose instructions are watched. */
+static int find_subject(const struct etch_recorder *r, struct vpt_control *c, struct etch_error *err)
+{
+    const char *subject = r->options->subject;
+    struct etch_elf elf = r->elf;
+    char path[4096];
+
+    snprintf(path, sizeof(path), "%s", r->interpreter[0] ? r->interpreter : r->program);
+    if (subject && (!realpath(subject, path) || etch_elf_read(&elf, path, err) < 0))
+        return etch_error_set_errno(err, errno, "cannot read %s", subject);
+    c->program_vaddr = elf.file_vaddr;
+    c->program_size = elf.end_vaddr - elf.file_vaddr;
+    snprintf(c->program, sizeof(c->program), "%s", path);
+    return 0;
+}
+
 static int fill_control(struct vpt *v, const struct etch_recorder *r, struct etch_error *err)
 {
     const struct etch_record_options *o = r->options;
@@ -211,9 +174,8 @@ static int fill_control(struct vpt *v, const struct etch_recorder *r, struct etc
     c->event_size = EVENT_SIZE;
     c->psb_period = o->snapshot && o->snapshot < (uint64_t)16 * PSB_PERIOD ? 2048 : PSB_PERIOD;
     c->flags = (o->snapshot ? VPT_SNAPSHOT : 0) | (o->truth ? VPT_TRUTH : 0);
-    c->program_vaddr = r->elf.file_vaddr;
-    c->program_size = r->elf.end_vaddr - r->elf.file_vaddr;
-    snprintf(c->program, sizeof(c->program), "%s", r->interpreter[0] ? r->interpreter : r->program);
+    if (find_subject(r, c, err) < 0)
+        return -1;
     if (o->truth) {
         if (!realpath(o->truth, truth))
             return etch_error_set_errno(err, errno, "cannot write the truth log to %s", o->truth);
@@ -234,7 +196,8 @@ static int vpt_open(struct etch_recorder *r, struct etch_error *err)
     r->state = v;
     for (size_t i = 0; i < ACCESSES_AT_ONCE; i++)
         v->access_list[i] = &v->accesses[i];
-    if (find_parts(v, err) < 0 || make_folder(v, err) < 0 || make_control(v, err) < 0 || fill_control(v, r, err) < 0)
+    if (find_parts(v, err) < 0 || etch_folder_make(v->folder, err) < 0 || make_control(v, err) < 0 ||
+        fill_control(v, r, err) < 0)
         return -1;
     return 0;
 }
@@ -344,6 +307,7 @@ static int take_access(struct etch_recorder *r, const struct slot *s, const stru
 static int take_image(struct etch_recorder *r, const struct slot *s, const struct vpt_image *from, uint32_t size,
                       struct etch_error *err)
 {
+    struct vpt *v = r->state;
     Etch__Image image = ETCH__IMAGE__INIT;
     struct etch_error ignored;
     struct etch_elf elf;
@@ -353,6 +317,8 @@ static int take_image(struct etch_recorder *r, const struct slot *s, const struc
         (uint64_t)from->path_size + from->code_size > size - sizeof(*from))
         return 0;
     memcpy(path, from + 1, from->path_size);
+    if (strcmp(path, v->control->program) == 0 && !etch_array_push(&v->subjects, s->shared->pid))
+        return out_of_memory(err);
     image.pid = s->shared->pid;
     image.start = from->start;
     image.size = from->size;
@@ -453,6 +419,52 @@ static int take_gap(struct etch_recorder *r, const struct slot *s, const struct 
     return etch_recorder_write_loss(r, &loss, err);
 }
 
+static bool is_subject(const struct vpt *v, uint32_t pid)
+{
+    for (size_t i = 0; i < v->subjects.n; i++)
+        if (v->subjects.v[i] == pid)
+            return true;
+    return false;
+}
+
+static bool is_crash(uint32_t number)
+{
+    return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL || number == SIGABRT ||
+           number == SIGTRAP || number == SIGSYS;
+}
+
+/* What ends a process, or may: where a handler that got a fault ends the process in its own way, the fault counts. The
+ * program's own process goes before its children. */
+static void take_fault(struct etch_recorder *r, const struct slot *s, const struct vpt_note *note)
+{
+    struct etch_source_failure *f = &r->failure;
+    bool caught = note->event.type == VPT_EVENT_CAUGHT, own = s->shared->tid == f->tid && s->shared->pid == f->pid;
+
+    if (f->seen && f->caught && own) {
+        if (caught && note->flags & 2)
+            memset(f, 0, sizeof(*f));
+        else if (!caught)
+            f->deadly = true;
+        return;
+    }
+    if ((caught && note->flags & 2) || (f->seen && f->pid == (uint32_t)r->pid && s->shared->pid != f->pid))
+        return;
+    if (s->shared->pid != (uint32_t)r->pid &&
+        !(is_crash((uint32_t)note->value) && is_subject(r->state, s->shared->pid)))
+        return; /* children may be ended by whoever started them, and may be other programs */
+    *f = (struct etch_source_failure){.seen = true,
+                                      .address_known = note->flags & 1,
+                                      .caught = caught,
+                                      .deadly = !caught,
+                                      .pid = s->shared->pid,
+                                      .tid = s->shared->tid,
+                                      .signal = (uint32_t)note->value,
+                                      .code = (int)(note->value >> 32),
+                                      .ip = note->number,
+                                      .address = note->address,
+                                      .tsc = note->event.tsc};
+}
+
 static int take_note(struct etch_recorder *r, const struct slot *s, const struct vpt_note *note, uint32_t size,
                      struct etch_error *err)
 {
@@ -465,13 +477,8 @@ static int take_note(struct etch_recorder *r, const struct slot *s, const struct
     case VPT_EVENT_CHILD:
         return etch_array_push(&v->children, child) ? 0 : out_of_memory(err);
     case VPT_EVENT_FAULT:
-        r->failure = (struct etch_source_failure){.seen = true,
-                                                  .address_known = note->flags & 1,
-                                                  .pid = s->shared->pid,
-                                                  .tid = s->shared->tid,
-                                                  .ip = note->number,
-                                                  .address = note->address,
-                                                  .tsc = note->event.tsc};
+    case VPT_EVENT_CAUGHT:
+        take_fault(r, s, note);
         return 0;
     case VPT_EVENT_EXEC:
         return take_exec(r, s, note, size, err);
@@ -900,10 +907,11 @@ static void vpt_close(struct etch_recorder *r)
     if (v->control)
         munmap(v->control, sizeof(*v->control));
     if (v->folder[0])
-        remove_folder(v->folder);
+        etch_folder_remove(v->folder);
     etch_array_free(&v->slots);
     etch_array_free(&v->children);
     etch_array_free(&v->processes);
+    etch_array_free(&v->subjects);
     free(v);
     r->state = NULL;
 }

@@ -15,8 +15,9 @@ struct etch_stretch {
     struct etch_pt_input input;
     ETCH_ARRAY(uint8_t) bytes; /* behind input */
     ETCH_ARRAY(struct etch_pt_region) regions;
-    const struct etch_soft_map *soft; /* of a software recorder's stream, which is one stretch: `bytes` are its chunks */
-    const uint64_t *frames;           /* of that thread at the end, as in etch_soft_input */
+    const struct etch_soft_map
+        *soft;              /* of a software recorder's stream, which is one stretch: `bytes` are its chunks */
+    const uint64_t *frames; /* of that thread at the end, as in etch_soft_input */
     size_t n_frames;
     bool failed;
     struct etch_tape_event lead; /* kind ETCH_STEP_LOSS: bytes before this stretch are missing or of no use */

@@ -34,9 +34,9 @@ enum mode {
 struct context {
     enum mode mode;
     uint32_t function, node;
-    bool told; /* HEAD: its number was read */
+    bool told;          /* HEAD: its number was read */
     uint64_t signal_ip; /* where a handler interrupted the segment at hand; 0: nowhere */
-    int high;  /* first of two bytes that tell a number; -1: none */
+    int high;           /* first of two bytes that tell a number; -1: none */
     struct etch_soft_stand stand;
     ETCH_ARRAY(struct frame) frames;
 };
@@ -214,8 +214,7 @@ static bool leave(struct replay *r)
 /* A call with nothing behind it: perhaps a jump, perhaps a call and a return. */
 static bool call_last(struct replay *r, uint32_t after)
 {
-    const struct etch_soft_way *way =
-        etch_soft_walk(r->walks, r->c->stand, ETCH_SOFT_TO_RETURN, r->c->function, 0);
+    const struct etch_soft_way *way = etch_soft_walk(r->walks, r->c->stand, ETCH_SOFT_TO_RETURN, r->c->function, 0);
     const struct etch_block *last;
     struct frame f = {.function = r->c->function, .node = after};
     size_t calls = 0, n;
@@ -486,8 +485,12 @@ static void take_entry(struct replay *r, uint64_t address)
         return;
     }
     if (c->mode == IN_CALL || c->mode == HEAD || c->mode == COMPUTED) {
-        struct frame f = {.function = c->function, .node = c->node, .stand = c->stand, .outside = true,
-                          .called = c->mode == IN_CALL, .told = c->told};
+        struct frame f = {.function = c->function,
+                          .node = c->node,
+                          .stand = c->stand,
+                          .outside = true,
+                          .called = c->mode == IN_CALL,
+                          .told = c->told};
 
         if (c->mode == HEAD)
             tell_rest(r);
@@ -529,8 +532,8 @@ static bool stands_in(const struct replay *r, size_t frame, uint64_t ip)
     return !f->outside && !f->jumped && f->stand.from == ip;
 }
 
-/* Does the activation that ends before frame `top` have these return addresses at its bottom? Returns how many frames are
- * left then; SIZE_MAX: it does not. */
+/* Does the activation that ends before frame `top` have these return addresses at its bottom? Returns how many frames
+ * are left then; SIZE_MAX: it does not. */
 static size_t fits(const struct replay *r, size_t bottom, size_t top, const uint8_t *addresses, size_t n)
 {
     size_t at = bottom, left = n;
@@ -650,7 +653,8 @@ static bool agrees(const struct replay *r, const struct etch_soft_place *flush, 
         return false;
     if (n->kind != ETCH_SOFT_FLOW || sync->edge == AFTER_TELLING || sync->flags & ETCH_SOFT_TRUNCATED)
         return true; /* the replay is a call or return further */
-    return r->c->mode == HEAD && r->c->function == flush->function && sync->edge < etch_soft_map_edges(f, flush->node) &&
+    return r->c->mode == HEAD && r->c->function == flush->function &&
+           sync->edge < etch_soft_map_edges(f, flush->node) &&
            f->edge[n->first_edge + sync->edge].target == r->c->node &&
            fits(r, activation(r, r->c->frames.n), r->c->frames.n, addresses, own_frames(addresses, sync->frames)) ==
                r->c->frames.n;

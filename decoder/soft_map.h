@@ -6,8 +6,8 @@
 #define ETCH_DECODER_SOFT_MAP_H
 
 #include "base/array.h"
-#include "collector/soft/layout.h"
 #include "decoder/code.h"
+#include "proto/soft_layout.h"
 
 struct etch_soft_function {
     uint64_t address;
@@ -39,8 +39,8 @@ struct etch_soft_map {
 struct etch_soft_map *etch_soft_map_new(const struct etch_code *code, uint32_t pid);
 void etch_soft_map_free(struct etch_soft_map *map);
 
-/* Reads one file's sections, at addresses `bias` beyond the file's own. Call etch_soft_map_finish() after the last. False
- * where memory is short. */
+/* Reads one file's sections, at addresses `bias` beyond the file's own. Call etch_soft_map_finish() after the last.
+ * False where memory is short. */
 bool etch_soft_map_add(struct etch_soft_map *map, const uint8_t *file, size_t size, uint64_t bias);
 bool etch_soft_map_finish(struct etch_soft_map *map);
 

@@ -242,7 +242,8 @@ static void cut_behind_call(const struct etch_soft_walks *w, struct etch_soft_wa
 static bool lay_out(const struct search *s, struct etch_soft_way *way)
 {
     size_t n = 0, last = s->found - 1;
-    bool whole = s->key->goal == ETCH_SOFT_TO_RETURN || s->key->goal == ETCH_SOFT_TO_OUTSIDE; /* the last block is passed as well */
+    bool whole = s->key->goal == ETCH_SOFT_TO_RETURN ||
+                 s->key->goal == ETCH_SOFT_TO_OUTSIDE; /* the last block is passed as well */
 
     for (size_t i = s->found; i; i = s->w->looks.v[i - 1].from)
         n++;
@@ -285,8 +286,7 @@ static struct etch_soft_way *find_way(struct etch_soft_walks *w, const struct ke
 static bool same(const struct key *a, const struct key *b)
 {
     return a->stand.from == b->stand.from && a->stand.now == b->stand.now && a->stand.next == b->stand.next &&
-           a->goal_at == b->goal_at &&
-           a->function == b->function && a->goal == b->goal;
+           a->goal_at == b->goal_at && a->function == b->function && a->goal == b->goal;
 }
 
 static struct entry *slot(struct entry *entries, size_t capacity, const struct key *key)

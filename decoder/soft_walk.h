@@ -6,23 +6,23 @@
 #include "decoder/block.h"
 #include "decoder/soft_map.h"
 
-/* Where a thread stands: at `now`, having come straight from `from`, where the block begins that is not yet told. Of the
- * marks at `now` those before `next` are passed. */
+/* Where a thread stands: at `now`, having come straight from `from`, where the block begins that is not yet told. Of
+ * the marks at `now` those before `next` are passed. */
 struct etch_soft_stand {
     uint64_t from, now;
     size_t next;
 };
 
 enum etch_soft_goal {
-    ETCH_SOFT_TO_NODE,   /* the mark of a node */
-    ETCH_SOFT_TO_CALL,   /* the last call before the mark of a node */
+    ETCH_SOFT_TO_NODE,    /* the mark of a node */
+    ETCH_SOFT_TO_CALL,    /* the last call before the mark of a node */
     ETCH_SOFT_TO_OUTSIDE, /* the next call */
-    ETCH_SOFT_TO_RETURN, /* a return, or a jump out of the function in its place */
-    ETCH_SOFT_TO_IP,     /* an instruction, marks or not */
+    ETCH_SOFT_TO_RETURN,  /* a return, or a jump out of the function in its place */
+    ETCH_SOFT_TO_IP,      /* an instruction, marks or not */
 };
 
-/* A way: whole blocks to tell, and where it ends. For TO_CALL, TO_OUTSIDE and TO_RETURN the last block is that of the call or
- * return, and the end is behind it. */
+/* A way: whole blocks to tell, and where it ends. For TO_CALL, TO_OUTSIDE and TO_RETURN the last block is that of the
+ * call or return, and the end is behind it. */
 struct etch_soft_way {
     const struct etch_block **blocks;
     size_t n;

@@ -3,7 +3,10 @@
  * be, who made the threads. Where threads have no part in it, the way of the data to the failure. */
 #include "sketch/layout.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#define SHOWN_MAX 24u /* statements beside those that must be seen */
 
 static bool is_threaded(const struct composition *c)
 {
@@ -89,11 +92,7 @@ static bool carries_data(const Etch__Statement *s)
 
 static uint32_t place_of_statement(const struct composition *c, const Etch__Statement *s)
 {
-    for (uint32_t i = 0; i < c->names->places.n; i++)
-        if (c->names->places.v[i].line == s->place->line && strcmp(c->names->places.v[i].file, s->place->file) == 0 &&
-            strcmp(c->names->places.v[i].function, s->place->function) == 0)
-            return i;
-    return ETCH_NOWHERE;
+    return etch_names_find_place(c->names, s->place->file, s->place->line, s->place->function);
 }
 
 /* Whether a function has no part in it yet: nothing in it is shown before the way of the data is, and it is not main.
@@ -176,8 +175,50 @@ static void mark_executed(const struct composition *c, bool *shown, uint32_t dis
     }
 }
 
+/* ---- What is too much ---- */
+
+struct candidate {
+    uint32_t place, distance;
+    uint64_t hi; /* when it last ran */
+};
+
+static int by_nearness(const void *x, const void *y)
+{
+    const struct candidate *a = x, *b = y;
+
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? -1 : 1;
+    if (a->hi != b->hi)
+        return a->hi > b->hi ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* Keeps a picture that a reader can take in: beside what must be seen, the statements nearest to the failure, by
+ * dependences and then by time. */
+static void keep_nearest(const struct composition *c, bool *shown, const bool *must)
+{
+    ETCH_ARRAY(struct candidate) list = {0};
+    bool good = true;
+
+    for (uint32_t place = 0; place < c->names->places.n; place++) {
+        const struct etch_run_visit *v = etch_run_visited(c->run, place);
+        struct candidate candidate = {place, c->names->places.v[place].distance, v ? v->hi : 0};
+
+        if (shown[place] && !must[place])
+            good &= etch_array_push(&list, candidate);
+    }
+    if (good && list.n > SHOWN_MAX) {
+        qsort(list.v, list.n, sizeof(*list.v), by_nearness);
+        for (size_t i = SHOWN_MAX; i < list.n; i++)
+            shown[list.v[i].place] = false;
+    }
+    etch_array_free(&list);
+}
+
 void etch_layout_choose(const struct composition *c, bool *shown)
 {
+    bool *must = calloc(c->names->places.n + 1, sizeof(*must));
+
     mark_failure(c, shown);
     if (c->top)
         mark_predictors(c, shown);
@@ -185,13 +226,18 @@ void etch_layout_choose(const struct composition *c, bool *shown)
         mark_deciding(c, shown);
         mark_between(c, shown);
     }
+    if (must)
+        memcpy(must, shown, c->names->places.n * sizeof(*must));
     if (c->top && !is_threaded(c)) {
         mark_writers(c, shown);
         mark_sources(c, shown);
     }
     if (c->options->all || !c->top)
         mark_executed(c, shown, UINT32_MAX);
+    if (must && !c->options->all)
+        keep_nearest(c, shown, must);
     /* Who made the threads tells how an order came about; where a step was torn, it tells nothing. */
     if (!c->top || c->top->kind != ETCH_PREDICTOR_ATOMICITY)
         mark_creation(c, shown);
+    free(must);
 }

@@ -167,6 +167,14 @@ static ProtobufCMessage *copy_message(const ProtobufCMessage *from)
 
 /* ---- The head ---- */
 
+static const char *exit_text(const Etch__Failure *f, char *text, size_t size)
+{
+    if (!f->code)
+        return "failing exit status";
+    snprintf(text, size, "exit status %d", f->code);
+    return text;
+}
+
 static void headline(const struct composition *c, char *text, size_t size)
 {
     const struct etch_run *run = c->run;
@@ -174,7 +182,7 @@ static void headline(const struct composition *c, char *text, size_t size)
     const char *function =
         run->failing_place < c->names->places.n ? c->names->places.v[run->failing_place].function : "";
     const char *abbreviation = f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL ? sigabbrev_np((int)f->signal) : NULL;
-    char what[64];
+    char what[64], status[32];
 
     if (abbreviation)
         snprintf(what, sizeof(what), "SIG%s", abbreviation);
@@ -184,7 +192,7 @@ static void headline(const struct composition *c, char *text, size_t size)
         snprintf(what, sizeof(what), "%s",
                  f->kind == ETCH__FAILURE_KIND__FAILURE_HANG      ? "hang"
                  : f->kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT ? "time limit"
-                 : f->kind == ETCH__FAILURE_KIND__FAILURE_EXIT    ? "failing exit status"
+                 : f->kind == ETCH__FAILURE_KIND__FAILURE_EXIT    ? exit_text(f, status, sizeof(status))
                                                                   : "the check failed");
     snprintf(text, size, *function ? "%s in %s()" : "%s", what, function);
 }
@@ -213,10 +221,8 @@ static void fill_head(struct composition *c)
     for (size_t i = 0; slice && i < slice->n_statements; i++) {
         const Etch__Place *p = slice->statements[i]->place;
 
-        for (size_t k = 0; k < c->names->places.n; k++)
-            if (c->names->places.v[k].line == p->line && strcmp(c->names->places.v[k].file, p->file) == 0 &&
-                strcmp(c->names->places.v[k].function, p->function) == 0)
-                s->executed_statements += etch_run_visited(c->run, (uint32_t)k) != NULL;
+        s->executed_statements +=
+            etch_run_visited(c->run, etch_names_find_place(c->names, p->file, p->line, p->function)) != NULL;
         etch_compose_push(c, &s->slice, &s->n_slice, copy_message(&slice->statements[i]->base));
     }
 }
@@ -240,6 +246,8 @@ static void fill_notes(struct composition *c)
              c->n_runs);
     if (lost)
         add_note(c, text);
+    if (c->run->failure->message && c->run->failure->message[0])
+        add_note(c, c->run->failure->message);
     if (c->run->inferred)
         add_note(c, "it failed when no function of the program was running in that thread; the place shown is its last "
                     "call to a "
@@ -266,7 +274,7 @@ static void pick_best(struct composition *c)
 
 static bool select_runs(struct composition *c, struct etch_run *const *runs, size_t n)
 {
-    const char *bucket = etch_commonest_failure(runs, n);
+    const char *bucket = c->options->bucket ? c->options->bucket : etch_commonest_failure(runs, n);
 
     c->runs = calloc(n + 1, sizeof(*c->runs));
     if (!c->runs || !bucket)

@@ -14,6 +14,7 @@ typedef const char *etch_source_line(void *context, const char *file, uint32_t l
 struct etch_compose_options {
     const Etch__Slice *slice;
     uint32_t round, sigma; /* 0: not from a series of rounds */
+    const char *bucket;    /* which failure; NULL: the commonest */
     bool all;              /* every executed statement of the slice, not the telling ones only */
     etch_source_line *source;
     void *source_context;

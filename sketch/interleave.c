@@ -4,53 +4,53 @@
 
 #include <string.h>
 
-static int by_object(const void *x, const void *y)
+static int by_object(const void *x, const void *y, void *context)
 {
-    const struct etch_turn *a = x, *b = y;
+    const struct etch_run *run = context;
+    uint32_t i = *(const uint32_t *)x, k = *(const uint32_t *)y;
+    uint32_t a = run->accesses.v[i].object, b = run->accesses.v[k].object;
 
-    if (a->object != b->object)
-        return a->object < b->object ? -1 : 1;
-    return a->first < b->first ? -1 : a->first > b->first;
+    if (a != b)
+        return a < b ? -1 : 1;
+    return i < k ? -1 : i > k;
 }
 
-/* Whether an access goes on with a turn, and with none of another thread between: `newest` is the object's last turn.
- */
+/* Whether an access goes on with a turn, with none of another thread between. */
 static bool goes_on(const struct etch_turn *newest, const struct etch_run_access *a)
 {
-    return newest && newest->thread == a->thread && newest->place == a->place && newest->nth == a->nth;
+    return newest->object == a->object && newest->thread == a->thread && newest->place == a->place &&
+           newest->nth == a->nth;
 }
 
-static struct etch_turn *newest_of(struct etch_turns *turns, uint32_t object)
+static bool add_turn(struct etch_turns *turns, const struct etch_run *run, uint32_t i)
 {
-    for (size_t i = turns->all.n; i-- > 0;)
-        if (turns->all.v[i].object == object)
-            return &turns->all.v[i];
-    return NULL;
+    const struct etch_run_access *a = &run->accesses.v[i];
+    struct etch_turn turn = {a->thread, a->place, a->variable, a->object, i, i, a->nth, a->read, a->write};
+    struct etch_turn *newest = turns->all.n ? &turns->all.v[turns->all.n - 1] : NULL;
+
+    if (!newest || !goes_on(newest, a))
+        return etch_array_push(&turns->all, turn);
+    newest->last = i;
+    newest->read |= a->read;
+    newest->write |= a->write;
+    return true;
 }
 
 int etch_turns_make(struct etch_turns *turns, const struct etch_run *run)
 {
-    turns->all.n = 0;
-    for (size_t i = 0; i < run->accesses.n; i++) {
-        const struct etch_run_access *a = &run->accesses.v[i];
-        struct etch_turn turn = {a->thread,   a->place, a->variable, a->object, (uint32_t)i,
-                                 (uint32_t)i, a->nth,   a->read,     a->write};
-        struct etch_turn *newest;
+    ETCH_ARRAY(uint32_t) order = {0};
+    bool good = true;
 
-        if (a->object == ETCH_NOWHERE || a->place == ETCH_NOWHERE)
-            continue;
-        newest = newest_of(turns, a->object);
-        if (goes_on(newest, a)) {
-            newest->last = (uint32_t)i;
-            newest->read |= a->read;
-            newest->write |= a->write;
-        } else if (!etch_array_push(&turns->all, turn)) {
-            return -1;
-        }
-    }
-    if (turns->all.n)
-        qsort(turns->all.v, turns->all.n, sizeof(*turns->all.v), by_object);
-    return 0;
+    turns->all.n = 0;
+    for (size_t i = 0; good && i < run->accesses.n; i++)
+        if (run->accesses.v[i].object != ETCH_NOWHERE && run->accesses.v[i].place != ETCH_NOWHERE)
+            good = etch_array_push(&order, (uint32_t)i);
+    if (good && order.n)
+        qsort_r(order.v, order.n, sizeof(*order.v), by_object, (void *)(uintptr_t)run);
+    for (size_t i = 0; good && i < order.n; i++)
+        good = add_turn(turns, run, order.v[i]);
+    etch_array_free(&order);
+    return good ? 0 : -1;
 }
 
 static bool is_proven(const struct etch_run *run, const struct etch_turn *a, const struct etch_turn *b)

@@ -14,19 +14,53 @@ struct order_fact {
     char pattern[4];
     uint32_t n, places[3], variable;
     bool last, proven;
-    uint32_t at[3]; /* accesses */
+    uint32_t at[3]; /* accesses, of the newest time */
+    size_t seq;     /* when it was found: the greater the newer */
+};
+
+/* A statement that reads or writes a variable in a thread. */
+struct user {
+    uint32_t place, variable, thread;
+    bool write;
 };
 
 struct facts {
-    ETCH_ARRAY(struct order_fact) orders;
+    ETCH_ARRAY(struct order_fact) orders; /* each once, of its newest time */
+    ETCH_ARRAY(struct user) users;        /* each once */
+    struct etch_index by_fact, by_user;
     struct etch_turns turns;
+    size_t found;
     bool failed;
 };
+
+static uint64_t hash_fact(const struct order_fact *f)
+{
+    uint32_t key[6] = {f->variable, f->n, (uint32_t)f->last << 1 | f->proven, f->places[0], f->places[1], f->places[2]};
+
+    return etch_hash(etch_hash(ETCH_HASH_START, key, sizeof(key)), f->pattern, sizeof(f->pattern));
+}
+
+static struct order_fact *same_fact(const struct facts *facts, const struct order_fact *f, uint64_t hash)
+{
+    size_t probe = 0;
+    uint32_t i;
+
+    while ((i = etch_index_next(&facts->by_fact, hash, &probe)) != ETCH_INDEX_NONE) {
+        struct order_fact *known = &facts->orders.v[i];
+
+        if (known->variable == f->variable && known->n == f->n && known->last == f->last &&
+            known->proven == f->proven && memcmp(known->pattern, f->pattern, sizeof(f->pattern)) == 0 &&
+            memcmp(known->places, f->places, sizeof(f->places)) == 0)
+            return known;
+    }
+    return NULL;
+}
 
 static void add_fact(void *context, const struct etch_pattern *p)
 {
     struct facts *facts = context;
-    struct order_fact fact = {.n = p->n, .last = p->last, .proven = p->proven};
+    struct order_fact fact = {.n = p->n, .last = p->last, .proven = p->proven}, *known;
+    uint64_t hash;
 
     memcpy(fact.pattern, p->name, sizeof(fact.pattern));
     for (uint32_t i = 0; i < p->n; i++) {
@@ -34,7 +68,33 @@ static void add_fact(void *context, const struct etch_pattern *p)
         fact.at[i] = facts->turns.all.v[p->turn[i]].last;
     }
     fact.variable = facts->turns.all.v[p->turn[0]].variable;
-    facts->failed |= !etch_array_push(&facts->orders, fact);
+    fact.seq = facts->found++;
+    hash = hash_fact(&fact);
+    known = same_fact(facts, &fact, hash);
+    if (known)
+        *known = fact;
+    else
+        facts->failed |= !etch_array_push(&facts->orders, fact) ||
+                         !etch_index_add(&facts->by_fact, hash, (uint32_t)facts->orders.n - 1);
+}
+
+static void add_user(struct facts *facts, const struct etch_turn *t, bool write)
+{
+    struct user user = {t->place, t->variable, t->thread, write};
+    uint32_t key[4] = {user.place, user.variable, user.thread, write};
+    uint64_t hash = etch_hash(ETCH_HASH_START, key, sizeof(key));
+    size_t probe = 0;
+    uint32_t i;
+
+    while ((i = etch_index_next(&facts->by_user, hash, &probe)) != ETCH_INDEX_NONE) {
+        const struct user *known = &facts->users.v[i];
+
+        if (known->place == user.place && known->variable == user.variable && known->thread == user.thread &&
+            known->write == write)
+            return;
+    }
+    facts->failed |=
+        !etch_array_push(&facts->users, user) || !etch_index_add(&facts->by_user, hash, (uint32_t)facts->users.n - 1);
 }
 
 static int make_facts(struct facts *facts, const struct etch_run *run)
@@ -42,25 +102,31 @@ static int make_facts(struct facts *facts, const struct etch_run *run)
     if (etch_turns_make(&facts->turns, run) < 0)
         return -1;
     etch_turns_patterns(&facts->turns, run, add_fact, facts);
+    for (size_t i = 0; i < facts->turns.all.n; i++) {
+        const struct etch_turn *t = &facts->turns.all.v[i];
+
+        if (t->write)
+            add_user(facts, t, true);
+        else if (t->read)
+            add_user(facts, t, false);
+    }
     return facts->failed ? -1 : 0;
 }
 
 static void release_facts(struct facts *facts)
 {
     etch_array_free(&facts->orders);
+    etch_array_free(&facts->users);
     etch_array_free(&facts->turns.all);
+    etch_index_release(&facts->by_fact);
+    etch_index_release(&facts->by_user);
 }
 
 /* ---- Truth ---- */
 
 static bool executed(const struct etch_run *run, uint32_t place)
 {
-    if (etch_run_visited(run, place))
-        return true;
-    for (size_t i = 0; i < run->accesses.n; i++)
-        if (run->accesses.v[i].place == place)
-            return true;
-    return false;
+    return etch_run_visited(run, place) || etch_run_accessed(run, place);
 }
 
 /* That it did not run is known only where all that ran is. */
@@ -94,8 +160,10 @@ static bool same_set(const struct etch_predictor *p, const struct order_fact *f)
 
 static const struct order_fact *find_fact(const struct etch_predictor *p, const struct facts *facts, bool *open)
 {
+    const struct order_fact *newest = NULL;
+
     *open = false;
-    for (size_t i = facts->orders.n; i-- > 0;) {
+    for (size_t i = 0; i < facts->orders.n; i++) {
         const struct order_fact *f = &facts->orders.v[i];
 
         if (f->variable != p->variable)
@@ -105,10 +173,11 @@ static const struct order_fact *find_fact(const struct etch_predictor *p, const 
             continue;
         }
         if (f->n == p->n_places && strcmp(f->pattern, p->pattern) == 0 &&
-            memcmp(f->places, p->places, f->n * sizeof(f->places[0])) == 0 && (p->ever || f->last))
-            return f;
+            memcmp(f->places, p->places, f->n * sizeof(f->places[0])) == 0 && (p->ever || f->last) &&
+            (!newest || f->seq > newest->seq))
+            newest = f;
     }
-    return NULL;
+    return newest;
 }
 
 /* RW: the last read by the first statement came when the second had not yet written: it is behind it, or never ran. */
@@ -157,18 +226,6 @@ static enum etch_truth order_holds(const struct etch_predictor *p, const struct 
     return rw && !p->ever && read_too_early(p, facts, run) ? ETCH_TRUE : ETCH_FALSE;
 }
 
-static const struct etch_run_access *last_value(const struct etch_run *run, uint32_t place, uint32_t variable,
-                                                bool write)
-{
-    for (size_t i = run->accesses.n; i-- > 0;) {
-        const struct etch_run_access *a = &run->accesses.v[i];
-
-        if (a->place == place && a->variable == variable && a->known && a->write == write)
-            return a;
-    }
-    return NULL;
-}
-
 static int64_t signed_value(uint64_t value, uint32_t size)
 {
     unsigned unused = size < 8 ? 64 - 8 * size : 0;
@@ -195,7 +252,7 @@ static bool value_passes(const struct etch_predictor *p, const struct etch_run_a
 
 static enum etch_truth value_holds(const struct etch_predictor *p, const struct etch_run *run)
 {
-    const struct etch_run_access *a = last_value(run, p->places[0], p->variable, p->write);
+    const struct etch_run_access *a = etch_run_last_value(run, p->places[0], p->variable, p->write);
 
     if (a)
         return value_passes(p, a) ? ETCH_TRUE : ETCH_FALSE;
@@ -248,7 +305,7 @@ size_t etch_predictor_instance(const struct etch_predictor *p, const struct etch
     bool open;
 
     if (p->kind == ETCH_PREDICTOR_VALUE) {
-        value = last_value(run, p->places[0], p->variable, p->write);
+        value = etch_run_last_value(run, p->places[0], p->variable, p->write);
     } else if (p->kind <= ETCH_PREDICTOR_ORDER && make_facts(&facts, run) == 0) {
         fact = find_fact(p, &facts, &open);
         for (; fact && n < fact->n; n++)
@@ -274,6 +331,7 @@ struct search {
     const struct etch_run *const *runs;
     struct facts *facts;
     size_t n;
+    struct etch_index known; /* into found */
 };
 
 static bool is_same(const struct etch_predictor *a, const struct etch_predictor *b)
@@ -284,12 +342,27 @@ static bool is_same(const struct etch_predictor *a, const struct etch_predictor 
            memcmp(a->places, b->places, a->n_places * sizeof(a->places[0])) == 0;
 }
 
+static uint64_t hash_candidate(const struct etch_predictor *p)
+{
+    uint64_t key[4] = {(uint64_t)p->kind << 32 | p->variable, p->address, p->value,
+                       (uint64_t)p->test << 8 | (uint64_t)p->write << 3 | (uint64_t)p->ever << 2 |
+                           (uint64_t)p->taken << 1 | p->negated};
+    uint64_t hash = etch_hash(ETCH_HASH_START, key, sizeof(key));
+
+    hash = etch_hash(hash, p->places, p->n_places * sizeof(p->places[0]));
+    return etch_hash(hash, p->pattern, strlen(p->pattern));
+}
+
 static bool add(struct search *s, struct etch_predictor candidate)
 {
-    for (size_t i = 0; i < s->found->all.n; i++)
+    uint64_t hash = hash_candidate(&candidate);
+    size_t probe = 0;
+    uint32_t i;
+
+    while ((i = etch_index_next(&s->known, hash, &probe)) != ETCH_INDEX_NONE)
         if (is_same(&s->found->all.v[i], &candidate))
             return true;
-    return etch_array_push(&s->found->all, candidate);
+    return etch_array_push(&s->found->all, candidate) && etch_index_add(&s->known, hash, (uint32_t)s->found->all.n - 1);
 }
 
 static bool add_orders(struct search *s, const struct facts *facts)
@@ -317,14 +390,12 @@ static bool add_orders(struct search *s, const struct facts *facts)
 /* Statements that write what a failing run read, although in that run they had not yet: known from other runs. */
 static bool add_too_early(struct search *s, const struct facts *failing)
 {
-    for (size_t i = 0; i < failing->turns.all.n; i++) {
-        const struct etch_turn *read = &failing->turns.all.v[i];
+    for (size_t i = 0; i < failing->users.n; i++) {
+        const struct user *read = &failing->users.v[i];
 
-        if (!read->read || read->write)
-            continue;
-        for (size_t r = 0; r < s->n; r++) {
-            for (size_t k = 0; k < s->facts[r].turns.all.n; k++) {
-                const struct etch_turn *write = &s->facts[r].turns.all.v[k];
+        for (size_t r = 0; !read->write && r < s->n; r++) {
+            for (size_t k = 0; k < s->facts[r].users.n; k++) {
+                const struct user *write = &s->facts[r].users.v[k];
                 struct etch_predictor p = {.kind = ETCH_PREDICTOR_ORDER,
                                            .n_places = 2,
                                            .variable = read->variable,
@@ -347,7 +418,7 @@ static bool passing_range(const struct search *s, const struct etch_run_access *
 
     for (size_t i = 0; i < s->n; i++) {
         const struct etch_run_access *b =
-            s->runs[i]->failing ? NULL : last_value(s->runs[i], a->place, a->variable, a->write);
+            s->runs[i]->failing ? NULL : etch_run_last_value(s->runs[i], a->place, a->variable, a->write);
         int64_t v = b ? signed_value(b->value, b->size) : 0;
 
         if (!b)
@@ -397,7 +468,7 @@ static bool add_values(struct search *s, const struct etch_run *run)
         const struct etch_run_access *a = &run->accesses.v[i];
 
         if (a->place != ETCH_NOWHERE && a->variable != ETCH_NOWHERE && a->known &&
-            last_value(run, a->place, a->variable, a->write) == a && !add_value(s, a))
+            etch_run_last_value(run, a->place, a->variable, a->write) == a && !add_value(s, a))
             return false;
     }
     return true;
@@ -455,9 +526,9 @@ static bool comes_behind(const struct search *s, const struct etch_run *failing,
         const struct etch_run *run = s->runs[i];
 
         for (size_t k = 0; !run->failing && k < run->visits.n; k++) {
-            const struct etch_run_visit *v = &run->visits.v[k], *w = visit_in(run, v->thread, place);
+            const struct etch_run_visit *v = &run->visits.v[k], *w;
 
-            if (is_the_failure(failing, v->place) && w && w->seq > v->seq)
+            if (is_the_failure(failing, v->place) && (w = visit_in(run, v->thread, place)) && w->seq > v->seq)
                 return true;
         }
     }
@@ -659,6 +730,7 @@ int etch_predictors_find(struct etch_predictors *predictors, const struct etch_n
     for (size_t i = 0; s.facts && i < n; i++)
         release_facts(&s.facts[i]);
     free(s.facts);
+    etch_index_release(&s.known);
     return good ? 0 : -1;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/index.h"
 #include "proto/etch.pb-c.h"
 
 #include <stdbool.h>
@@ -30,6 +31,7 @@ struct etch_line_place {
 struct etch_names {
     ETCH_ARRAY(struct etch_line_place) places;
     ETCH_ARRAY(char *) variables;
+    struct etch_index by_place, by_variable;
 };
 
 void etch_names_release(struct etch_names *names);
@@ -37,6 +39,9 @@ void etch_names_release(struct etch_names *names);
 /* The number of a place or of a variable, given one if it is new. ETCH_NOWHERE when memory is short. */
 uint32_t etch_names_place(struct etch_names *names, const char *file, uint32_t line, const char *function);
 uint32_t etch_names_variable(struct etch_names *names, const char *name);
+
+/* The same, of one that may have none. */
+uint32_t etch_names_find_place(const struct etch_names *names, const char *file, uint32_t line, const char *function);
 
 /* Gives a place to each statement of the slice. Returns 0, or -1 when memory is short. */
 int etch_names_slice(struct etch_names *names, const Etch__Slice *slice);
@@ -85,6 +90,12 @@ struct etch_run_sync {
     uint32_t event;
 };
 
+/* A number + 1 for each place; 0: none. */
+struct etch_by_place {
+    uint32_t *v;
+    size_t n, capacity;
+};
+
 struct etch_run_thread {
     uint32_t tid, parent; /* parent: number of the thread that made it, or ETCH_NOWHERE */
     char *name;           /* of its start function, "main" for the first */
@@ -110,16 +121,21 @@ struct etch_run {
     Etch__Source source;
     Etch__Failure *failure;
     ETCH_ARRAY(struct etch_run_thread) threads;
-    ETCH_ARRAY(struct etch_run_visit) visits;    /* by thread, then seq */
-    ETCH_ARRAY(struct etch_run_branch) branches; /* each outcome once */
-    ETCH_ARRAY(struct etch_run_access) accesses; /* in an order that contradicts no proven pair */
-    ETCH_ARRAY(struct etch_run_sync) syncs;      /* by thread, then seq */
+    ETCH_ARRAY(struct etch_run_visit) visits;      /* by thread, then seq */
+    struct etch_by_place first_visit, last_access; /* made by etch_run_index() */
+    struct etch_index last_value;                  /* accesses with known values, the newest of its kind only */
+    ETCH_ARRAY(struct etch_run_branch) branches;   /* each outcome once */
+    ETCH_ARRAY(struct etch_run_access) accesses;   /* in an order that contradicts no proven pair */
+    ETCH_ARRAY(struct etch_run_sync) syncs;        /* by thread, then seq */
     ETCH_ARRAY(uint32_t) watched; /* variables of which all accesses were recorded, from their arming on */
     ETCH_ARRAY(Etch__Loss *) losses;
     struct etch_run_order *order; /* NULL: nothing across threads is known */
 };
 
 void etch_run_free(struct etch_run *run);
+
+/* Makes the questions below fast, once all visits and accesses are there. Returns 0, or -1 when memory is short. */
+int etch_run_index(struct etch_run *run);
 
 /* What is known of two accesses: -1 the first came first, 1 the second, 0 unordered. */
 int etch_run_compare(const struct etch_run *run, const struct etch_run_access *a, const struct etch_run_access *b);
@@ -129,5 +145,12 @@ void etch_run_why(const struct etch_run *run, const struct etch_run_access *a, c
                   char *text, size_t size);
 
 const struct etch_run_visit *etch_run_visited(const struct etch_run *run, uint32_t place);
+
+/* Whether an access is known to be of that place. */
+bool etch_run_accessed(const struct etch_run *run, uint32_t place);
+
+/* The newest access to a variable at a place whose value is known, or NULL. */
+const struct etch_run_access *etch_run_last_value(const struct etch_run *run, uint32_t place, uint32_t variable,
+                                                  bool write);
 
 #endif

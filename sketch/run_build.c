@@ -4,8 +4,8 @@
 #include "sketch/run_build.h"
 #include "sketch/run_order.h"
 
-#include "decoder/steps.h"
 #include "decoder/accesses.h"
+#include "decoder/steps.h"
 #include "decoder/symbols.h"
 
 #include <signal.h>
@@ -16,6 +16,7 @@
 #define DEPTH_MAX 4096u
 #define TABLE_MAX (64u << 20) /* bytes of code between the slice's first and last instruction */
 #define IN_BLOCK_BITS 12
+#define BUCKET_CALLERS 2u /* functions above the failing one by which failures are told apart */
 
 /* Which place an address of the program is of. */
 struct place_table {
@@ -44,7 +45,14 @@ struct walk {
     size_t next_access; /* in the thread's list */
     int pending_branch; /* index of a branch whose first place after it is not known yet */
     bool lost;
+    bool over;                    /* it has failed */
     ETCH_ARRAY(uint32_t) creates; /* places of pthread_create, in order */
+};
+
+/* A watch that was set. */
+struct watched {
+    const Etch__Watch *watch;
+    uint32_t variable, object;
 };
 
 struct build {
@@ -54,8 +62,14 @@ struct build {
     const struct etch_run_options *options;
     struct etch_symbols *symbols;
     struct place_table table;
-    const Etch__Image *image; /* of the program, the last one asked for */
-    uint64_t bias;            /* address in memory minus address in the file */
+    ETCH_ARRAY(const Etch__Operand *) operands; /* of the slice */
+    struct etch_index by_address, by_global;    /* into operands */
+    struct etch_index by_branch;                /* into the run's branches */
+    ETCH_ARRAY(struct watched) watched;         /* by id */
+    const Etch__Image *image;                   /* of the program, the last one asked for */
+    const Etch__Image *other;                   /* the last one that is not of the program */
+    uint32_t pid;                               /* of the process that is looked at; 0: not known */
+    uint64_t bias;                              /* address in memory minus address in the file */
     struct walk *walk;
     ETCH_ARRAY(struct etch_run_access) accesses; /* by thread, in program order */
     ETCH_ARRAY(uint32_t) from;                   /* index in the recording */
@@ -70,13 +84,18 @@ static int out_of_memory(struct etch_error *err)
     return etch_error_set(err, "out of memory");
 }
 
+static uint32_t exit_status(const struct etch_recording *r)
+{
+    return r->outcome && r->outcome->how_case == ETCH__OUTCOME__HOW_EXIT_STATUS ? r->outcome->exit_status : 0;
+}
+
 bool etch_recording_failed(const struct etch_recording *r, bool *hang)
 {
     const Etch__Failure *f = r->failure;
 
     *hang = false;
     if (!f || f->kind == ETCH__FAILURE_KIND__FAILURE_NONE)
-        return false;
+        return exit_status(r) != 0;
     *hang = f->kind == ETCH__FAILURE_KIND__FAILURE_HANG || f->kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT ||
             (f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL && !f->ip &&
              (f->signal == SIGTERM || f->signal == SIGKILL || f->signal == SIGINT));
@@ -85,16 +104,54 @@ bool etch_recording_failed(const struct etch_recording *r, bool *hang)
 
 /* ---- The program's addresses ---- */
 
+/* The program in question may be one that the recorded one, a script say, has started. */
+static const ProtobufCBinaryData *wanted_id(const struct build *b)
+{
+    const struct etch_run_options *o = b->options;
+
+    if (o->slice && o->slice->build_id.len)
+        return &o->slice->build_id;
+    return o->build_id && o->build_id->len ? o->build_id : &b->recording->program->build_id;
+}
+
 static bool is_program(const struct build *b, const Etch__Image *image)
 {
-    const Etch__Program *p = b->recording->program;
+    const ProtobufCBinaryData *id;
 
-    if (!image || !p)
+    if (!image || !b->recording->program || (b->pid && image->pid && image->pid != b->pid))
         return false;
-    if (p->build_id.len && image->build_id.len)
-        return p->build_id.len == image->build_id.len &&
-               memcmp(p->build_id.data, image->build_id.data, p->build_id.len) == 0;
-    return strcmp(p->exe, image->path) == 0;
+    id = wanted_id(b);
+    if (id->len && image->build_id.len)
+        return id->len == image->build_id.len && memcmp(id->data, image->build_id.data, id->len) == 0;
+    return strcmp(b->recording->program->exe, image->path) == 0;
+}
+
+static bool is_program_of(struct build *b, uint32_t pid)
+{
+    bool found = false;
+
+    b->pid = pid;
+    for (size_t i = 0; i < b->recording->images.n && !found; i++)
+        found = is_program(b, b->recording->images.v[i]);
+    return found;
+}
+
+/* The process that is looked at: the one that failed, the first, or the first of those that it started; of those that
+ * run the program in question. */
+static bool choose_process(struct build *b)
+{
+    const struct etch_recording *r = b->recording;
+    uint32_t first = r->program->pid;
+
+    if (r->failure && r->failure->pid && is_program_of(b, r->failure->pid))
+        return true;
+    if (is_program_of(b, first))
+        return true;
+    for (size_t i = 0; i < r->images.n; i++)
+        if (r->images.v[i]->pid && is_program_of(b, r->images.v[i]->pid))
+            return true;
+    b->pid = first;
+    return false;
 }
 
 /* True where `image` is of the program; then b->bias is right for it. */
@@ -104,8 +161,12 @@ static bool use_image(struct build *b, const Etch__Image *image)
 
     if (image == b->image)
         return image != NULL;
-    if (!is_program(b, image))
+    if (image == b->other)
         return false;
+    if (!is_program(b, image)) {
+        b->other = image;
+        return false;
+    }
     etch_symbols_find(b->symbols, image, image->start, &location);
     b->image = image;
     b->bias = image->start - location.module_offset;
@@ -114,13 +175,18 @@ static bool use_image(struct build *b, const Etch__Image *image)
 
 static const Etch__Image *image_at(const struct build *b, uint64_t address)
 {
+    const Etch__Image *found = NULL;
+
     for (size_t i = 0; i < b->recording->images.n; i++) {
         const Etch__Image *image = b->recording->images.v[i];
 
-        if (address >= image->start && address - image->start < image->size)
-            return image;
+        if ((b->pid && image->pid && image->pid != b->pid) || address < image->start ||
+            address - image->start >= image->size)
+            continue;
+        if (!found || image->mapped_tsc >= found->mapped_tsc) /* an exec puts one where another was */
+            found = image;
     }
-    return NULL;
+    return found;
 }
 
 static uint32_t table_place(const struct place_table *t, uint64_t address)
@@ -230,7 +296,7 @@ static int by_start(const void *x, const void *y)
 static void number_threads(struct build *b)
 {
     struct etch_recording *r = b->recording;
-    uint32_t pid = r->program ? r->program->pid : 0;
+    uint32_t pid = b->pid;
 
     if (r->threads.n)
         qsort(r->threads.v, r->threads.n, sizeof(*r->threads.v), by_start);
@@ -261,95 +327,139 @@ static int by_thread(const void *x, const void *y)
     return a->seq < b->seq ? -1 : a->seq > b->seq;
 }
 
+/* The slice's operands, by the address of their instruction and of their global. */
+static int index_operands(struct build *b, struct etch_error *err)
+{
+    const Etch__Slice *slice = b->options->slice;
+
+    for (size_t i = 0; i < slice->n_statements; i++)
+        for (size_t k = 0; k < slice->statements[i]->n_operands; k++) {
+            const Etch__Operand *o = slice->statements[i]->operands[k];
+            uint32_t number = (uint32_t)b->operands.n;
+
+            if (!etch_array_push(&b->operands, o) ||
+                !etch_index_add(&b->by_address, etch_hash(ETCH_HASH_START, &o->address, sizeof(o->address)), number) ||
+                (o->global &&
+                 !etch_index_add(&b->by_global, etch_hash(ETCH_HASH_START, &o->global, sizeof(o->global)), number)))
+                return out_of_memory(err);
+        }
+    return 0;
+}
+
 /* The slice's operand whose instruction is at `address` of the file. */
 static const Etch__Operand *operand_at(const struct build *b, uint64_t address, bool write)
 {
-    const Etch__Slice *slice = b->options->slice;
+    uint64_t hash = etch_hash(ETCH_HASH_START, &address, sizeof(address));
     const Etch__Operand *found = NULL;
+    size_t probe = 0;
+    uint32_t i;
 
-    for (size_t i = 0; slice && i < slice->n_statements; i++)
-        for (size_t k = 0; k < slice->statements[i]->n_operands; k++) {
-            const Etch__Operand *o = slice->statements[i]->operands[k];
+    while ((i = etch_index_next(&b->by_address, hash, &probe)) != ETCH_INDEX_NONE) {
+        const Etch__Operand *o = b->operands.v[i];
 
-            if (o->address == address && (!found || o->write == write))
-                found = o;
-        }
+        if (o->address == address && (!found || o->write == write))
+            found = o;
+    }
     return found;
 }
 
 /* What a watch is of: the operand of its site, the global at its address, or as the user wrote it. */
 static const char *watch_name(struct build *b, const Etch__Watch *w)
 {
-    const Etch__Slice *slice = b->options->slice;
     const Etch__Operand *operand = w->site ? operand_at(b, w->site, false) : NULL;
+    uint64_t global = w->address - b->bias, hash = etch_hash(ETCH_HASH_START, &global, sizeof(global));
+    size_t probe = 0;
+    uint32_t i;
 
     if (operand)
         return operand->name;
-    for (size_t i = 0; slice && i < slice->n_statements; i++)
-        for (size_t k = 0; k < slice->statements[i]->n_operands; k++) {
-            const Etch__Operand *o = slice->statements[i]->operands[k];
-
-            if (o->global && o->global + b->bias == w->address)
-                return o->name;
-        }
+    while ((i = etch_index_next(&b->by_global, hash, &probe)) != ETCH_INDEX_NONE)
+        if (b->operands.v[i]->global == global)
+            return b->operands.v[i]->name;
     return w->name;
 }
 
-/* Accesses to overlapping memory are of one object: the one whose watch begins lowest. */
-static uint32_t object_of(const struct build *b, uint32_t watch)
+static int by_watch_start(const void *x, const void *y)
 {
-    const struct etch_recording *r = b->recording;
-    const Etch__Watch *own = NULL;
-    uint32_t object = ETCH_NOWHERE;
-    bool grown = true;
-    uint64_t start, end;
+    const struct watched *a = x, *b = y;
 
-    for (size_t i = 0; i < r->watches.n; i++)
-        if (r->watches.v[i]->id == watch && !r->watches.v[i]->skipped)
-            own = r->watches.v[i];
-    if (!own)
-        return ETCH_NOWHERE;
-    start = own->address;
-    end = start + own->size;
-    while (grown) {
-        grown = false;
-        for (size_t i = 0; i < r->watches.n; i++) {
-            const Etch__Watch *w = r->watches.v[i];
+    return a->watch->address < b->watch->address ? -1 : a->watch->address > b->watch->address;
+}
 
-            if (w->skipped || w->address >= end || w->address + w->size <= start)
-                continue;
-            if (w->address < start || w->address + w->size > end) {
-                start = w->address < start ? w->address : start;
-                end = w->address + w->size > end ? w->address + w->size : end;
-                grown = true;
-            }
+static int by_watch_id(const void *x, const void *y)
+{
+    const struct watched *a = x, *b = y;
+
+    return a->watch->id < b->watch->id ? -1 : a->watch->id > b->watch->id;
+}
+
+/* Accesses to overlapping memory are of one object: the one whose watch has the lowest number. */
+static void number_objects(struct watched *list, size_t n)
+{
+    for (size_t first = 0, i; first < n; first = i) {
+        uint64_t end = list[first].watch->address + list[first].watch->size;
+        uint32_t object = list[first].watch->id;
+
+        for (i = first + 1; i < n && list[i].watch->address < end; i++) {
+            const Etch__Watch *w = list[i].watch;
+
+            end = w->address + w->size > end ? w->address + w->size : end;
             object = w->id < object ? w->id : object;
         }
+        for (size_t k = first; k < i; k++)
+            list[k].object = object;
     }
-    return object;
+}
+
+static int list_watches(struct build *b, struct etch_error *err)
+{
+    const struct etch_recording *r = b->recording;
+
+    for (size_t i = 0; i < r->watches.n; i++) {
+        struct watched watched = {.watch = r->watches.v[i]};
+
+        if (watched.watch->skipped)
+            continue;
+        watched.variable = etch_names_variable(b->names, watch_name(b, watched.watch));
+        if (watched.variable == ETCH_NOWHERE || !etch_array_push(&b->watched, watched))
+            return out_of_memory(err);
+    }
+    if (b->watched.n) {
+        qsort(b->watched.v, b->watched.n, sizeof(*b->watched.v), by_watch_start);
+        number_objects(b->watched.v, b->watched.n);
+        qsort(b->watched.v, b->watched.n, sizeof(*b->watched.v), by_watch_id);
+    }
+    return 0;
+}
+
+static const struct watched *watch_of(const struct build *b, uint32_t id)
+{
+    Etch__Watch watch = {.id = id};
+    struct watched key = {.watch = &watch};
+
+    return id && b->watched.n ? bsearch(&key, b->watched.v, b->watched.n, sizeof(key), by_watch_id) : NULL;
 }
 
 static void name_access(struct build *b, struct etch_run_access *a, const Etch__Access *from)
 {
     const Etch__Operand *operand;
     const Etch__Image *image = image_at(b, from->ip);
-    const struct etch_recording *r = b->recording;
-    const char *name = NULL;
+    const struct watched *watched = watch_of(b, from->watch);
 
     if (use_image(b, image)) {
         uint64_t back = from->ip_is_after ? 1 : 0;
 
         a->place = place_of(b, image, from->ip - back);
         operand = operand_at(b, from->ip - b->bias, from->write);
-        name = operand && !from->ip_is_after ? operand->name : NULL;
+        if (operand && !from->ip_is_after && !watched)
+            a->variable = etch_names_variable(b->names, operand->name);
     } else if (from->caller) {
         a->place = place_of(b, image_at(b, from->caller), from->caller - 1);
     }
-    for (size_t i = 0; from->watch && i < r->watches.n; i++)
-        if (r->watches.v[i]->id == from->watch && !r->watches.v[i]->skipped)
-            name = watch_name(b, r->watches.v[i]);
-    if (name)
-        a->variable = etch_names_variable(b->names, name);
+    if (watched) {
+        a->variable = watched->variable;
+        a->object = watched->object;
+    }
 }
 
 static int list_accesses(struct build *b, struct etch_error *err)
@@ -361,7 +471,7 @@ static int list_accesses(struct build *b, struct etch_error *err)
         struct etch_run_access a = {.thread = thread_number(b, from->tid),
                                     .place = ETCH_NOWHERE,
                                     .variable = ETCH_NOWHERE,
-                                    .object = from->watch ? object_of(b, from->watch) : ETCH_NOWHERE,
+                                    .object = ETCH_NOWHERE,
                                     .seq = i,
                                     .value = from->value,
                                     .known = from->known_case == ETCH__ACCESS__KNOWN_VALUE,
@@ -483,15 +593,26 @@ static void note_branch(struct build *b, struct walk *w, const struct etch_step 
 {
     struct etch_run_branch branch = {
         .place = place, .address = step->last - b->bias, .taken = step->to != step->end, .to = ETCH_NOWHERE};
+    uint64_t hash = etch_hash(branch.taken, &branch.address, sizeof(branch.address));
+    size_t probe = 0;
+    uint32_t i;
 
     w->pending_branch = -1;
-    for (size_t i = 0; i < b->run->branches.n; i++)
+    while ((i = etch_index_next(&b->by_branch, hash, &probe)) != ETCH_INDEX_NONE)
         if (b->run->branches.v[i].address == branch.address && b->run->branches.v[i].taken == branch.taken)
             return;
-    if (!etch_array_push(&b->run->branches, branch))
+    if (!etch_array_push(&b->run->branches, branch) ||
+        !etch_index_add(&b->by_branch, hash, (uint32_t)b->run->branches.n - 1))
         b->failed = true;
     else
         w->pending_branch = (int)b->run->branches.n - 1;
+}
+
+static bool is_failing(const struct build *b)
+{
+    bool hang;
+
+    return b->options->verdict ? strcmp(b->options->verdict, "pass") != 0 : etch_recording_failed(b->recording, &hang);
 }
 
 /* Asked only where it matters: of a run that failed and yet ended by itself, whose last lines are what is known. */
@@ -499,19 +620,29 @@ static bool has_line(struct build *b, const struct etch_step *step)
 {
     struct etch_location location;
 
-    if (b->recording->failure || !b->options->verdict || strcmp(b->options->verdict, "pass") == 0)
+    if (b->recording->failure || !is_failing(b))
         return false;
     etch_symbols_find(b->symbols, step->image, step->last, &location);
     return location.frame.line != 0;
 }
 
+/* Whether the thread's next access is one of the block's: nearly all blocks outside of the program have none. */
+static bool has_access(const struct build *b, const struct walk *w, const struct etch_step *step)
+{
+    uint64_t ip =
+        w->next_access < b->accesses.n ? b->recording->accesses.v[b->from.v[w->next_access]].ip : step->last + 1;
+
+    return ip >= step->first && ip <= step->last;
+}
+
 static void walk_block(struct build *b, struct walk *w, const struct etch_step *step)
 {
-    bool program = use_image(b, step->image);
+    bool program = use_image(b, step->image), look = program && b->options->slice;
     uint32_t place = ETCH_NOWHERE, index = 0;
 
-    for (uint64_t ip = step->first; ip; ip = etch_step_next_ip(step, ip), index++) {
-        if (program && b->options->slice) {
+    for (uint64_t ip = look || has_access(b, w, step) ? step->first : 0; ip;
+         ip = etch_step_next_ip(step, ip), index++) {
+        if (look) {
             place = table_place(&b->table, ip - b->bias);
             if (place != ETCH_NOWHERE)
                 visit_place(b, w, step, place, b->table.begins[ip - b->bias - b->table.start], index);
@@ -644,10 +775,10 @@ static void begin_walk(struct build *b, const struct etch_step *step)
 static int on_step(void *context, const struct etch_step *step)
 {
     struct build *b = context;
-    const Etch__Program *program = b->recording->program;
+    const Etch__Failure *f = b->recording->failure;
     struct walk *w = b->walk;
 
-    if (program && step->pid && program->pid != step->pid)
+    if (b->pid && step->pid && b->pid != step->pid)
         return 0;
     if (w->tid != step->tid) {
         end_walk(b);
@@ -655,8 +786,14 @@ static int on_step(void *context, const struct etch_step *step)
     }
     if (w->thread == ETCH_NOWHERE || b->failed)
         return -1;
+    if (w->over)
+        return 0;
     if (step->kind == ETCH_STEP_LOSS) {
         w->lost = true;
+    } else if (step->kind == ETCH_STEP_INTERRUPT && f && f->tid == step->tid && f->ip == step->ip &&
+               step->time.hi >= f->tsc) {
+        w->last_ip = step->ip;
+        w->over = true; /* what a handler did then is not how it came to fail */
     } else if (step->kind == ETCH_STEP_BLOCK) {
         w->block++;
         name_thread(b, w, step);
@@ -808,10 +945,12 @@ static Etch__Failure *own_failure(const struct build *b, bool hang)
     Etch__Failure none = ETCH__FAILURE__INIT, *f;
 
     f = copy_failure(b->recording->failure ? b->recording->failure : &none);
-    if (f && hang)
+    if (f && hang) {
         f->kind = ETCH__FAILURE_KIND__FAILURE_HANG;
-    else if (f && f->kind == ETCH__FAILURE_KIND__FAILURE_NONE)
-        f->kind = ETCH__FAILURE_KIND__FAILURE_CHECK;
+    } else if (f && f->kind == ETCH__FAILURE_KIND__FAILURE_NONE) {
+        f->code = (int32_t)exit_status(b->recording);
+        f->kind = f->code ? ETCH__FAILURE_KIND__FAILURE_EXIT : ETCH__FAILURE_KIND__FAILURE_CHECK;
+    }
     return f;
 }
 
@@ -827,13 +966,48 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* "signal 11 bug.c:18 consumer"; for a hang where all its threads stand. */
+/* Who called there: the nearest functions of the program, each named once, so that recursion makes no difference. */
+static void add_callers(struct build *b, const struct etch_run_thread *t, char *text, size_t size)
+{
+    const char *last = b->names->places.v[t->wait_place].function;
+    bool there = false;
+
+    for (size_t i = 0, n = 0; i < t->frames.n && n < BUCKET_CALLERS; i++) {
+        uint32_t place = place_of(b, image_at(b, t->frames.v[i]), t->frames.v[i] - (i > 0));
+        size_t length = strlen(text);
+
+        if (place == ETCH_NOWHERE)
+            continue;
+        if (there && strcmp(b->names->places.v[place].function, last) != 0) {
+            last = b->names->places.v[place].function;
+            snprintf(text + length, size - length, " < %s", last);
+            n++;
+        }
+        there |= place == t->wait_place;
+    }
+}
+
+static size_t name_failure(const Etch__Failure *f, char *text, size_t size)
+{
+    const char *signal = f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL ? sigabbrev_np((int)f->signal) : NULL;
+
+    if (f->kind == ETCH__FAILURE_KIND__FAILURE_HANG)
+        return (size_t)snprintf(text, size, "hang");
+    if (f->kind == ETCH__FAILURE_KIND__FAILURE_EXIT)
+        return (size_t)snprintf(text, size, "exit status %d", f->code);
+    if (f->kind == ETCH__FAILURE_KIND__FAILURE_CHECK)
+        return (size_t)snprintf(text, size, "the check failed");
+    return signal ? (size_t)snprintf(text, size, "SIG%s", signal)
+                  : (size_t)snprintf(text, size, "signal %u", f->signal);
+}
+
+/* "SIGSEGV, consumer bug.c:18 < main"; for a hang where all its threads stand. */
 static char *bucket_of(struct build *b, bool hang)
 {
     ETCH_ARRAY(char *) parts = {0};
     const Etch__Failure *f = b->run->failure;
-    char text[4096], *part;
-    size_t length = (size_t)snprintf(text, sizeof(text), hang ? "hang" : "kind %d signal %u", f->kind, f->signal);
+    char text[4096], callers[1024], *part;
+    size_t length = name_failure(f, text, sizeof(text));
 
     for (size_t i = 0; i < b->run->threads.n; i++) {
         const struct etch_run_thread *t = &b->run->threads.v[i];
@@ -841,9 +1015,12 @@ static char *bucket_of(struct build *b, bool hang)
 
         if (at == ETCH_NOWHERE || (hang ? !has_part(b, i) : i != b->run->failing_thread))
             continue;
-        if (asprintf(&part, " %s:%u %s", base_name(b->names->places.v[at].file), b->names->places.v[at].line,
-                     b->names->places.v[at].function) >= 0 &&
-            !etch_array_push(&parts, part))
+        snprintf(callers, sizeof(callers), ", %s %s:%u", b->names->places.v[at].function,
+                 base_name(b->names->places.v[at].file), b->names->places.v[at].line);
+        if (!hang)
+            add_callers(b, t, callers, sizeof(callers));
+        part = strdup(callers);
+        if (part && !etch_array_push(&parts, part))
             free(part);
     }
     if (parts.n)
@@ -863,11 +1040,10 @@ static int conclude(struct build *b, struct etch_error *err)
     struct etch_run *run = b->run;
     bool hang;
 
-    run->failing = etch_recording_failed(b->recording, &hang);
-    if (verdict) {
-        run->failing = strcmp(verdict, "pass") != 0;
+    etch_recording_failed(b->recording, &hang);
+    run->failing = is_failing(b);
+    if (verdict)
         hang = strcmp(verdict, "hang") == 0;
-    }
     run->failing_place = run->failing_thread = ETCH_NOWHERE;
     if (!run->failing)
         return 0;
@@ -930,16 +1106,10 @@ static int sort_accesses(struct build *b, struct etch_error *err)
 /* Which variables were watched: every access to them is known, from the time their place became known. */
 static int list_watched(struct build *b, struct etch_error *err)
 {
-    const struct etch_recording *r = b->recording;
+    for (size_t i = 0; i < b->watched.n; i++) {
+        const Etch__Watch *w = b->watched.v[i].watch;
 
-    for (size_t i = 0; i < r->watches.n; i++) {
-        const Etch__Watch *w = r->watches.v[i];
-        uint32_t variable;
-
-        if (w->skipped || !w->reads || !w->writes)
-            continue;
-        variable = etch_names_variable(b->names, watch_name(b, w));
-        if (variable == ETCH_NOWHERE || !etch_array_push(&b->run->watched, variable))
+        if (w->reads && w->writes && !etch_array_push(&b->run->watched, b->watched.v[i].variable))
             return out_of_memory(err);
     }
     return 0;
@@ -964,22 +1134,32 @@ static int copy_losses(struct build *b, struct etch_error *err)
     return 0;
 }
 
-static int check_program(const struct build *b, struct etch_error *err)
+bool etch_recording_runs(struct etch_recording *recording, const ProtobufCBinaryData *build_id)
+{
+    const struct etch_run_options options = {.build_id = build_id};
+    struct build b = {.recording = recording, .options = &options};
+    const ProtobufCBinaryData *theirs = recording->program ? &recording->program->build_id : NULL;
+
+    if (!theirs || !build_id->len || !theirs->len || choose_process(&b))
+        return true;
+    return build_id->len == theirs->len && memcmp(build_id->data, theirs->data, theirs->len) == 0;
+}
+
+static int check_program(struct build *b, struct etch_error *err)
 {
     const Etch__Program *p = b->recording->program;
-    const Etch__Slice *slice = b->options->slice;
+    const ProtobufCBinaryData *id;
 
     if (!p) {
         etch_error_set(err, "%s does not say which program ran", b->recording->path);
         return etch_error_advise(err, "a bundle made by etch record");
     }
-    if (slice && slice->build_id.len && p->build_id.len &&
-        (slice->build_id.len != p->build_id.len ||
-         memcmp(slice->build_id.data, p->build_id.data, p->build_id.len) != 0)) {
-        etch_error_set(err, "%s is of another build of the program", b->recording->path);
-        return etch_error_advise(err, "bundles and program of one build");
-    }
-    return 0;
+    id = wanted_id(b);
+    if (choose_process(b) || !id->len || !p->build_id.len ||
+        (id->len == p->build_id.len && memcmp(id->data, p->build_id.data, id->len) == 0))
+        return 0;
+    etch_error_set(err, "%s is of another build of the program, or of another program", b->recording->path);
+    return etch_error_advise(err, "bundles and program of one build; etch info says what is in a bundle");
 }
 
 /* What the CPU's own watchpoints leave open: values, and whether a hit read or wrote. */
@@ -1013,7 +1193,8 @@ static int fill(struct build *b, struct etch_error *err)
     number_threads(b);
     if (settle_accesses(b, err) < 0)
         return -1;
-    if (b->options->slice && (make_table(b, err) < 0 || list_accesses(b, err) < 0))
+    if (b->options->slice &&
+        (make_table(b, err) < 0 || index_operands(b, err) < 0 || list_watches(b, err) < 0 || list_accesses(b, err) < 0))
         return -1;
     if (walk_steps(b, err) < 0 || conclude(b, err) < 0 || copy_losses(b, err) < 0)
         return -1;
@@ -1021,7 +1202,9 @@ static int fill(struct build *b, struct etch_error *err)
         return 0;
     if (b->accesses.n && etch_run_order_build(&b->run->order, b->recording, err) < 0)
         return -1;
-    return sort_accesses(b, err) < 0 || list_watched(b, err) < 0 ? -1 : 0;
+    if (sort_accesses(b, err) < 0 || list_watched(b, err) < 0)
+        return -1;
+    return etch_run_index(b->run) < 0 ? out_of_memory(err) : 0;
 }
 
 int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_recording *recording,
@@ -1049,6 +1232,11 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
     etch_symbols_free(b.symbols);
     etch_array_free(&b.accesses);
     etch_array_free(&b.from);
+    etch_array_free(&b.operands);
+    etch_array_free(&b.watched);
+    etch_index_release(&b.by_address);
+    etch_index_release(&b.by_global);
+    etch_index_release(&b.by_branch);
     free(b.of_thread);
     free(b.table.place);
     free(b.table.begins);

@@ -7,9 +7,10 @@
 #include "sketch/run.h"
 
 struct etch_run_options {
-    const Etch__Slice *slice; /* NULL: only threads, where they stood, and the failure */
-    const char *verdict;      /* what the caller knows of the run: "pass", "fail", "hang"; NULL: as recorded */
-    unsigned jobs;            /* threads to decode with; 0: as many as CPUs */
+    const Etch__Slice *slice;            /* NULL: only threads, where they stood, and the failure */
+    const ProtobufCBinaryData *build_id; /* of the program in question; NULL, or empty: the one that was recorded */
+    const char *verdict; /* what the caller knows of the run: "pass", "fail", "hang"; NULL: as recorded */
+    unsigned jobs;       /* threads to decode with; 0: as many as CPUs */
 };
 
 /* Returns 0, or -1 with `err` set: not a recording of the slice's program, or nothing that can be used. Loss is no
@@ -17,7 +18,11 @@ struct etch_run_options {
 int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_recording *recording,
                    const struct etch_run_options *options, struct etch_error *err);
 
-/* Whether a recording ended in a failure; one that was ended from outside (SIGTERM, SIGINT, SIGKILL) counts as a hang.
+/* Whether a process of the recording ran the program with this build-id; true where that cannot be told. */
+bool etch_recording_runs(struct etch_recording *recording, const ProtobufCBinaryData *build_id);
+
+/* Whether a recording ended in a failure, or in an exit status other than 0; one that was ended from outside (SIGTERM,
+ * SIGINT, SIGKILL) counts as a hang.
  */
 bool etch_recording_failed(const struct etch_recording *recording, bool *hang);
 

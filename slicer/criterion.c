@@ -173,6 +173,9 @@ static int check_build(const struct etch_model *m, const struct run *run, struct
         return 0;
     if (theirs->len == n && memcmp(theirs->data, id, n) == 0)
         return 0;
+    for (size_t i = 0; i < run->n_images; i++) /* what was recorded may have started the program */
+        if (run->images[i]->build_id.len == n && memcmp(run->images[i]->build_id.data, id, n) == 0)
+            return 0;
     hex(id, n, mine_text, sizeof(mine_text));
     hex(theirs->data, theirs->len, theirs_text, sizeof(theirs_text));
     etch_error_set(err, "the failure is of another build: %s has build-id %s, the recorded program %s", m->path,
@@ -221,13 +224,21 @@ static const struct etch_line_row *row_of(const struct etch_model *m, const stru
     return NULL;
 }
 
+#define LINES_BACK 3u
+
 static bool add_row(struct etch_criterion *c, const struct etch_model *m, const struct etch_line_row *row)
 {
     uint32_t file = etch_strings_find(&m->files, etch_line_table_file(m->lines, row->file));
 
     if (file == ETCH_NONE)
         return false;
-    return (row->column && add_place(c, m, file, row->line, row->column)) || add_place(c, m, file, row->line, 0);
+    if ((row->column && add_place(c, m, file, row->line, row->column)) || add_place(c, m, file, row->line, 0))
+        return true;
+    /* The brace that ends a function has machine code, and none in the bitcode: what stands before it counts. */
+    for (uint32_t back = 1; back <= LINES_BACK && back < row->line; back++)
+        if (add_place(c, m, file, row->line - back, 0))
+            return true;
+    return false;
 }
 
 static bool add_thread(struct etch_criterion *c, const struct etch_model *m, const struct run *run,

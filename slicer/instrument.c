@@ -88,8 +88,9 @@ struct contents {
 
 static struct contents look_into(LLVMValueRef function)
 {
-    static const char *const frame[] = {"llvm.returnaddress", "llvm.addressofreturnaddress.p0", "llvm.frameaddress.p0",
-                                        "llvm.sponentry.p0", "llvm.va_start", "llvm.va_start.p0"};
+    static const char *const frame[] = {"llvm.returnaddress",   "llvm.addressofreturnaddress.p0",
+                                        "llvm.frameaddress.p0", "llvm.sponentry.p0",
+                                        "llvm.va_start",        "llvm.va_start.p0"};
     struct contents c = {.own_entry = LLVMIsFunctionVarArg(LLVMGlobalGetValueType(function))};
     LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function);
 
@@ -98,8 +99,8 @@ static struct contents look_into(LLVMValueRef function)
             LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
             LLVMValueRef callee = opcode == LLVMCall ? LLVMGetCalledValue(i) : NULL;
 
-            c.unsuited |= opcode == LLVMCallBr || opcode == LLVMCatchSwitch || opcode == LLVMCleanupPad ||
-                          opcode == LLVMCatchPad;
+            c.unsuited |=
+                opcode == LLVMCallBr || opcode == LLVMCatchSwitch || opcode == LLVMCleanupPad || opcode == LLVMCatchPad;
             c.own_entry |= opcode == LLVMIndirectBr;
             c.must_tail |= opcode == LLVMCall && LLVMGetTailCallKind(i) == LLVMTailCallKindMustTail;
             if (callee && LLVMIsAFunction(callee))
@@ -163,8 +164,8 @@ static bool choose(struct instrument *in)
 /* What optimisation found out about a function no longer holds, and lets calls vanish or merge. */
 static void weaken(LLVMValueRef function)
 {
-    static const char *const gone[] = {"memory", "willreturn", "nosync", "nofree", "mustprogress", "speculatable",
-                                       "norecurse", "nocallback"};
+    static const char *const gone[] = {"memory",       "willreturn",   "nosync",    "nofree",
+                                       "mustprogress", "speculatable", "norecurse", "nocallback"};
 
     for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
         LLVMRemoveEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
@@ -176,8 +177,8 @@ static void prepare_frame(const struct emitter *e, LLVMValueRef function)
 {
     LLVMAttributeIndex index = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
 
-    LLVMAddAttributeAtIndex(
-        function, index, LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName("noredzone", 9), 0));
+    LLVMAddAttributeAtIndex(function, index,
+                            LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName("noredzone", 9), 0));
     LLVMRemoveStringAttributeAtIndex(function, index, "frame-pointer", 13);
     LLVMAddAttributeAtIndex(function, index, LLVMCreateStringAttribute(e->context, "frame-pointer", 13, "all", 3));
 }
@@ -274,8 +275,7 @@ static void undo_in_teller(const struct recorded *r)
             if (LLVMGetCalledValue(i) == r->entry)
                 LLVMSetOperand(i, (unsigned)LLVMGetNumOperands(i) - 1, r->body);
             else if (strcmp(name_of(LLVMGetCalledValue(i)), "etch_soft_enter") == 0)
-                LLVMSetOperand(i, 1,
-                               LLVMConstPtrToInt(r->body, LLVMTypeOf(LLVMGetOperand(i, 1))));
+                LLVMSetOperand(i, 1, LLVMConstPtrToInt(r->body, LLVMTypeOf(LLVMGetOperand(i, 1))));
         }
 }
 
@@ -306,21 +306,143 @@ static bool separate_all(struct instrument *in)
 static bool is_harmless(const char *name)
 {
     static const char *const heads[] = {"llvm.", "etch_soft_", "_Zn", "_Zd"};
-    static const char *const names[] = {
-        "malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign",
-        "memcpy", "memmove", "memset", "memcmp", "bcmp", "memchr", "memrchr", "mempcpy", "memmem", "rawmemchr",
-        "strlen", "strnlen", "strcmp", "strncmp", "strcasecmp", "strncasecmp", "strcpy", "strncpy", "stpcpy", "strcat",
-        "strncat", "strchr", "strrchr", "strchrnul", "strstr", "strpbrk", "strspn", "strcspn", "strtok_r", "strdup",
-        "strndup", "strtol", "strtoul", "strtoll", "strtoull", "strtod", "strtof", "atoi", "atol", "atof", "strcoll",
-        "strerror", "isalpha", "isdigit", "isalnum", "isspace", "isupper", "islower", "ispunct", "isxdigit", "isprint",
-        "iscntrl", "isgraph", "toupper", "tolower", "__ctype_b_loc", "__ctype_toupper_loc", "__ctype_tolower_loc",
-        "__errno_location", "abs", "labs", "llabs", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh",
-        "tanh", "exp", "exp2", "log", "log2", "log10", "log1p", "pow", "sqrt", "cbrt", "floor", "ceil", "round", "rint",
-        "trunc", "lrint", "lround", "fmod", "ldexp", "frexp", "modf", "fabs", "hypot", "sinf", "cosf", "expf", "logf",
-        "powf", "sqrtf", "floorf", "ceilf", "fmodf", "fabsf", "rand", "rand_r", "srand", "random", "time",
-        "gettimeofday", "clock_gettime", "getpid", "putc", "getc", "fputc", "fgetc", "putchar", "getchar", "_IO_putc",
-        "_IO_getc", "ungetc", "feof", "ferror", "localeconv", "__memcpy_chk", "__memmove_chk", "__memset_chk",
-        "__strcpy_chk", "__strcat_chk", "pthread_self", "pthread_equal"};
+    static const char *const names[] = {"malloc",
+                                        "calloc",
+                                        "realloc",
+                                        "free",
+                                        "aligned_alloc",
+                                        "posix_memalign",
+                                        "memcpy",
+                                        "memmove",
+                                        "memset",
+                                        "memcmp",
+                                        "bcmp",
+                                        "memchr",
+                                        "memrchr",
+                                        "mempcpy",
+                                        "memmem",
+                                        "rawmemchr",
+                                        "strlen",
+                                        "strnlen",
+                                        "strcmp",
+                                        "strncmp",
+                                        "strcasecmp",
+                                        "strncasecmp",
+                                        "strcpy",
+                                        "strncpy",
+                                        "stpcpy",
+                                        "strcat",
+                                        "strncat",
+                                        "strchr",
+                                        "strrchr",
+                                        "strchrnul",
+                                        "strstr",
+                                        "strpbrk",
+                                        "strspn",
+                                        "strcspn",
+                                        "strtok_r",
+                                        "strdup",
+                                        "strndup",
+                                        "strtol",
+                                        "strtoul",
+                                        "strtoll",
+                                        "strtoull",
+                                        "strtod",
+                                        "strtof",
+                                        "atoi",
+                                        "atol",
+                                        "atof",
+                                        "strcoll",
+                                        "strerror",
+                                        "isalpha",
+                                        "isdigit",
+                                        "isalnum",
+                                        "isspace",
+                                        "isupper",
+                                        "islower",
+                                        "ispunct",
+                                        "isxdigit",
+                                        "isprint",
+                                        "iscntrl",
+                                        "isgraph",
+                                        "toupper",
+                                        "tolower",
+                                        "__ctype_b_loc",
+                                        "__ctype_toupper_loc",
+                                        "__ctype_tolower_loc",
+                                        "__errno_location",
+                                        "abs",
+                                        "labs",
+                                        "llabs",
+                                        "sin",
+                                        "cos",
+                                        "tan",
+                                        "asin",
+                                        "acos",
+                                        "atan",
+                                        "atan2",
+                                        "sinh",
+                                        "cosh",
+                                        "tanh",
+                                        "exp",
+                                        "exp2",
+                                        "log",
+                                        "log2",
+                                        "log10",
+                                        "log1p",
+                                        "pow",
+                                        "sqrt",
+                                        "cbrt",
+                                        "floor",
+                                        "ceil",
+                                        "round",
+                                        "rint",
+                                        "trunc",
+                                        "lrint",
+                                        "lround",
+                                        "fmod",
+                                        "ldexp",
+                                        "frexp",
+                                        "modf",
+                                        "fabs",
+                                        "hypot",
+                                        "sinf",
+                                        "cosf",
+                                        "expf",
+                                        "logf",
+                                        "powf",
+                                        "sqrtf",
+                                        "floorf",
+                                        "ceilf",
+                                        "fmodf",
+                                        "fabsf",
+                                        "rand",
+                                        "rand_r",
+                                        "srand",
+                                        "random",
+                                        "time",
+                                        "gettimeofday",
+                                        "clock_gettime",
+                                        "getpid",
+                                        "putc",
+                                        "getc",
+                                        "fputc",
+                                        "fgetc",
+                                        "putchar",
+                                        "getchar",
+                                        "_IO_putc",
+                                        "_IO_getc",
+                                        "ungetc",
+                                        "feof",
+                                        "ferror",
+                                        "localeconv",
+                                        "__memcpy_chk",
+                                        "__memmove_chk",
+                                        "__memset_chk",
+                                        "__strcpy_chk",
+                                        "__strcat_chk",
+                                        "pthread_self",
+                                        "pthread_equal"};
 
     for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
         if (begins_with(name, heads[i]))
@@ -392,8 +514,9 @@ static void call_outside(struct instrument *in, LLVMValueRef call)
 static bool may_wait(const char *name)
 {
     static const char *const heads[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_", "epoll_", "wait", "recv", "send"};
-    static const char *const names[] = {"read", "write", "poll", "select", "accept", "connect", "nanosleep", "usleep",
-                                        "sleep", "sched_yield", "syscall", "futex", "open", "close", "fsync"};
+    static const char *const names[] = {"read",    "write",     "poll",   "select", "accept",
+                                        "connect", "nanosleep", "usleep", "sleep",  "sched_yield",
+                                        "syscall", "futex",     "open",   "close",  "fsync"};
 
     for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
         if (begins_with(name, heads[i]) && strcmp(name, "pthread_self") != 0)
@@ -406,8 +529,8 @@ static void stamp_around(struct instrument *in, LLVMValueRef call)
     struct emitter *e = &in->emitter;
     LLVMValueRef callee = LLVMGetCalledValue(call), next;
 
-    if (!LLVMIsACallInst(call) || !LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || !may_wait(name_of(callee)) ||
-        LLVMGetTailCallKind(call) == LLVMTailCallKindMustTail)
+    if (!LLVMIsACallInst(call) || !LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) ||
+        !may_wait(name_of(callee)) || LLVMGetTailCallKind(call) == LLVMTailCallKindMustTail)
         return;
     next = LLVMGetNextInstruction(call);
     LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, call);

@@ -317,7 +317,8 @@ static void tell(struct emitter *e, const struct flow_graph *g, uint32_t at, str
     write_byte(e, g, &r, t);
 }
 
-static void call_runtime(struct emitter *e, LLVMTypeRef type, LLVMValueRef function, LLVMValueRef *arguments, unsigned n)
+static void call_runtime(struct emitter *e, LLVMTypeRef type, LLVMValueRef function, LLVMValueRef *arguments,
+                         unsigned n)
 {
     LLVMBuildCall2(e->builder, type, function, arguments, n, "");
 }
@@ -374,10 +375,10 @@ static void say_table(struct text *t, const struct flow_graph *g, bool enters)
     }
     for (size_t i = 0; i < g->edges.n; i++) {
         const struct edge *d = &g->edges.v[i];
-        struct etch_soft_map_edge edge = {.target = d->target,
-                                          .value = (uint8_t)d->value,
-                                          .flags = (uint8_t)((d->cut ? ETCH_SOFT_CUT : 0) |
-                                                             (d->silent ? ETCH_SOFT_SILENT : 0))};
+        struct etch_soft_map_edge edge = {
+            .target = d->target,
+            .value = (uint8_t)d->value,
+            .flags = (uint8_t)((d->cut ? ETCH_SOFT_CUT : 0) | (d->silent ? ETCH_SOFT_SILENT : 0))};
 
         say_bytes(t, &edge, sizeof(edge));
     }
@@ -516,8 +517,7 @@ static LLVMValueRef personality(struct emitter *e, LLVMValueRef body)
     if (named)
         return named;
     named = LLVMGetNamedFunction(e->module, "__gcc_personality_v0");
-    return named ? named
-                 : LLVMAddFunction(e->module, "__gcc_personality_v0", LLVMFunctionType(e->word, NULL, 0, true));
+    return named ? named : LLVMAddFunction(e->module, "__gcc_personality_v0", LLVMFunctionType(e->word, NULL, 0, true));
 }
 
 static LLVMValueRef call_body(struct emitter *e, LLVMValueRef entry, LLVMValueRef body, LLVMValueRef act)
@@ -672,9 +672,8 @@ static LLVMValueRef declare(struct emitter *e, const char *name, LLVMTypeRef typ
     if (!function) {
         function = LLVMAddFunction(e->module, name, type);
         LLVMSetVisibility(function, LLVMHiddenVisibility);
-        LLVMAddAttributeAtIndex(
-            function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-            LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName("nounwind", 8), 0));
+        LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName("nounwind", 8), 0));
     }
     return function;
 }
@@ -692,7 +691,8 @@ void etch_emitter_open(struct emitter *e, LLVMModuleRef module)
     e->quad = q = LLVMInt64TypeInContext(e->context);
     e->pointer = p = LLVMPointerTypeInContext(e->context, 0);
     e->shared = LLVMGetModuleFlag(module, "PIC Level", 9) && !LLVMGetModuleFlag(module, "PIE Level", 9);
-    e->enter_type = LLVMFunctionType(e->void_type, (types[0] = p, types[1] = q, types[2] = q, types[3] = p, types), 4, 0);
+    e->enter_type =
+        LLVMFunctionType(e->void_type, (types[0] = p, types[1] = q, types[2] = q, types[3] = p, types), 4, 0);
     e->enter = declare(e, "etch_soft_enter", e->enter_type);
     e->leave_type = LLVMFunctionType(e->void_type, (types[0] = p, types), 1, 0);
     e->leave = declare(e, "etch_soft_leave", e->leave_type);

@@ -4,7 +4,7 @@
 #define ETCH_SLICER_INSTRUMENT_MODEL_H
 
 #include "base/array.h"
-#include "collector/soft/layout.h"
+#include "proto/soft_layout.h"
 #include "slicer/instrument.h"
 #include "slicer/strings.h"
 
@@ -24,15 +24,15 @@ struct node {
     LLVMValueRef begin, end; /* end: the call or the terminator */
     enum etch_soft_node_kind kind;
     uint32_t first_edge, n_edges;
-    uint32_t unwind; /* of an invoke; NO_NODE */
-    uint32_t paths;  /* to the segment's ends */
-    uint32_t tells;  /* number among the targets of computed gotos, plus one; 0: is none */
-    bool head;       /* a segment begins here */
-    bool loop;       /* a back edge leads here */
-    bool live;       /* what is counted here matters */
-    bool known_call; /* of a function of this module that has a recorder */
-    bool lands;      /* control can come here by another way than an edge */
-    bool unmarked;   /* nothing of it is in the machine code but a return */
+    uint32_t unwind;    /* of an invoke; NO_NODE */
+    uint32_t paths;     /* to the segment's ends */
+    uint32_t tells;     /* number among the targets of computed gotos, plus one; 0: is none */
+    bool head;          /* a segment begins here */
+    bool loop;          /* a back edge leads here */
+    bool live;          /* what is counted here matters */
+    bool known_call;    /* of a function of this module that has a recorder */
+    bool lands;         /* control can come here by another way than an edge */
+    bool unmarked;      /* nothing of it is in the machine code but a return */
     LLVMValueRef count; /* the path number so far, plus ETCH_SOFT_PATH */
 };
 

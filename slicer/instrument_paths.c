@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Nodes, segments and path numbers; see instrument_model.h. The numbering is that of Ball and Larus (MICRO 1996): with
- * the cut edges taken out the graph has no cycle, and each way from a segment's begin to one of its ends gets the sum of
- * its edges' values as a number of its own, below the number of such ways. */
+ * the cut edges taken out the graph has no cycle, and each way from a segment's begin to one of its ends gets the sum
+ * of its edges' values as a number of its own, below the number of such ways. */
 #include "slicer/instrument_model.h"
 
 #include <stdlib.h>

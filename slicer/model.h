@@ -71,9 +71,10 @@ struct etch_model {
     ETCH_ARRAY(LLVMMetadataRef) variables;
     struct etch_strings symbols; /* external definitions; the number indexes symbol_function */
     etch_numbers symbol_function;
-    struct etch_strings files;  /* absolute paths */
-    struct etch_strings shared; /* globals whose address goes around */
-    struct etch_strings keys;   /* memory locations; the number indexes writers */
+    struct etch_strings files;    /* absolute paths */
+    ETCH_ARRAY(char *) checksums; /* by file: its MD5 as the compiler saw it, in hexadecimal; NULL: not known */
+    struct etch_strings shared;   /* globals whose address goes around */
+    struct etch_strings keys;     /* memory locations; the number indexes writers */
     ETCH_ARRAY(etch_numbers) writers;
     size_t n_stores, n_calls;
 };

@@ -31,8 +31,9 @@ enum { NAME_OF_TYPE = 2, BASE_OF_TYPE = 3, ELEMENTS_OF_TYPE = 4, NAME_OF_VARIABL
 
 struct name {
     char text[256];
-    LLVMMetadataRef type; /* of the object; NULL: not known */
-    bool through;         /* text is a pointer, and the object is what it points to */
+    LLVMMetadataRef type;   /* of the object; NULL: not known */
+    LLVMContextRef context; /* of the type: that of the module which defines the variable */
+    bool through;           /* text is a pointer, and the object is what it points to */
 };
 
 static LLVMContextRef context_of(LLVMValueRef value)
@@ -138,8 +139,9 @@ static void value_text(const struct etch_model *m, LLVMValueRef value, char *tex
 
 /* The member of `type` at this byte offset; its name is appended. A member without a name (an anonymous struct) is
  * looked into by the next step of the address. */
-static void take_member(LLVMContextRef context, struct name *name, uint64_t offset, unsigned index)
+static void take_member(struct name *name, uint64_t offset, unsigned index)
 {
+    LLVMContextRef context = name->context;
     LLVMMetadataRef type = plain(context, name->type);
     LLVMMetadataRef list = is_struct(type) ? node_operand(context, type, ELEMENTS_OF_TYPE) : NULL;
     LLVMValueRef list_value = list ? LLVMMetadataAsValue(context, list) : NULL;
@@ -178,9 +180,9 @@ static void take_member(LLVMContextRef context, struct name *name, uint64_t offs
     name->through = false;
 }
 
-static void take_element(const struct etch_model *m, LLVMContextRef context, struct name *name, LLVMValueRef index,
-                         int depth)
+static void take_element(const struct etch_model *m, struct name *name, LLVMValueRef index, int depth)
 {
+    LLVMContextRef context = name->context;
     LLVMMetadataRef type = plain(context, name->type);
     char text[128];
 
@@ -219,10 +221,10 @@ static bool object_of_gep(const struct etch_model *m, LLVMValueRef gep, struct n
             for (size_t j = 0; j < m->modules.n; j++)
                 if (m->modules.v[j].context == context)
                     module = m->modules.v[j].module;
-            take_member(context, name, LLVMOffsetOfElement(LLVMGetModuleDataLayout(module), type, k), k);
+            take_member(name, LLVMOffsetOfElement(LLVMGetModuleDataLayout(module), type, k), k);
             type = LLVMStructGetTypeAtIndex(type, k);
         } else {
-            take_element(m, context, name, index, depth);
+            take_element(m, name, index, depth);
             type = LLVMGetElementType(type);
         }
     }
@@ -236,6 +238,7 @@ static bool variable(const struct etch_model *m, LLVMValueRef place, struct name
 
     if (index == ETCH_NONE)
         return false;
+    name->context = context;
     name->type = node_operand(context, m->variables.v[index], TYPE_OF_VARIABLE);
     return string_operand(context, m->variables.v[index], NAME_OF_VARIABLE, name->text, sizeof(name->text));
 }
@@ -251,7 +254,6 @@ static bool is_reference(LLVMContextRef context, LLVMMetadataRef type)
 
 static bool object_of_load(const struct etch_model *m, LLVMValueRef load, struct name *name, int depth)
 {
-    LLVMContextRef context = context_of(load);
     LLVMMetadataRef type;
 
     if (!object(m, LLVMGetOperand(load, 0), name, depth + 1))
@@ -263,9 +265,25 @@ static bool object_of_load(const struct etch_model *m, LLVMValueRef load, struct
         snprintf(name->text, sizeof(name->text), "(*%s)", copy);
     }
     type = name->type;
-    name->through = !is_reference(context, type);
-    name->type = pointee(context, type);
+    name->through = !is_reference(name->context, type);
+    name->type = pointee(name->context, type);
     return true;
+}
+
+/* A module that only declares a variable has no debug information of it; the one that defines it has. */
+static bool variable_elsewhere(const struct etch_model *m, LLVMValueRef global, struct name *name)
+{
+    size_t n;
+    const char *symbol = LLVMGetValueName2(global, &n);
+
+    for (size_t i = 0; LLVMIsDeclaration(global) && i < m->modules.n; i++) {
+        LLVMValueRef other = LLVMGetNamedGlobal(m->modules.v[i].module, symbol);
+
+        if (other && !LLVMIsDeclaration(other) && LLVMGetLinkage(other) != LLVMInternalLinkage &&
+            variable(m, other, name))
+            return true;
+    }
+    return false;
 }
 
 static bool object(const struct etch_model *m, LLVMValueRef pointer, struct name *name, int depth)
@@ -273,12 +291,13 @@ static bool object(const struct etch_model *m, LLVMValueRef pointer, struct name
     size_t n;
 
     memset(name, 0, sizeof(*name));
+    name->context = context_of(pointer);
     if (depth > 12)
         return false;
     if (LLVMIsAAllocaInst(pointer))
         return variable(m, pointer, name);
     if (LLVMIsAGlobalVariable(pointer)) {
-        if (!variable(m, pointer, name))
+        if (!variable(m, pointer, name) && !variable_elsewhere(m, pointer, name))
             snprintf(name->text, sizeof(name->text), "%s", LLVMGetValueName2(pointer, &n));
         return true;
     }
@@ -303,7 +322,6 @@ static bool object(const struct etch_model *m, LLVMValueRef pointer, struct name
 
 bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char *text, size_t size)
 {
-    LLVMContextRef context = context_of(pointer);
     LLVMTypeKind kind = access ? LLVMGetTypeKind(access) : LLVMStructTypeKind;
     struct name name;
 
@@ -311,11 +329,11 @@ bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMType
         return false;
     /* One value at the address of a struct is its first field. */
     for (int i = 0; i < 8 && kind != LLVMStructTypeKind && kind != LLVMArrayTypeKind && name.type; i++) {
-        LLVMMetadataRef type = plain(context, name.type);
+        LLVMMetadataRef type = plain(name.context, name.type);
 
         if (!is_struct(type) || LLVMGetDINodeTag(type) == TAG_UNION)
             break;
-        take_member(context, &name, 0, 0);
+        take_member(&name, 0, 0);
     }
     snprintf(text, size, "%s%s", name.through ? "*" : "", name.text);
     return true;
@@ -323,12 +341,13 @@ bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMType
 
 bool etch_name_pointee_struct(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size)
 {
-    LLVMContextRef context = context_of(pointer);
     LLVMMetadataRef type, last = NULL;
+    LLVMContextRef context;
     struct name name;
 
     if (!object(m, pointer, &name, 0))
         return false;
+    context = name.context;
     type = name.type;
     for (int i = 0; type && i < 32 && !is_struct(type); i++) {
         uint16_t tag = LLVMGetDINodeTag(type);

@@ -151,7 +151,32 @@ static int load_modules(struct etch_model *m, struct etch_error *err)
 
 /* ---- Places ---- */
 
-static uint32_t file_of(struct etch_model *m, LLVMMetadataRef scope)
+/* DWARF 5's checksum, which is the third operand of LLVM's node; LLVM-C has no accessor for it. */
+static void take_checksum(struct etch_model *m, LLVMContextRef context, LLVMMetadataRef file, uint32_t number)
+{
+    LLVMValueRef node = LLVMMetadataAsValue(context, file), operands[8];
+    unsigned n = LLVMGetMDNodeNumOperands(node), size = 0;
+    const char *text;
+
+    while (m->checksums.n <= number)
+        if (!etch_array_push(&m->checksums, NULL))
+            return;
+    if (n < 3 || n > 8 || m->checksums.v[number])
+        return;
+    LLVMGetMDNodeOperands(node, operands);
+    text = operands[2] && LLVMIsAMDString(operands[2]) ? LLVMGetMDString(operands[2], &size) : NULL;
+    if (text && size == 32)
+        m->checksums.v[number] = strndup(text, size);
+}
+
+const char *etch_model_checksum(const struct etch_model *m, const char *file)
+{
+    uint32_t number = etch_strings_find(&m->files, file);
+
+    return number < m->checksums.n ? m->checksums.v[number] : NULL;
+}
+
+static uint32_t file_of(struct etch_model *m, LLVMContextRef context, LLVMMetadataRef scope)
 {
     LLVMMetadataRef file = scope ? LLVMDIScopeGetFile(scope) : NULL;
     uint32_t number = etch_pointers_get(&m->file_of, file);
@@ -170,6 +195,8 @@ static uint32_t file_of(struct etch_model *m, LLVMMetadataRef scope)
     etch_path_normalise(path);
     number = etch_strings_add(&m->files, path);
     etch_pointers_set(&m->file_of, file, number);
+    if (number != ETCH_NONE)
+        take_checksum(m, context, file, number);
     return number;
 }
 
@@ -182,7 +209,7 @@ static void set_place(struct etch_model *m, struct etch_insn *insn)
         return;
     insn->line = LLVMDILocationGetLine(at);
     insn->column = LLVMDILocationGetColumn(at);
-    insn->file = file_of(m, LLVMDILocationGetScope(at));
+    insn->file = file_of(m, LLVMGetTypeContext(LLVMTypeOf(insn->value)), LLVMDILocationGetScope(at));
 }
 
 /* ---- Functions and instructions ---- */
@@ -296,7 +323,7 @@ static bool add_function(struct etch_model *m, uint32_t module, LLVMValueRef val
     f.name = source_name(m->modules.v[module].context, value);
     f.symbol = strdup(symbol);
     f.line = subprogram ? LLVMDISubprogramGetLine(subprogram) : 0;
-    f.file = file_of(m, subprogram);
+    f.file = file_of(m, LLVMGetTypeContext(LLVMTypeOf(value)), subprogram);
     if (!f.name || !f.symbol || !etch_pointers_set(&m->function_of, value, number) ||
         !etch_array_push(&m->functions, f)) {
         free(f.name);
@@ -591,6 +618,9 @@ void etch_model_free(struct etch_model *m)
     etch_pointers_release(&m->file_of);
     etch_strings_release(&m->symbols);
     etch_strings_release(&m->files);
+    for (size_t i = 0; i < m->checksums.n; i++)
+        free(m->checksums.v[i]);
+    etch_array_free(&m->checksums);
     etch_strings_release(&m->keys);
     etch_strings_release(&m->shared);
     etch_line_table_free(m->lines);

@@ -24,6 +24,9 @@ void etch_model_free(struct etch_model *model);
 
 void etch_model_measure(const struct etch_model *model, struct etch_model_size *size);
 
+/* The MD5 of a source file when it was compiled, 32 hexadecimal digits; NULL: the compiler did not say. */
+const char *etch_model_checksum(const struct etch_model *model, const char *file);
+
 /* The binary's build-id; `*size` is 0 where it has none. */
 const uint8_t *etch_model_build_id(const struct etch_model *model, size_t *size);
 

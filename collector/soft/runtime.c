@@ -6,7 +6,7 @@
  * It uses no libc function (weakly one, for fork), no vector register, no lock, and no memory but the ring, so it may
  * run at any point of any program, signal handlers included. The reader may be another process, or come after this
  * one's death: what counts is the order of the stores, which is the program's own. */
-#include "collector/soft/layout.h"
+#include "proto/soft_layout.h"
 
 #include <asm/unistd.h>
 #include <fcntl.h>
@@ -376,7 +376,8 @@ static void begin_thread(enum etch_soft_chunk_kind kind)
 /* Does the kernel's way back from a signal handler stand there: rt_sigreturn? */
 static bool is_signal_return(const uint8_t *at)
 {
-    static const uint8_t glibc[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, musl[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    static const uint8_t glibc[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},
+                         musl[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
     size_t i, k;
 
     for (i = 0; i < sizeof(glibc) && at[i] == glibc[i]; i++)
@@ -391,8 +392,8 @@ static bool has_ring(void)
     return etch_soft_ring && !(etch_soft_cur >= nowhere && etch_soft_cur < nowhere + sizeof(nowhere));
 }
 
-/* The kernel's frame lies where the handler was entered: the return address, then a ucontext, whose registers begin with
- * r8 to r15, di, si, bp, bx, dx, ax, cx, sp, ip. */
+/* The kernel's frame lies where the handler was entered: the return address, then a ucontext, whose registers begin
+ * with r8 to r15, di, si, bp, bx, dx, ax, cx, sp, ip. */
 static uint64_t interrupted_ip(uintptr_t frame)
 {
     return *(const uint64_t *)(frame + 8 + 8 + 40 + (uintptr_t)16 * 8);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define ETCH_SYNC_MAGIC 0x31636e797365746full
-#define ETCH_SYNC_VERSION 1u
+#define ETCH_SYNC_VERSION 2u
 #define ETCH_SYNC_THREADS 1024u /* at a time; pages not touched cost nothing */
 #define ETCH_SYNC_EVENTS 32768u /* per ring: a power of two */
 
@@ -20,6 +20,7 @@
 struct etch_sync_event {
     uint64_t sequence; /* index + 1, written last */
     uint64_t tsc;
+    uint64_t across; /* the stamp on the other side of the call, of the same CPU; 0: none, or not yet */
     uint64_t object, other, caller;
     int32_t result;
     uint16_t cpu;

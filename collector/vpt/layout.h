@@ -91,9 +91,11 @@ enum vpt_event_type {
     VPT_EVENT_IMAGE = 1,
     VPT_EVENT_ACCESS,
     VPT_EVENT_CHILD, /* a thread was created: number = its tid */
-    VPT_EVENT_FAULT, /* the process is about to die of a signal */
+    VPT_EVENT_FAULT, /* the process is about to die of a signal: number = ip, address, value = signal, its code << 32 */
     VPT_EVENT_EXEC,  /* text: the program; number = 1 where it is recorded as well */
     VPT_EVENT_ARMED, /* a watch: number, address, value; flags 1: value known, 2: found at a site, that watch << 8 */
+    VPT_EVENT_CAUGHT, /* a handler got a fault: number = ip, address, value = signal; flags 1: address known, 2: it
+                         returned */
     VPT_EVENT_GAP, /* control flow that could not be followed: an OVF packet was written; address = where it went on */
 };
 

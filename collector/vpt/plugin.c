@@ -12,6 +12,7 @@
 #include "collector/vpt/watch.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,11 +77,11 @@ static void enable(struct vpt_self *t, uint64_t ip)
     struct vpt_writer *w = &t->writer;
 
     if (t->first) {
-        vpt_put_psb(w, __rdtsc(), 0);
+        vpt_put_psb(w, vpt_now(), 0);
         vpt_put_mode(w);
         t->first = false;
     } else {
-        vpt_put_tsc(w, __rdtsc());
+        vpt_put_tsc(w, vpt_now());
     }
     vpt_put_enable(w, ip);
 }
@@ -100,7 +101,7 @@ static void interrupt(struct vpt_self *t, uint64_t ip)
         vpt_put_fup(w, ip);
     }
     vpt_put_disable(w);
-    vpt_put_tsc(w, __rdtsc());
+    vpt_put_tsc(w, vpt_now());
     t->block = NULL;
 }
 
@@ -111,6 +112,28 @@ static bool is_continued(const struct vpt_block *from, uint64_t at)
     return at >= from->start && at < from->end && !(from->ending == VPT_REPEATS && at == from->last);
 }
 
+/* A handler begins that may end the program in a way of its own: where the fault was is then what matters. */
+static void note_caught(struct vpt_self *t, uint64_t ip)
+{
+    uint64_t number = vpt_register_read(t->cpu, VPT_RDI);
+    bool known = vpt_signals_faulted(t);
+
+    if (number != SIGFPE && number != SIGILL && number != SIGABRT &&
+        !(known && (number == SIGSEGV || number == SIGBUS)))
+        return;
+    t->caught_context = t->signal_context;
+    vpt_event_note(t, VPT_EVENT_CAUGHT, __rdtsc(), ip, known ? t->fault.address : 0, number, known, NULL);
+}
+
+/* The handler's frame is on top of the stack again, without the return address. */
+static void note_returned(struct vpt_self *t)
+{
+    if (!t->caught_context || vpt_register_read(t->cpu, VPT_RSP) != t->caught_context)
+        return;
+    t->caught_context = 0;
+    vpt_event_note(t, VPT_EVENT_CAUGHT, __rdtsc(), 0, 0, 0, 2, NULL);
+}
+
 /* All that is not the end of one block and the beginning of the next. */
 static void take_turn(struct vpt_self *t, const struct vpt_block *to)
 {
@@ -118,6 +141,7 @@ static void take_turn(struct vpt_self *t, const struct vpt_block *to)
     uint64_t ip;
 
     if (from && to->handler && vpt_signals_entered(t, to, &ip)) {
+        note_caught(t, ip);
         interrupt(t, ip);
         from = NULL;
     }
@@ -373,7 +397,7 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
     (void)id, (void)cpu, (void)a7, (void)a8;
     if (!t || closing)
         return;
-    t->syscall_tsc = __rdtsc(); /* mappings change one tick later: no time belongs to both sides */
+    t->syscall_tsc = vpt_now(); /* mappings change one tick later: no time belongs to both sides */
     memcpy(t->syscall_arguments, (uint64_t[]){a1, a2, a3, a4, a5, a6}, sizeof(t->syscall_arguments));
     if (t->block) {
         vpt_put_disable(&t->writer);
@@ -393,6 +417,9 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
         handler = vpt_signals_handler(a1, a2);
         if (handler)
             remember_handler(handler);
+        break;
+    case SYS_rt_sigreturn:
+        note_returned(t);
         break;
     case SYS_execve:
         follow_exec(t, a1, a2, a3);
@@ -469,7 +496,7 @@ static void in_child(void)
 }
 
 /* The process dies of a signal, in the thread that got it. */
-static void die(void)
+static void die(unsigned number)
 {
     struct vpt_self *t = self;
     bool known;
@@ -483,11 +510,21 @@ static void die(void)
     if (t->block)
         interrupt(t, ip);
     vpt_commit(&t->writer, 0);
-    vpt_event_note(t, VPT_EVENT_FAULT, __rdtsc(), ip, known ? t->fault.address : 0, 0, known, NULL);
+    vpt_event_note(t, VPT_EVENT_FAULT, __rdtsc(), ip, known ? t->fault.address : 0,
+                   number | (known ? (uint64_t)(unsigned)t->fault.code << 32 : 0), known, NULL);
     end();
 }
 
 /* ---- Beginning ---- */
+
+static unsigned deadly_signal(const char *text, size_t size)
+{
+    char copy[64];
+    const char *at = (const char *)memmem(text, size, DEADLY, strlen(DEADLY)) + strlen(DEADLY);
+
+    snprintf(copy, sizeof(copy), "%.*s", (int)(text + size - at), at);
+    return (unsigned)strtoul(copy, NULL, 10);
+}
 
 /* QEMU's own words must not mix with the target's: the target writes to descriptor 2, QEMU to the stream. The line that
  * it prints before it kills itself, in the thread that failed and with its registers in place, is also the only word
@@ -498,7 +535,7 @@ static ssize_t keep_log(void *cookie, const char *text, size_t size)
 
     (void)cookie;
     if (memmem(text, size, DEADLY, strlen(DEADLY)))
-        die();
+        die(deadly_signal(text, size));
     if (at < sizeof(vpt_control->log))
         memcpy(vpt_control->log + at, text,
                size < sizeof(vpt_control->log) - at ? size : sizeof(vpt_control->log) - at);

@@ -194,12 +194,12 @@ void vpt_self_attend(struct vpt_self *t, uint64_t at)
     struct vpt_writer *w = &t->writer;
 
     if (w->head >= t->next_psb) {
-        vpt_put_psb(w, __rdtsc(), at);
+        vpt_put_psb(w, vpt_now(), at);
         t->next_psb = w->head + vpt_control->psb_period;
         t->next_tsc = w->head + TSC_PERIOD;
         vpt_commit(w, at);
     } else if (w->head >= t->next_tsc) {
-        vpt_put_tsc(w, __rdtsc());
+        vpt_put_tsc(w, vpt_now());
         t->next_tsc = w->head + TSC_PERIOD;
         vpt_commit(w, at);
     }

@@ -11,6 +11,14 @@
 
 #include <x86intrin.h>
 
+/* The time of a packet: after all before it has run, which rdtsc does not wait for. */
+static inline uint64_t vpt_now(void)
+{
+    unsigned cpu;
+
+    return __rdtscp(&cpu);
+}
+
 struct vpt_self {
     struct vpt_writer writer;
     const struct vpt_block *block; /* the one that runs; NULL: in the kernel */
@@ -22,9 +30,11 @@ struct vpt_self {
         uint64_t tnt;
         const struct vpt_block *block;
         uint64_t address;
+        int code; /* si_code */
     } fault;
     bool first;              /* nothing was written yet */
     uint64_t signal_context; /* of the newest signal frame that a handler was entered with */
+    uint64_t caught_context; /* the same of a fault; 0: none, or its handler has returned */
     uint64_t code_changed;   /* when, if the next block is new code where other code was; 0: it is not */
     uint64_t syscall_tsc;
     uint64_t syscall_arguments[6];

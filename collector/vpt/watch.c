@@ -20,6 +20,7 @@ static _Atomic uint64_t lowest = UINT64_MAX, highest;
 static uint64_t base;
 static pthread_mutex_t arming = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t program_start, program_end;
+static bool looked_for_program;
 static uint32_t next_found; /* number of the next watch found at a site */
 
 /* The value may be gone (another thread unmapped it): ask the kernel rather than die. */
@@ -74,7 +75,8 @@ void vpt_watch_arm(struct vpt_self *t, uint64_t guest_base)
 void vpt_watch_site(struct vpt_instruction *i, uint64_t guest_base)
 {
     base = guest_base;
-    if (!program_end) {
+    if (!looked_for_program) { /* once: it is there before its first instruction, or this process runs another one */
+        looked_for_program = true;
         program_start = vpt_images_base_of(vpt_control->program);
         program_end = program_start ? program_start + vpt_control->program_size : 0;
     }

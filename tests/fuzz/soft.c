@@ -41,8 +41,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         blocks = etch_blocks_new(code);
         if (blocks && etch_soft_map_add(map, data + 2, file, BIAS) && etch_soft_map_finish(map)) {
             uint64_t frames[2] = {BIAS + 64, BIAS + 128};
-            struct etch_soft_input input = {.bytes = data + 2 + file, .size = size - 2 - file, .pid = 1, .map = map,
-                                            .frames = frames, .n_frames = 2, .failed = true};
+            struct etch_soft_input input = {.bytes = data + 2 + file,
+                                            .size = size - 2 - file,
+                                            .pid = 1,
+                                            .map = map,
+                                            .frames = frames,
+                                            .n_frames = 2,
+                                            .failed = true};
 
             etch_soft_decode(&input, blocks, &tape);
         }

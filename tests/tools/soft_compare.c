@@ -177,7 +177,8 @@ int main(int argc, char **argv)
     int status = 0;
 
     if (argc < 3 || etch_recording_open(&truth.recording, argv[1], &err) < 0 ||
-        etch_recording_open(&rings.recording, argv[2], &err) < 0 || etch_code_open(&code, rings.recording, NULL, &err) < 0) {
+        etch_recording_open(&rings.recording, argv[2], &err) < 0 ||
+        etch_code_open(&code, rings.recording, NULL, &err) < 0) {
         fprintf(stderr, "soft_compare: %s\n", argc < 3 ? "TRUTH RINGS [part]" : err.what);
         return 2;
     }
@@ -200,6 +201,7 @@ int main(int argc, char **argv)
         status = 1;
     }
     printf("%zu threads, %zu nodes replayed, %" PRIu64 " losses, %" PRIu64 " of %" PRIu64 " instructions: %s\n",
-           rings.threads.n, nodes, rings.losses, rings.instructions, truth.instructions, status ? "different" : "the same");
+           rings.threads.n, nodes, rings.losses, rings.instructions, truth.instructions,
+           status ? "different" : "the same");
     return status || (!part && rings.losses) ? 1 : 0;
 }

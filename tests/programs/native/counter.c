@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* counter [N]: two threads count to 2 N under a lock, a third that is made later adds one; then a field on the heap. */
+/* counter [N]: two threads count to 2 N under a lock, a third that is made later adds one; then a field on the heap. Each
+ * stays on its CPU: on a virtual machine a debug trap can get lost where a thread moves, and these are counted. */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,14 +26,24 @@ int a, b, c, d, e;
 static int rounds = 500;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void *count(void *unused)
+static void stay(unsigned cpu)
 {
+    cpu_set_t one;
+
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof(one), &one);
+}
+
+static void *count(void *which)
+{
+    stay(which ? 1 : 0);
     for (int i = 0; i < rounds; i++) {
         pthread_mutex_lock(&lock);
         counter++;
         pthread_mutex_unlock(&lock);
     }
-    return unused;
+    return which;
 }
 
 static void *later(void *unused)
@@ -57,8 +70,9 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         rounds = atoi(argv[1]);
+    stay(0);
     for (int i = 0; i < 2; i++)
-        pthread_create(&two[i], NULL, count, NULL);
+        pthread_create(&two[i], NULL, count, i ? &two[i] : NULL);
     for (int i = 0; i < 2; i++)
         pthread_join(two[i], NULL);
     pthread_create(&one, NULL, later, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the software recorder writes, byte by byte: shared by the runtime that is linked into recorded programs, the
  * collector that takes the rings out, and the decoder. docs/soft.md says what it means. */
-#ifndef ETCH_COLLECTOR_SOFT_LAYOUT_H
-#define ETCH_COLLECTOR_SOFT_LAYOUT_H
+#ifndef ETCH_PROTO_SOFT_LAYOUT_H
+#define ETCH_PROTO_SOFT_LAYOUT_H
 
 #include <stdint.h>
 
@@ -12,7 +12,7 @@
 #define ETCH_SOFT_CHUNK_MAGIC 0x6b6e6863u
 #define ETCH_SOFT_SUFFIX ".etch-rings"
 
-#define ETCH_SOFT_VARIABLE "ETCH_RING"    /* the folder for the pool */
+#define ETCH_SOFT_VARIABLE "ETCH_RING"       /* the folder for the pool */
 #define ETCH_SOFT_KB_VARIABLE "ETCH_RING_KB" /* of each thread's ring */
 
 /* One file per process: this, then `slots` rings of (1 + chunks) * ETCH_SOFT_CHUNK bytes each. */
@@ -35,8 +35,8 @@ struct etch_soft_ring {
     uint64_t seq; /* of the next chunk */
     uint64_t start_tsc;
     uint64_t context; /* of what is being written; see the chunk */
-    /* Signal handlers that are running, innermost last: what they interrupted. Here rather than on their stacks, because
-     * a handler may be left by longjmp. */
+    /* Signal handlers that are running, innermost last: what they interrupted. Here rather than on their stacks,
+     * because a handler may be left by longjmp. */
     uint32_t handlers;
     struct {
         uint64_t act, cur, context;
@@ -55,8 +55,8 @@ enum etch_soft_chunk_kind {
 struct etch_soft_chunk {
     uint32_t magic;
     uint32_t kind;
-    uint64_t seq;         /* counts up; the chunk lies at seq modulo the ring's chunks, or behind where that was in use */
-    uint64_t context;     /* 0: the thread itself; else the seq of the SIGNAL chunk that the handler began with */
+    uint64_t seq;     /* counts up; the chunk lies at seq modulo the ring's chunks, or behind where that was in use */
+    uint64_t context; /* 0: the thread itself; else the seq of the SIGNAL chunk that the handler began with */
     uint64_t interrupted; /* SIGNAL: seq of the chunk that was being written, times ETCH_SOFT_CHUNK, plus how far */
     uint64_t tsc;
     uint64_t ip; /* SIGNAL: the interrupted instruction */
