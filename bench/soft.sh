@@ -44,7 +44,7 @@ once() { # PROGRAM COLUMN: its processor time, appended
   full | slice) export ETCH_RING=$work/rings ;;
   *) unset ETCH_RING ;;
   esac
-  { time run_program "$1" "$work/$1.$2" 2>"$work/log" || stop "$1.$2 failed"; } 2>"$work/time"
+  { time run_program "$1" "$work/$1.$2" 2>"$work/log"; } 2>"$work/time" || stop "$1.$2 failed"
   unset ETCH_RING
   cat "$work/time" >>"$work/$1.$2.times"
   rm -f "$work"/rings/*

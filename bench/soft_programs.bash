@@ -27,6 +27,7 @@ prepare() {
     cp "$sources"/amalgamation/* "$work/sqlite"
     ;;
   threads) cp "$here/soft_threads.c" "$work/threads" ;;
+  pbzip2 | memcached) fetch "$1" ;;
   esac
   feed "$1"
 }
@@ -37,13 +38,13 @@ scale() { echo $(($1 * ${ETCH_BENCH_SCALE:-4})); }
 feed() {
   case $1 in
   bzip2)
-    for ((i = 0; i < $(scale 1); i++)); do cat "$work"/bzip2/*.[ch]; done >"$work/bzip2.text"
+    for ((i = 0; i < $(scale 3); i++)); do cat "$work"/bzip2/*.[ch]; done >"$work/bzip2.text"
     ;;
   lua) cat >"$work/lua.script" <<LUA ;;
 local function fib(n) if n < 2 then return n end return fib(n - 1) + fib(n - 2) end
 local words, seed = {}, 42
 local function random(n) seed = (seed * 1103515245 + 12345) % 2147483648; return seed % n + 1 end
-for round = 1, $(scale 2) do
+for round = 1, $(scale 8) do
   fib(20)
   for i = 1, 3000 do words[i] = string.char(96 + random(26), 96 + random(26), 96 + random(26)) .. random(1000) end
   table.sort(words)
@@ -71,7 +72,7 @@ LUA
 CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT, price REAL, kind INT);
 CREATE INDEX by_name ON item(name);
 BEGIN;
-WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $(scale 4000))
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $(scale 12000))
   INSERT INTO item SELECT i, 'name' || (i * 7919 % 100003), i * 1.25, i % 17 FROM n;
 COMMIT;
 SELECT kind, count(*), sum(price), max(name) FROM item GROUP BY kind ORDER BY 3 DESC;
@@ -99,12 +100,28 @@ make_program() {
   ) >"$work/log" 2>&1 || stop "cannot build $program with $*"
 }
 
+# make_package PACKAGE ETCH HOW TO: pbzip2 or memcached by its own makefile, in TO.tree, and the program at TO. HOW: plain, with
+# clang, or record. pbzip2's literals are older than C++11, which clang refuses without that option, with or without etch.
+make_package() {
+  local cc="clang-19" cxx="clang++-19"
+  [ "$3" = record ] && cc="$2 cc --record" && cxx="$2 c++ --record"
+  rm -rf "$4.tree" && cp -a "$sources/$1"-* "$4.tree"
+  (
+    cd "$4.tree"
+    case $1 in
+    pbzip2) make CXX="$cxx" CXXFLAGS="-g -O2 -w -Wno-reserved-user-defined-literal -pthread -D_REENTRANT" pbzip2 ;;
+    memcached) CC=$cc CFLAGS="-g -O2 -w" ./configure --disable-docs && make ;;
+    esac
+  ) >"$work/log" 2>&1 || stop "cannot build $1 ($3)"
+  cp "$4.tree/$1" "$4"
+}
+
 # run_program PROGRAM BINARY: does its work
 run_program() {
   case $1 in
   bzip2) "$2" -9 <"$work/bzip2.text" | "$2" -d >/dev/null ;;
   lua) "$2" "$work/lua.script" ;;
   sqlite) "$2" :memory: <"$work/sqlite.script" ;;
-  threads) "$2" "$(scale 25)" ;;
+  threads) "$2" "$(scale 100)" ;;
   esac >/dev/null
 }
