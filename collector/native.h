@@ -74,8 +74,8 @@ struct native {
     bool program_written, failure_written;
     bool unknown_code; /* an event came from code that no image is known for */
     struct etch_error write_error;
-    char path[4096];              /* of the program */
-    uint8_t plan_build_id[64];    /* of the program that the plan is for */
+    char path[4096];           /* of the program */
+    uint8_t plan_build_id[64]; /* of the program that the plan is for */
 };
 
 /* Where a recorder of control flow writes to. */

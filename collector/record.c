@@ -559,10 +559,10 @@ int etch_record(const struct etch_record_options *options, struct etch_record_su
 
     memset(summary, 0, sizeof(*summary));
     if (strcmp(name, "auto") == 0)
-        name = group || etch_pt_usable(err)                ? "pt"
-               : running                                   ? "none"
+        name = group || etch_pt_usable(err)                 ? "pt"
+               : running                                    ? "none"
                : etch_record_has_recorder(options->argv[0]) ? "soft"
-                                                           : "vpt";
+                                                            : "vpt";
     if (group && strcmp(name, "pt") != 0)
         return etch_error_set(err, "several processes, or a control group, are recorded by --source pt only");
     if (group)
