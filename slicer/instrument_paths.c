@@ -355,6 +355,19 @@ static void tell_return(struct flow_graph *g)
     }
 }
 
+/* Does the only way from a node end at a computed goto, whose target tells? */
+static bool is_told_anyway(const struct flow_graph *g, const struct node *n)
+{
+    for (uint32_t i = 0; i < g->nodes.n && n->n_edges == 1; i++) {
+        const struct edge *e = &g->edges.v[n->first_edge];
+
+        if (e->cut)
+            return n->kind == ETCH_SOFT_COMPUTED;
+        n = &g->nodes.v[e->target];
+    }
+    return false;
+}
+
 /* Where something is counted that a byte must tell. A loop always counts, so that none goes round unseen; a call of
  * what may not have a recorder always tells, so that a function entered from there is known to be. */
 static void find_silent(struct flow_graph *g)
@@ -363,7 +376,7 @@ static void find_silent(struct flow_graph *g)
     for (uint32_t i = 0; i < g->n_order; i++) {
         struct node *n = &g->nodes.v[g->order[i]];
 
-        if (n->head && (n->paths > 1 || n->loop))
+        if (n->head && (n->paths > 1 || (n->loop && !is_told_anyway(g, n))))
             n->live = true;
         for (uint32_t k = 0; k < n->n_edges; k++) {
             struct edge *e = &g->edges.v[n->first_edge + k];
