@@ -19,10 +19,10 @@
 /* One function that gets a recorder. */
 struct recorded {
     LLVMValueRef body;
-    LLVMValueRef entry; /* from outside; NULL: none, or the body itself */
+    LLVMValueRef entry;  /* from outside; NULL: none, or the body itself */
     LLVMValueRef teller; /* tells that it was entered from outside: the entry, or where that leads */
-    bool enters;        /* the body tells itself that it was entered */
-    bool direct;        /* calls from this module go to the body */
+    bool enters;         /* the body tells itself that it was entered */
+    bool direct;         /* calls from this module go to the body */
 };
 
 struct instrument {

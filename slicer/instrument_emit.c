@@ -574,10 +574,11 @@ LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, const char *n
 }
 
 /* ---- Calls through pointers ----
- * Whoever calls through a pointer comes to the entry, and to tell the runtime of that is dear: compiled code need not, as
- * its frame can be followed. It looks whether what it calls begins as such an entry does, which is a no-operation that
- * nothing else has, and if so goes to PASS bytes behind. There the entry itself records which function this is. The
- * look is at the 16 bytes of memory in which the pointer points, so never at a page other than the one it would run. */
+ * Whoever calls through a pointer comes to the entry, and to tell the runtime of that is dear: compiled code need not,
+ * as its frame can be followed. It looks whether what it calls begins as such an entry does, which is a no-operation
+ * that nothing else has, and if so goes to PASS bytes behind. There the entry itself records which function this is.
+ * The look is at the 16 bytes of memory in which the pointer points, so never at a page other than the one it would
+ * run. */
 
 #define PASS 32u
 #define PASS_NOP "0x0f,0x1f,0x84,0x00,0x65,0xd3,0x1c,0xb7"
@@ -618,8 +619,9 @@ static void say_pass(const struct emitter *e, struct text *t, LLVMValueRef body,
 
 static void set_flag(const struct emitter *e, LLVMValueRef function, const char *name)
 {
-    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                            LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), 0));
+    LLVMAddAttributeAtIndex(
+        function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+        LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), 0));
 }
 
 LLVMValueRef etch_emit_passable(struct emitter *e, LLVMValueRef body, LLVMValueRef teller, const char *name)

@@ -343,7 +343,8 @@ static bool calls_outside(const struct node *n)
     return n->kind == ETCH_SOFT_CALL && !n->known_call;
 }
 
-/* Control that came back from outside tells: else a function that is entered next may be thought to be called from there. */
+/* Control that came back from outside tells: else a function that is entered next may be thought to be called from
+ * there. */
 static void tell_return(struct flow_graph *g)
 {
     for (uint32_t i = 0; i < g->nodes.n; i++) {
