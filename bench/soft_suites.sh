@@ -19,7 +19,7 @@ passes() {
   local i status=1
   for i in 1 2 3; do
     mkdir -p "$work/rings"
-    ETCH_RING=$work/rings timeout 300 "$@" >>"$work/suite.log" 2>&1 && status=0
+    ETCH_RING=$work/rings timeout -k 5 120 "$@" >>"$work/suite.log" 2>&1 && status=0
     rm -rf "$work/rings"
     [ $status = 0 ] && return 0
   done
