@@ -180,9 +180,20 @@ static void set_apart(const struct etch_soft_map *map, struct thread *t)
     free(items);
 }
 
+static void release(struct side *s)
+{
+    for (size_t i = 0; i < s->threads.n; i++) {
+        etch_array_free(&s->threads.v[i].marks);
+        etch_array_free(&s->threads.v[i].gaps);
+    }
+    etch_array_free(&s->threads);
+    etch_recording_free(s->recording);
+}
+
 int main(int argc, char **argv)
 {
     struct side truth = {0}, rings = {0};
+    struct etch_soft_map *map;
     struct etch_code *code;
     struct etch_error err;
     bool part = argc == 4 && strcmp(argv[3], "part") == 0, apart = argc == 4 && strcmp(argv[3], "apart") == 0;
@@ -196,7 +207,7 @@ int main(int argc, char **argv)
         return 2;
     }
     truth.rings = rings.rings = rings.recording;
-    truth.map = rings.map = etch_soft_map_new(code, pid_of(rings.recording));
+    truth.map = rings.map = map = etch_soft_map_new(code, pid_of(rings.recording));
     if (!truth.map || read_side(&truth) < 0 || read_side(&rings) < 0)
         return 2;
     for (size_t i = 0; i < rings.threads.n; i++) {
@@ -217,5 +228,11 @@ int main(int argc, char **argv)
     printf("%zu threads, %zu nodes replayed, %" PRIu64 " losses, %" PRIu64 " of %" PRIu64 " instructions: %s\n",
            rings.threads.n, nodes, rings.losses, rings.instructions, truth.instructions,
            status ? "different" : "the same");
-    return status || (!part && rings.losses) ? 1 : 0;
+    if (!part && rings.losses)
+        status = 1;
+    release(&truth);
+    release(&rings);
+    etch_soft_map_free(map);
+    etch_code_free(code);
+    return status;
 }
