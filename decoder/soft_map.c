@@ -14,20 +14,18 @@ struct file {
     uint64_t bias;
 };
 
-static const Elf64_Ehdr *header_of(const struct file *f)
+static bool header_of(const struct file *f, Elf64_Ehdr *h)
 {
-    const Elf64_Ehdr *h = (const Elf64_Ehdr *)(const void *)f->bytes;
-
-    if (f->size < sizeof(*h) || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
-        h->e_shentsize != sizeof(Elf64_Shdr))
-        return NULL;
-    return h;
+    if (f->size < sizeof(*h))
+        return false;
+    memcpy(h, f->bytes, sizeof(*h));
+    return memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 && h->e_ident[EI_CLASS] == ELFCLASS64 &&
+           h->e_shentsize == sizeof(Elf64_Shdr) && h->e_phentsize == sizeof(Elf64_Phdr);
 }
 
 /* Section `i`, with bytes within the file. */
-static bool section_at(const struct file *f, unsigned i, Elf64_Shdr *section)
+static bool section_at(const struct file *f, const Elf64_Ehdr *h, unsigned i, Elf64_Shdr *section)
 {
-    const Elf64_Ehdr *h = header_of(f);
     uint64_t at = h->e_shoff + (uint64_t)i * sizeof(*section);
 
     if (h->e_shoff > f->size || at > f->size || f->size - at < sizeof(*section))
@@ -223,14 +221,14 @@ enum pass { FUNCTIONS, MARKS };
 
 static bool add(struct etch_soft_map *map, const struct file *file, enum pass pass)
 {
-    const Elf64_Ehdr *h = header_of(file);
+    Elf64_Ehdr h;
     Elf64_Shdr names, section;
     bool whole = true;
 
-    if (!h || !section_at(file, h->e_shstrndx, &names))
+    if (!header_of(file, &h) || !section_at(file, &h, h.e_shstrndx, &names))
         return true;
-    for (unsigned i = 1; i < h->e_shnum && whole; i++) {
-        if (!section_at(file, i, &section))
+    for (unsigned i = 1; i < h.e_shnum && whole; i++) {
+        if (!section_at(file, &h, i, &section))
             continue;
         if (pass == FUNCTIONS && is_named(file, &names, &section, ETCH_SOFT_MAP_SECTION))
             whole = take_functions(map, file, &section);
@@ -256,12 +254,15 @@ static void sort_functions(struct etch_soft_map *map)
 
 static uint64_t bias_of(const struct etch_code_section *s)
 {
-    const Elf64_Ehdr *h = (const Elf64_Ehdr *)(const void *)s->file;
+    const struct file file = {s->file, s->file_size, 0};
     uint64_t offset = s->image->file_offset;
+    Elf64_Ehdr h;
 
-    for (unsigned i = 0; i < h->e_phnum; i++) {
+    if (!header_of(&file, &h))
+        return 0;
+    for (unsigned i = 0; i < h.e_phnum; i++) {
         Elf64_Phdr p;
-        uint64_t at = h->e_phoff + (uint64_t)i * sizeof(p);
+        uint64_t at = h.e_phoff + (uint64_t)i * sizeof(p);
 
         if (at > s->file_size || s->file_size - at < sizeof(p))
             break;
@@ -281,11 +282,12 @@ static bool add_all(struct etch_soft_map *map, const struct etch_code *code, enu
 
     for (size_t i = 0; i < n && whole; i++) {
         struct file file = {s[i].file, s[i].file_size, 0};
+        Elf64_Ehdr ignored;
         bool again = false;
 
-        for (size_t k = 0; k < i; k++) /* one file may have several mappings of code */
-            again |= s[k].file == s[i].file && s[k].file && bias_of(&s[k]) == bias_of(&s[i]);
-        if (!file.bytes || again || !header_of(&file))
+        for (size_t k = 0; k < i && s[i].file; k++) /* one file may have several mappings of code */
+            again |= s[k].file == s[i].file && bias_of(&s[k]) == bias_of(&s[i]);
+        if (!file.bytes || again || !header_of(&file, &ignored))
             continue;
         file.bias = bias_of(&s[i]);
         whole = add(map, &file, pass);

@@ -96,6 +96,8 @@ struct etch_soft_sync {
     uint64_t where; /* LANDED: the function; else where the recording code goes on */
 } __attribute__((packed));
 
+#define ETCH_SOFT_MAY_FORK 0x80000000u /* to the runtime, with a node: this may be a child process */
+
 /* ---- In the binary: sections that are not loaded ---- */
 
 #define ETCH_SOFT_MAP_SECTION ".etchmap"

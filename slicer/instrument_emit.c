@@ -327,7 +327,7 @@ static void land(struct emitter *e, const struct flow_graph *g, uint32_t at, LLV
 {
     LLVMValueRef arguments[3] = {LLVMBuildLoad2(e->builder, e->pointer, saved, ""),
                                  LLVMBuildPtrToInt(e->builder, g->function, e->quad, ""),
-                                 LLVMConstInt(e->word, at, false)};
+                                 LLVMConstInt(e->word, at | (g->nodes.v[at].forks ? ETCH_SOFT_MAY_FORK : 0), false)};
 
     LLVMSetVolatile(arguments[0], true);
     call_runtime(e, e->land_type, e->land, arguments, 3);

@@ -32,6 +32,7 @@ struct node {
     bool live;          /* what is counted here matters */
     bool known_call;    /* of a function of this module that has a recorder */
     bool lands;         /* control can come here by another way than an edge */
+    bool forks;         /* perhaps in a child process */
     bool unmarked;      /* nothing of it is in the machine code but a return */
     LLVMValueRef count; /* the path number so far, plus ETCH_SOFT_PATH */
 };

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const fork_names[] = {"fork", "_Fork", "vfork", "clone", "daemon", "forkpty", "syscall"};
+/* vfork is not among them: its child shares the memory, and with it the ring. */
+static const char *const fork_names[] = {"fork", "_Fork", "daemon", "forkpty"};
 
 static const char *callee_name(LLVMValueRef call)
 {
@@ -105,6 +106,7 @@ static bool cut_block(struct flow_graph *g, LLVMBasicBlockRef block, call_classi
         if (!node)
             return false;
         node->lands = twice;
+        node->forks = etch_call_forks(i);
         node->unmarked = tail;
     }
     return true;

@@ -38,7 +38,6 @@ SHARED __thread uint8_t *etch_soft_cur __attribute__((tls_model("initial-exec"))
 SHARED __thread struct etch_soft_act *etch_soft_top __attribute__((tls_model("initial-exec")));
 SHARED __thread struct etch_soft_ring *etch_soft_ring __attribute__((tls_model("initial-exec")));
 SHARED struct state etch_soft_state;
-HIDDEN uint8_t etch_soft_on; /* of this module: compiled code takes its recording copy */
 
 /* Where threads without a ring write. */
 static uint8_t nowhere[2 * ETCH_SOFT_CHUNK] __attribute__((aligned(ETCH_SOFT_CHUNK)));
@@ -500,7 +499,7 @@ void etch_soft_leave(struct etch_soft_act *act)
 
 /* ---- Control comes back by another way than a return ---- */
 
-static void enter_child(void);
+static void after_fork(void);
 
 static uint64_t innermost_handler(void)
 {
@@ -519,15 +518,15 @@ HIDDEN void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_
 void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node)
 {
     uintptr_t frame = *(uintptr_t *)__builtin_frame_address(0);
-    struct etch_soft_sync sync = {.flags = ETCH_SOFT_LANDED, .node = node, .where = function};
+    struct etch_soft_sync sync = {.flags = ETCH_SOFT_LANDED, .node = node & ~ETCH_SOFT_MAY_FORK, .where = function};
     struct frames frames;
 
     /* What was left lies on dead stack, and is not looked at; from `top` on all is alive. */
     while (etch_soft_ring && etch_soft_ring->handlers && !is_alive(top, innermost_handler()))
         end_signal();
     etch_soft_top = top;
-    if (etch_soft_state.pool && (int)call3(__NR_getpid, 0, 0, 0) != etch_soft_state.pid)
-        enter_child();
+    if (node & ETCH_SOFT_MAY_FORK)
+        after_fork();
     if (!has_ring())
         return;
     collect_frames(&frames, etch_soft_top, frame);
@@ -751,5 +750,4 @@ __attribute__((constructor(101))) static void begin_module(int argc, char **argv
         start(s, environment);
     else if (s->pool)
         note_maps(s->pool);
-    etch_soft_on = s->pool != NULL;
 }

@@ -44,6 +44,48 @@ mkdir empty
 expect 125 "$ETCH" record --rings empty -o no.etch
 has "$work/err" "holds no rings"
 
+# vfork shares memory with its child, and with it the ring; other threads write on meanwhile.
+cat >vforks.c <<'C'
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile int stop;
+static void *spin(void *arg)
+{
+    unsigned long n = 0;
+
+    while (!stop)
+        n += n % 3 ? 1 : 2;
+    return arg;
+}
+int main(void)
+{
+    pthread_t t[2];
+    int status, sum = 0;
+
+    for (int i = 0; i < 2; i++)
+        pthread_create(&t[i], NULL, spin, NULL);
+    for (int i = 0; i < 20; i++) {
+        pid_t pid = i % 2 ? fork() : vfork();
+
+        if (pid == 0)
+            _exit(i);
+        waitpid(pid, &status, 0);
+        sum += WEXITSTATUS(status);
+    }
+    stop = 1;
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], NULL);
+    printf("%d\n", sum);
+    return 0;
+}
+C
+expect 0 "$ETCH" cc --record -O2 -g -pthread vforks.c -o vforks
+expect 0 "$ETCH" record --source soft -o vforks.etch ./vforks
+has "$work/out" "190"
+expect 0 "$ETCH" decode vforks.etch --as branch
+
 # A crash, once: the failing line is the last one that is replayed.
 expect 0 "$ETCH" cc --record -g -O0 "$programs/segv.c" -o segv
 "$ETCH" record --source soft -o crash.etch ./segv >/dev/null 2>err || true
