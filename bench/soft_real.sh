@@ -27,7 +27,7 @@ once() {
   local program=$1 kb=$2 how=
   shift 2
   ((kb < 1024)) && how=part
-  [ "$program" = memcached ] && how=${how:-apart} # it ends by a signal
+  [ "$program" = memcached ] && how=${how:-cut} # its threads go on until the process ends
   rm -rf "$work/rings"
   mkdir "$work/rings"
   ETCH_RING=$work/rings ETCH_RING_KB=$kb "$build/etch" record --source vpt -o "$work/truth.etch" -- "$@" >"$work/log" 2>&1 </dev/null || true

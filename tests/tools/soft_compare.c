@@ -3,10 +3,11 @@
  * source that sees every instruction), and the rings. Compares, thread by thread, the sequence of nodes that were
  * passed, which the truth gives by the addresses of executed instructions and the rings by their bytes.
  *
- *   soft_compare TRUTH RINGS [part | apart]
+ *   soft_compare TRUTH RINGS [part | apart | cut]
  *
  * part: the rings may lack the begin (they wrapped) and the end (they were cut). apart: each function's nodes for
- * themselves, for programs with signal handlers, whose place within a segment the rings do not tell.
+ * themselves, for programs with signal handlers, whose place within a segment the rings do not tell. cut: threads that
+ * end in the middle of something, when the process does, of which either side may have seen a little more.
  */
 #include "decoder/code.h"
 #include "decoder/recording.h"
@@ -180,6 +181,16 @@ static void set_apart(const struct etch_soft_map *map, struct thread *t)
     free(items);
 }
 
+/* To what both have, unless that is a small part. */
+static void cut(struct thread *a, struct thread *b)
+{
+    size_t least = a->marks.n < b->marks.n ? a->marks.n : b->marks.n;
+
+    if (least < a->marks.n / 2 || least < b->marks.n / 2)
+        return;
+    a->marks.n = b->marks.n = least;
+}
+
 static void release(struct side *s)
 {
     for (size_t i = 0; i < s->threads.n; i++) {
@@ -197,6 +208,7 @@ int main(int argc, char **argv)
     struct etch_code *code;
     struct etch_error err;
     bool part = argc == 4 && strcmp(argv[3], "part") == 0, apart = argc == 4 && strcmp(argv[3], "apart") == 0;
+    bool cuts = argc == 4 && strcmp(argv[3], "cut") == 0;
     size_t nodes = 0;
     int status = 0;
 
@@ -213,6 +225,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < rings.threads.n; i++) {
         struct thread *b = &rings.threads.v[i], *a = thread_of(&truth, b->tid);
 
+        if (cuts)
+            cut(a, b);
         nodes += b->marks.n;
         if (apart)
             set_apart(truth.map, a);
