@@ -9,6 +9,8 @@
 #include "cli/sketching.h"
 #include "cli/summaries.h"
 #include "collector/clock_record.h"
+#include "collector/watch.h"
+#include "proto/bundle.h"
 #include "sketch/store.h"
 
 #include <errno.h>
@@ -58,7 +60,8 @@ struct diagnosis {
     unsigned round;
     uint32_t sigma;
     ETCH_ARRAY(char *) watches;
-    char *best; /* the top predictor's words */
+    char plan_file[4200]; /* of source soft, where the watches are the CPU's own and go in sets */
+    char *best;           /* the top predictor's words */
     double best_f;
     unsigned stable; /* failing runs since it is the top */
     bool exhausted, done;
@@ -276,11 +279,36 @@ static bool has_watch(const struct diagnosis *d, const char *text)
     return false;
 }
 
+/* The CPU has four watchpoints: each run takes one set of the plan's. */
+static int plan_sets(struct diagnosis *d, struct etch_error *err)
+{
+    Etch__Record record = ETCH__RECORD__INIT;
+    Etch__Plan *made = etch_slice_plan(d->s.slicing, d->sigma, ETCH_WATCH_SLOTS);
+    struct etch_bundle_writer *writer;
+    int status = -1;
+
+    if (!made)
+        return etch_error_set(err, "out of memory");
+    snprintf(d->plan_file, sizeof(d->plan_file), "%.4000s/plan-%u.etch", d->folder, d->round);
+    record.body_case = ETCH__RECORD__BODY_PLAN;
+    record.plan = made;
+    if (etch_bundle_create(&writer, d->plan_file, err) == 0) {
+        status = etch_bundle_write(writer, &record, err) == 0 ? etch_bundle_finish(writer, err) : -1;
+        etch_bundle_writer_free(writer);
+    }
+    d->runner.plan = d->plan_file;
+    d->runner.sets = made->n_sets ? (uint32_t)made->n_sets : 1;
+    etch__plan__free_unpacked(made, NULL);
+    return status;
+}
+
 /* What the first `sigma` statements use: shared memory wherever it is used from then on, a thread's own where it is. */
 static int plan(struct diagnosis *d, struct etch_error *err)
 {
     const Etch__Slice *slice = d->s.slice;
 
+    if (strcmp(d->o->source, "soft") == 0)
+        return plan_sets(d, err);
     drop_watches(d);
     if (strcmp(d->o->source, "vpt") != 0)
         return 0; /* these watches are emulated ones; control flow alone then */
@@ -581,7 +609,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"program", required_argument, NULL, 'p'},
                                                  {"bug", required_argument, NULL, 'b'},
                                                  {0}};
-    struct diagnose_options o = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "vpt"};
+    struct diagnose_options o = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "auto"};
     double value;
     int c;
 
@@ -640,8 +668,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
             o.output.all = true;
             break;
         case 'o':
-            if (strcmp(optarg, "vpt") != 0 && strcmp(optarg, "pt") != 0)
-                return etch_command_usage(self, "--source takes vpt or pt, for now");
+            if (strcmp(optarg, "vpt") != 0 && strcmp(optarg, "soft") != 0 && strcmp(optarg, "pt") != 0 &&
+                strcmp(optarg, "auto") != 0)
+                return etch_command_usage(self, "--source takes soft, vpt, pt or auto");
             o.source = optarg;
             break;
         default:
@@ -650,6 +679,8 @@ static int run(const struct etch_command *self, int argc, char **argv)
     }
     if (optind == argc)
         return etch_command_usage(self, "which program?");
+    if (strcmp(o.source, "auto") == 0)
+        o.source = etch_record_has_recorder(argv[optind]) ? "soft" : "vpt";
     if (o.jobs > RUNNER_JOBS_MAX)
         o.jobs = RUNNER_JOBS_MAX;
     o.argv = argv + optind;
@@ -661,7 +692,7 @@ const struct etch_command etch_command_diagnose = {
     .summary = ETCH_SUMMARY_DIAGNOSE,
     .help =
         "usage: etch diagnose [OPTION...] [--] PROG [ARG...]\n\n"
-        "Runs PROG, which was built with etch cc, again and again under the recorder (source vpt), with the given "
+        "Runs PROG, which was built with etch cc, again and again under the recorder, with the given "
         "arguments,\n"
         "and its output out of sight. Once it fails, what the statements nearest to the failure use is "
         "watched in\n"

@@ -67,7 +67,9 @@ static _Noreturn void become_recorder(struct runner *r, const struct runner_job 
                                           .clock = r->clock,
                                           .wall_s = job->limit,
                                           .subject = r->subject,
-                                          .kill_on_hang = true};
+                                          .kill_on_hang = true,
+                                          .watch_hits_per_s = 100000,
+                                          .watch_share = 0.25};
     struct etch_record_summary summary = {0};
     char number[24];
 
@@ -81,6 +83,11 @@ static _Noreturn void become_recorder(struct runner *r, const struct runner_job 
     setenv("ETCH_RUN", number, 1);
     for (size_t i = 0; i < n && i < ETCH_RECORD_MAX_WATCHES; i++)
         options.watches[options.n_watches++] = watches[i];
+    if (r->plan) {
+        options.plan = r->plan;
+        options.set_given = true;
+        options.set = (uint32_t)(job->number % r->sets);
+    }
     report->recorded = redirect(r, job, &report->err) == 0 && etch_record(&options, &summary, &report->err) == 0;
     report->status = summary.status;
     report->out_of_time = summary.out_of_time;

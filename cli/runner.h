@@ -30,6 +30,8 @@ struct runner {
     double tracked_timeout; /* where this is longer: watches make a program slow */
     unsigned jobs;
     const struct Etch__Clock *clock;
+    const char *plan; /* watches in sets, one for each run in turn; NULL: those given with the run */
+    uint32_t sets;
     struct runner_job job[RUNNER_JOBS_MAX];
     struct runner_report *reports; /* shared with the children, one per job */
 };

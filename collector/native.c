@@ -438,7 +438,7 @@ struct environment {
 };
 
 /* The program's environment, with the library in it. */
-static int prepare_environment(struct environment *e, const char *library, const struct etch_sync_reader *sync)
+static int prepare_environment(struct environment *e, const char *library, const struct native *native)
 {
     extern char **environ;
     const char *given = getenv("LD_PRELOAD");
@@ -447,14 +447,16 @@ static int prepare_environment(struct environment *e, const char *library, const
 
     while (environ[n])
         n++;
-    e->words = calloc(n + 4, sizeof(char *));
+    e->words = calloc(n + 6, sizeof(char *));
     if (!e->words)
         return -1;
+    if (native->flow && native->flow->environment) /* first: of two of a name the first counts */
+        k = native->flow->environment(native->flow_state, e->words, 2);
     for (size_t i = 0; i < n; i++) /* each in its place: the program may look */
         e->words[k++] = library && strncmp(environ[i], "LD_PRELOAD=", 11) == 0 ? e->preload : environ[i];
     if (!library)
         return 0;
-    etch_sync_reader_path(sync, path, sizeof(path));
+    etch_sync_reader_path(native->sync, path, sizeof(path));
     snprintf(e->preload, sizeof(e->preload), "LD_PRELOAD=%s%s%s", library, given ? ":" : "", given ? given : "");
     snprintf(e->sync, sizeof(e->sync), ETCH_SYNC_VARIABLE "=%s", path);
     e->words[k++] = e->sync;
@@ -696,7 +698,7 @@ static int launch(struct native *n, struct loop *l, struct etch_error *err)
     if (!e)
         return etch_error_set(err, "out of memory");
     if (examine(n, library, sizeof(library), err) == 0 && (!library[0] || etch_sync_reader_new(&n->sync, err) == 0)) {
-        if (prepare_environment(e, library[0] ? library : NULL, n->sync) < 0) {
+        if (prepare_environment(e, library[0] ? library : NULL, n) < 0) {
             etch_error_set(err, "out of memory");
         } else {
             launch = (struct etch_launch){.argv = n->options->argv,

@@ -4,6 +4,7 @@
 #include "sketch/run_build.h"
 #include "sketch/run_order.h"
 
+#include "decoder/accesses.h"
 #include "decoder/steps.h"
 #include "decoder/symbols.h"
 
@@ -555,7 +556,15 @@ static void visit_place(struct build *b, struct walk *w, const struct etch_step 
     visit->depth = w->depth;
 }
 
-static void take_accesses(struct build *b, struct walk *w, uint64_t ip, uint32_t index)
+/* Accesses that no step can be at: by code without a recorder, or before what a ring still holds. */
+static bool is_beyond_steps(struct build *b, const struct etch_run_access *a, const Etch__Access *from,
+                            const struct etch_step *step)
+{
+    return b->recording->source == ETCH__SOURCE__SOURCE_SOFT &&
+           (!is_program(b, image_at(b, from->ip - (from->ip_is_after ? 1 : 0))) || a->hi < step->time.lo);
+}
+
+static void take_accesses(struct build *b, struct walk *w, const struct etch_step *step, uint64_t ip, uint32_t index)
 {
     size_t end =
         w->thread < b->run->threads.n && b->of_thread ? b->of_thread[w->thread].first + b->of_thread[w->thread].n : 0;
@@ -565,7 +574,11 @@ static void take_accesses(struct build *b, struct walk *w, uint64_t ip, uint32_t
         struct etch_run_access *a = &b->accesses.v[w->next_access];
         const Etch__Access *from = &b->recording->accesses.v[b->from.v[w->next_access]];
 
-        if (from->ip != ip || (wrote && a->read && !a->write))
+        if (is_beyond_steps(b, a, from, step)) {
+            w->next_access++;
+            continue;
+        }
+        if (from->ip != (from->ip_is_after ? ip + step->sizes[index] : ip) || (wrote && a->read && !a->write))
             return;
         wrote |= a->write;
         a->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
@@ -635,7 +648,7 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
                 visit_place(b, w, step, place, b->table.begins[ip - b->bias - b->table.start], index);
         }
         if (w->next_access < b->accesses.n)
-            take_accesses(b, w, ip, index);
+            take_accesses(b, w, step, ip, index);
     }
     if (program && b->options->slice && step->branch == ETCH_BRANCH_CONDITIONAL && step->to && place != ETCH_NOWHERE)
         note_branch(b, w, step, place);
@@ -669,6 +682,16 @@ static void note_create(struct build *b, struct walk *w, uint64_t target, uint64
         b->failed = true;
 }
 
+static void return_to(struct walk *w, uint64_t address)
+{
+    for (uint32_t d = w->depth; d > 0; d--) {
+        if (d < DEPTH_MAX && w->frames[d].return_address == address) {
+            w->depth = d - 1;
+            return;
+        }
+    }
+}
+
 static void follow_call(struct build *b, struct walk *w, const struct etch_step *step)
 {
     if (step->branch == ETCH_BRANCH_CALL || step->branch == ETCH_BRANCH_CALL_INDIRECT) {
@@ -680,12 +703,7 @@ static void follow_call(struct build *b, struct walk *w, const struct etch_step 
         if (step->to && is_program(b, step->image))
             note_create(b, w, step->to, step->end);
     } else if (step->branch == ETCH_BRANCH_RETURN && step->to) {
-        for (uint32_t d = w->depth; d > 0; d--) {
-            if (d < DEPTH_MAX && w->frames[d].return_address == step->to) {
-                w->depth = d - 1;
-                return;
-            }
-        }
+        return_to(w, step->to);
     }
 }
 
@@ -800,6 +818,8 @@ static int on_step(void *context, const struct etch_step *step)
         walk_block(b, w, step);
         follow_call(b, w, step);
     } else if (step->ip) {
+        if (step->kind == ETCH_STEP_BEGIN) /* what was called was not traced */
+            return_to(w, step->ip);
         w->last_ip = step->ip;
     }
     return 0;
@@ -1160,6 +1180,21 @@ static int check_program(struct build *b, struct etch_error *err)
     return etch_error_advise(err, "bundles and program of one build; etch info says what is in a bundle");
 }
 
+/* What the CPU's own watchpoints leave open: values, and whether a hit read or wrote. */
+static int settle_accesses(struct build *b, struct etch_error *err)
+{
+    struct etch_code *code;
+    int status;
+
+    if (b->recording->source != ETCH__SOURCE__SOURCE_SOFT || !b->recording->accesses.n)
+        return 0;
+    if (etch_code_open(&code, b->recording, NULL, err) < 0)
+        return -1;
+    status = etch_accesses_settle(b->recording, code, b->symbols, err);
+    etch_code_free(code);
+    return status;
+}
+
 /* The program's mapping must be known before an access or a frame is looked up. */
 static void find_program(struct build *b)
 {
@@ -1174,6 +1209,8 @@ static int fill(struct build *b, struct etch_error *err)
         return -1;
     find_program(b);
     number_threads(b);
+    if (settle_accesses(b, err) < 0)
+        return -1;
     if (b->options->slice &&
         (make_table(b, err) < 0 || index_operands(b, err) < 0 || list_watches(b, err) < 0 || list_accesses(b, err) < 0))
         return -1;
