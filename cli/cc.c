@@ -226,6 +226,7 @@ static int run_clang(const struct etch_command *self, char **args)
 
 struct recording {
     bool on;
+    char *names; /* behind `only` */
     ETCH_ARRAY(const char *) only;
 };
 
@@ -248,7 +249,8 @@ static int take_own(struct recording *r, int argc, char **argv)
         }
     }
     argv[kept] = NULL;
-    for (char *word = name ? strtok(strdup(name), ",") : NULL; word; word = strtok(NULL, ","))
+    r->names = strdup(name ? name : "");
+    for (char *word = r->names ? strtok(r->names, ",") : NULL; word; word = strtok(NULL, ","))
         etch_array_push(&r->only, word);
     return kept;
 }
@@ -294,6 +296,8 @@ static int compile(const struct etch_command *self, const char *clang, int argc,
         status = cannot_run(self, clang, errno);
     }
     release_request(&r);
+    etch_array_free(&recording.only);
+    free(recording.names);
     free(args);
     return status;
 }

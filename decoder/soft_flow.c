@@ -971,6 +971,7 @@ static void replay_thread(struct replay *r)
     }
     if (!r->failed)
         finish(r);
+    r->c = NULL;
     etch_array_free(&thread.frames);
 }
 
