@@ -69,7 +69,7 @@ for program in $programs; do
     bzip2) once bzip2 $kb "$work/bzip2.full" -k -f -9 "$work/text" && once bzip2 $kb "$work/bzip2.full" -d -c "$work/text.bz2" ;;
     pbzip2) once pbzip2 $kb "$work/pbzip2.full" -p2 -b1 -k -f "$work/text" && once pbzip2 $kb "$work/pbzip2.full" -p2 -d -c "$work/text.bz2" ;;
     lua) once lua $kb "$work/lua.full" "$here/soft_real.lua" ;;
-    sqlite) once sqlite $kb "$work/sqlite.full" :memory: "$(cat "$here/soft_real.sql")" ;;
+    sqlite) once sqlite $kb "$work/sqlite.full" :memory: ".read $here/soft_real.sql" ;;
     threads) once threads $kb "$work/threads.full" 2 ;;
     memcached)
       rm -f "$work/socket"

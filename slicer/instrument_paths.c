@@ -309,6 +309,25 @@ static uint32_t number_edges(struct flow_graph *g, const struct node *n)
     return paths;
 }
 
+/* Does the only way from a node end at a computed goto, whose target tells? */
+static bool is_told_anyway(const struct flow_graph *g, const struct node *n)
+{
+    for (uint32_t i = 0; i < g->nodes.n && n->n_edges == 1; i++) {
+        const struct edge *e = &g->edges.v[n->first_edge];
+
+        if (e->cut)
+            return n->kind == ETCH_SOFT_COMPUTED;
+        n = &g->nodes.v[e->target];
+    }
+    return false;
+}
+
+/* No segment goes on into such a node. That of a loop round a computed goto would have to write what is told anyway. */
+static bool begins_alone(const struct flow_graph *g, const struct node *n)
+{
+    return n->tells || n->lands || (n->loop && is_told_anyway(g, n));
+}
+
 static void number(struct flow_graph *g)
 {
     for (uint32_t i = g->n_order; i > 0; i--) {
@@ -317,7 +336,7 @@ static void number(struct flow_graph *g)
         for (uint32_t k = 0; k < n->n_edges; k++) {
             struct edge *e = &g->edges.v[n->first_edge + k];
 
-            if (e->target != NO_NODE && (g->nodes.v[e->target].tells || g->nodes.v[e->target].lands))
+            if (e->target != NO_NODE && begins_alone(g, &g->nodes.v[e->target]))
                 e->cut = true;
         }
         even_out(g, n);
@@ -356,19 +375,6 @@ static void tell_return(struct flow_graph *g)
         if (calls_outside(n) && next != NO_NODE && !g->nodes.v[next].unmarked)
             g->nodes.v[next].live = true;
     }
-}
-
-/* Does the only way from a node end at a computed goto, whose target tells? */
-static bool is_told_anyway(const struct flow_graph *g, const struct node *n)
-{
-    for (uint32_t i = 0; i < g->nodes.n && n->n_edges == 1; i++) {
-        const struct edge *e = &g->edges.v[n->first_edge];
-
-        if (e->cut)
-            return n->kind == ETCH_SOFT_COMPUTED;
-        n = &g->nodes.v[e->target];
-    }
-    return false;
 }
 
 /* Where something is counted that a byte must tell. A loop always counts, so that none goes round unseen; a call of
