@@ -67,12 +67,12 @@ struct etch_soft_chunk {
  * with their first byte last. */
 enum etch_soft_byte {
     ETCH_SOFT_NOTHING = 0,
-    ETCH_SOFT_PATH = 1,      /* .. ETCH_SOFT_PATHS: path number + 1, or which target of a computed goto + 1 */
-    ETCH_SOFT_PATHS = 240,   /* most paths of a segment */
-    ETCH_SOFT_ENTRY = 248,   /* u64: a function was entered from code without a recorder */
-    ETCH_SOFT_SYNC = 249,    /* struct etch_soft_sync: where the thread is */
-    ETCH_SOFT_TIME = 250,    /* u64 tsc, u16 cpu */
-    ETCH_SOFT_END = 251,     /* the thread left the function that it was first seen in */
+    ETCH_SOFT_PATH = 1,       /* .. ETCH_SOFT_PATHS: path number + 1, or which target of a computed goto + 1 */
+    ETCH_SOFT_PATHS = 240,    /* most paths of a segment */
+    ETCH_SOFT_ENTRY = 248,    /* u64: a function was entered from code without a recorder */
+    ETCH_SOFT_SYNC = 249,     /* struct etch_soft_sync: where the thread is */
+    ETCH_SOFT_TIME = 250,     /* u64 tsc, u16 cpu */
+    ETCH_SOFT_END = 251,      /* the thread left the function that it was first seen in */
     ETCH_SOFT_RETURNED = 252, /* the signal handler is done; its context ends */
     ETCH_SOFT_PASSED = 253    /* u64: a function was called through a pointer, by code with a recorder */
 };
