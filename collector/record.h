@@ -26,6 +26,7 @@ struct etch_record_options {
     const struct Etch__Clock
         *clock;        /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
     uint64_t snapshot; /* keep the newest bytes of each thread only; 0: all */
+    bool sync;         /* of vpt: put the synchronisation library in, which source "none" does by itself */
 
     /* Of a program that runs on this CPU itself (source "none"). */
     int pid;                   /* join this process instead of starting argv; 0: start */

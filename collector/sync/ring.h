@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define ETCH_SYNC_MAGIC 0x31636e797365746full
-#define ETCH_SYNC_VERSION 1u
+#define ETCH_SYNC_VERSION 2u
 #define ETCH_SYNC_THREADS 1024u /* at a time; pages not touched cost nothing */
 #define ETCH_SYNC_EVENTS 32768u /* per ring: a power of two */
 
@@ -48,6 +48,7 @@ struct etch_sync_memory {
     uint32_t pid;      /* of the program, once the library is in it */
     uint64_t unplaced; /* events of threads for which no ring was free */
     uint32_t claimed;  /* rings from here on were never used */
+    uint32_t emulated; /* the program runs under QEMU: RDTSCP does not say which CPU it is on */
     _Alignas(4096) struct etch_sync_ring rings[ETCH_SYNC_THREADS];
 };
 
