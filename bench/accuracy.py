@@ -46,9 +46,10 @@ def main():
     cause = "no"
     if top:
         lines = [s["line"] for s in top["statements"]]
-        if kind in ("order", "atomicity"):
+        if kind in ("order", "atomicity", "lock_order", "wait", "origin"):
             expected = [labels[n] for n in names if n in labels]
-            if top["kind"] == kind and lines == expected:
+            turned = [lines[i:] + lines[:i] for i in range(0, len(lines), 2)]  # a ring begins anywhere
+            if top["kind"] == kind and (lines == expected or kind == "lock_order" and expected in turned):
                 cause = "yes"
             elif top["kind"] in ("order", "atomicity", "lock_order") and len(set(lines) & set(expected)) >= min(2, len(set(expected))):
                 cause = "part"

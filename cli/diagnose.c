@@ -245,6 +245,7 @@ static int next_round(struct diagnosis *d, uint32_t sigma, struct etch_error *er
     d->sigma = sigma < statements ? sigma : statements;
     d->exhausted = d->sigma == statements;
     d->failing_at_round = d->failing_tracked;
+    d->runner.sync = sketching_hangs(&d->s); /* else it would only shift the times at which threads start */
     return plan(d, err);
 }
 

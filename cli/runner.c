@@ -58,7 +58,7 @@ static _Noreturn void become_recorder(struct runner *r, const struct runner_job 
                                       char *const *watches, size_t n)
 {
     struct etch_record_options options = {
-        .output = job->bundle, .source = r->source, .argv = r->argv, .clock = r->clock, .sync = true};
+        .output = job->bundle, .source = r->source, .argv = r->argv, .clock = r->clock, .sync = r->sync};
     struct etch_record_summary summary;
 
     setpgid(0, 0);

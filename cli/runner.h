@@ -25,6 +25,7 @@ struct runner {
     const char *source;
     const char *fails_if; /* a shell command; NULL: a signal, a hang or a status other than 0 */
     double timeout;
+    bool sync; /* under vpt: record synchronisation too */
     unsigned jobs;
     const struct Etch__Clock *clock;
     struct runner_job job[RUNNER_JOBS_MAX];

@@ -216,6 +216,11 @@ int sketching_prepare(struct sketching *s, struct etch_error *err)
     return 0;
 }
 
+bool sketching_hangs(const struct sketching *s)
+{
+    return s->sliced && strncmp(s->sliced, "hang", 4) == 0;
+}
+
 /* ---- The sketch ---- */
 
 static void note_changes(struct sketching *s)

@@ -44,6 +44,9 @@ int sketching_add(struct sketching *s, const char *path, const char *verdict, st
 /* Slices from the commonest failure, unless that is done, and makes the runs of all bundles. */
 int sketching_prepare(struct sketching *s, struct etch_error *err);
 
+/* Whether the failure that the slice is of is a hang. */
+bool sketching_hangs(const struct sketching *s);
+
 Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t sigma, bool all, struct etch_error *err);
 
 /* Prints the sketch and writes the files asked for. */

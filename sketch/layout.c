@@ -93,7 +93,7 @@ static void add_accesses(struct composition *c, const bool *shown)
 static void add_instances(struct composition *c)
 {
     for (unsigned kind = 0; kind < ETCH_PREDICTOR_KINDS; kind++) {
-        uint32_t at[3];
+        uint32_t at[ETCH_PREDICTOR_ACCESSES];
         size_t n;
 
         if (!c->best[kind] || (c->best[kind] != c->top && kind == ETCH_PREDICTOR_ATOMICITY))
@@ -236,7 +236,7 @@ static void choose_variables(struct composition *c)
 
 static bool is_deciding(const struct composition *c, uint32_t index)
 {
-    uint32_t at[3];
+    uint32_t at[ETCH_PREDICTOR_ACCESSES];
     size_t n = c->best[ETCH_PREDICTOR_VALUE] ? etch_predictor_instance(c->best[ETCH_PREDICTOR_VALUE], c->run, at) : 0;
 
     return n && at[0] == index;
@@ -413,7 +413,7 @@ static void add_order(struct composition *c, uint32_t before, uint32_t after, co
 
 static void add_cause_orders(struct composition *c)
 {
-    uint32_t at[3];
+    uint32_t at[ETCH_PREDICTOR_ACCESSES];
     size_t n = c->top ? etch_predictor_instance(c->top, c->run, at) : 0;
 
     for (size_t i = 1; i < n; i++) {

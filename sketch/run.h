@@ -25,11 +25,13 @@ struct etch_line_place {
     uint32_t line;
     uint32_t statement; /* the nearest of the slice on that line: its index there + 1; 0: not in the slice */
     uint32_t distance;  /* of that statement; UINT32_MAX: not in the slice */
+    bool decides;       /* it is there only for where it branches to */
 };
 
 struct etch_names {
     ETCH_ARRAY(struct etch_line_place) places;
     ETCH_ARRAY(char *) variables;
+    const Etch__Slice *slice; /* that the places are of; NULL: none */
 };
 
 void etch_names_release(struct etch_names *names);
@@ -38,8 +40,13 @@ void etch_names_release(struct etch_names *names);
 uint32_t etch_names_place(struct etch_names *names, const char *file, uint32_t line, const char *function);
 uint32_t etch_names_variable(struct etch_names *names, const char *name);
 
-/* Gives a place to each statement of the slice. Returns 0, or -1 when memory is short. */
+/* Gives a place to each statement of the slice, which must stay as long as the names do. Returns 0, or -1 when memory
+ * is short. */
 int etch_names_slice(struct etch_names *names, const Etch__Slice *slice);
+
+/* Whether what the statements of one place had goes into those of another: by data, by memory, by arguments or by
+ * returned values, over any number of statements of the slice. */
+bool etch_names_feeds(const struct etch_names *names, uint32_t from, uint32_t to);
 
 /* ---- One run ---- */
 
@@ -63,7 +70,9 @@ struct etch_run_branch {
 
 struct etch_run_access {
     uint32_t thread, place;
-    uint32_t variable; /* or ETCH_NOWHERE */
+    uint32_t operand;  /* as its own statement calls it: a variable, or ETCH_NOWHERE */
+    uint32_t watch;    /* as its watch calls it: a variable, or ETCH_NOWHERE */
+    uint32_t variable; /* one for all names of the same memory; see etch_runs_unify() */
     uint32_t
         object;   /* accesses of one number are to the same memory, in this run; ETCH_NOWHERE: known for itself only */
     uint64_t nth; /* which of the thread's visits of the place it belongs to, from 1; 0: not known */
@@ -72,6 +81,7 @@ struct etch_run_access {
     uint64_t address;
     uint64_t lo, hi; /* TSC */
     uint32_t size, depth;
+    uint32_t call;  /* which of the thread's calls it was made in, from 1; 0: not known */
     uint32_t event; /* in the order; ETCH_NOWHERE: none */
     bool read, write, known;
 };
@@ -79,10 +89,10 @@ struct etch_run_access {
 struct etch_run_sync {
     uint32_t thread, place;
     Etch__SyncOp op;
-    uint64_t object;
+    uint64_t object, other;
     int32_t result;
-    uint64_t seq, tsc;
-    uint32_t event;
+    uint64_t tsc;
+    uint32_t event; /* in the order; ETCH_NOWHERE: none */
 };
 
 struct etch_run_thread {
@@ -94,6 +104,7 @@ struct etch_run_thread {
     bool lost;        /* some of what it did is missing */
     uint32_t made_at; /* place of its pthread_create, or ETCH_NOWHERE */
     ETCH_ARRAY(uint64_t) frames; /* where it stood, innermost first: instruction, then return addresses */
+    ETCH_ARRAY(uint32_t) stack;  /* the same as places, of a failing run: those within the program */
 };
 
 struct etch_run {
@@ -113,13 +124,19 @@ struct etch_run {
     ETCH_ARRAY(struct etch_run_visit) visits;    /* by thread, then seq */
     ETCH_ARRAY(struct etch_run_branch) branches; /* each outcome once */
     ETCH_ARRAY(struct etch_run_access) accesses; /* in an order that contradicts no proven pair */
-    ETCH_ARRAY(struct etch_run_sync) syncs;      /* by thread, then seq */
-    ETCH_ARRAY(uint32_t) watched; /* variables of which all accesses were recorded, from their arming on */
+    ETCH_ARRAY(struct etch_run_sync) syncs;      /* by thread, as they came */
+    bool synced;                                 /* all of them are there */
+    ETCH_ARRAY(uint32_t) watched_operands;       /* all accesses to these were recorded, from their arming on */
+    ETCH_ARRAY(uint32_t) watched;                /* the same, as variables */
     ETCH_ARRAY(Etch__Loss *) losses;
     struct etch_run_order *order; /* NULL: nothing across threads is known */
 };
 
 void etch_run_free(struct etch_run *run);
+
+/* Statements may know the same memory by different names: each gets one variable, in all runs. Returns 0, or -1 when
+ * memory is short. */
+int etch_runs_unify(const struct etch_names *names, struct etch_run *const *runs, size_t n);
 
 /* What is known of two accesses: -1 the first came first, 1 the second, 0 unordered. */
 int etch_run_compare(const struct etch_run *run, const struct etch_run_access *a, const struct etch_run_access *b);

@@ -26,6 +26,7 @@ struct place_table {
 struct frame {
     uint64_t return_address;
     uint32_t last; /* place executed last, in this call */
+    uint32_t call; /* which of the thread's calls, from 1 */
 };
 
 /* One thread's walk. */
@@ -33,7 +34,7 @@ struct walk {
     uint32_t tid;
     uint32_t thread;
     uint64_t block; /* steps so far */
-    uint32_t depth;
+    uint32_t depth, calls;
     struct frame frames[DEPTH_MAX];
     uint64_t last_ip, last_program_ip;
     uint64_t last_outside; /* return address of its last call from the program to the outside */
@@ -344,11 +345,12 @@ static void name_access(struct build *b, struct etch_run_access *a, const Etch__
     } else if (from->caller) {
         a->place = place_of(b, image_at(b, from->caller), from->caller - 1);
     }
+    if (name)
+        a->operand = etch_names_variable(b->names, name);
     for (size_t i = 0; from->watch && i < r->watches.n; i++)
         if (r->watches.v[i]->id == from->watch && !r->watches.v[i]->skipped)
-            name = watch_name(b, r->watches.v[i]);
-    if (name)
-        a->variable = etch_names_variable(b->names, name);
+            a->watch = etch_names_variable(b->names, watch_name(b, r->watches.v[i]));
+    a->variable = a->watch != ETCH_NOWHERE ? a->watch : a->operand;
 }
 
 static int list_accesses(struct build *b, struct etch_error *err)
@@ -359,6 +361,8 @@ static int list_accesses(struct build *b, struct etch_error *err)
         const Etch__Access *from = &r->accesses.v[i];
         struct etch_run_access a = {.thread = thread_number(b, from->tid),
                                     .place = ETCH_NOWHERE,
+                                    .operand = ETCH_NOWHERE,
+                                    .watch = ETCH_NOWHERE,
                                     .variable = ETCH_NOWHERE,
                                     .object = from->watch ? object_of(b, from->watch) : ETCH_NOWHERE,
                                     .seq = i,
@@ -460,6 +464,7 @@ static void take_accesses(struct build *b, struct walk *w, uint64_t ip, uint32_t
         wrote |= a->write;
         a->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
         a->depth = w->depth;
+        a->call = w->depth < DEPTH_MAX ? w->frames[w->depth].call : 0;
         if (a->place != ETCH_NOWHERE && a->place < w->n_visit && w->visit[a->place])
             a->nth = b->run->visits.v[w->visit[a->place] - 1].count;
         w->next_access++;
@@ -544,8 +549,9 @@ static void follow_call(struct build *b, struct walk *w, const struct etch_step 
         if (step->to == step->end)
             return;
         w->depth++;
+        w->calls++;
         if (w->depth < DEPTH_MAX)
-            w->frames[w->depth] = (struct frame){step->end, ETCH_NOWHERE};
+            w->frames[w->depth] = (struct frame){step->end, ETCH_NOWHERE, w->calls};
         if (step->to && is_program(b, step->image))
             note_create(b, w, step->to, step->end);
     } else if (step->branch == ETCH_BRANCH_RETURN && step->to) {
@@ -618,7 +624,7 @@ static void begin_walk(struct build *b, const struct etch_step *step)
     w->tid = step->tid;
     w->thread = thread_number(b, step->tid);
     w->pending_branch = -1;
-    w->frames[0].last = ETCH_NOWHERE;
+    w->frames[0] = (struct frame){0, ETCH_NOWHERE, w->calls = 1};
     if (b->of_thread && w->thread != ETCH_NOWHERE)
         w->next_access = b->of_thread[w->thread].first;
 }
@@ -697,6 +703,16 @@ static const Etch__ThreadState *state_of(const Etch__Failure *f, uint32_t tid)
     return NULL;
 }
 
+static void stack_places(struct build *b, struct etch_run_thread *t)
+{
+    for (size_t i = 0; i < t->frames.n; i++) {
+        uint32_t place = place_of(b, image_at(b, t->frames.v[i]), t->frames.v[i] - (i > 0));
+
+        if (place != ETCH_NOWHERE)
+            b->failed |= !etch_array_push(&t->stack, place);
+    }
+}
+
 static void place_threads(struct build *b)
 {
     for (size_t i = 0; i < b->run->threads.n; i++) {
@@ -716,6 +732,7 @@ static void place_threads(struct build *b)
         if (ended && !state && t->tid != b->run->failure->tid)
             continue;
         t->wait_place = frame_place(b, t->frames.v, t->frames.n, &outside);
+        stack_places(b, t);
         if (outside)
             t->wait_in = function_at(b, outside);
         if (!t->name && t->frames.n)
@@ -919,9 +936,40 @@ static int list_watched(struct build *b, struct etch_error *err)
         if (w->skipped || !w->reads || !w->writes)
             continue;
         variable = etch_names_variable(b->names, watch_name(b, w));
-        if (variable == ETCH_NOWHERE || !etch_array_push(&b->run->watched, variable))
+        if (variable == ETCH_NOWHERE || !etch_array_push(&b->run->watched_operands, variable) ||
+            !etch_array_push(&b->run->watched, variable))
             return out_of_memory(err);
     }
+    return 0;
+}
+
+/* By thread; the recording has them in the order of each thread already. */
+static int list_syncs(struct build *b, struct etch_error *err)
+{
+    const struct etch_recording *r = b->recording;
+
+    for (uint32_t t = 0; t < b->run->threads.n; t++)
+        for (size_t i = 0; i < r->syncs.n; i++) {
+            const Etch__Sync *from = &r->syncs.v[i];
+            struct etch_run_sync sync = {.thread = t,
+                                         .place = ETCH_NOWHERE,
+                                         .op = from->op,
+                                         .object = from->object,
+                                         .other = from->other,
+                                         .result = from->result,
+                                         .tsc = from->tsc,
+                                         .event = ETCH_NOWHERE};
+
+            if (from->tid != b->run->threads.v[t].tid)
+                continue;
+            if (from->caller)
+                sync.place = place_of(b, image_at(b, from->caller), from->caller - 1);
+            if (b->run->order)
+                sync.event = etch_run_order_event(b->run->order, i, 1);
+            if (!etch_array_push(&b->run->syncs, sync))
+                return out_of_memory(err);
+        }
+    b->run->synced = r->syncs.n && !b->run->lost;
     return 0;
 }
 
@@ -982,9 +1030,9 @@ static int fill(struct build *b, struct etch_error *err)
         return -1;
     if (!b->options->slice)
         return 0;
-    if (b->accesses.n && etch_run_order_build(&b->run->order, b->recording, err) < 0)
+    if (b->accesses.n + b->recording->syncs.n && etch_run_order_build(&b->run->order, b->recording, err) < 0)
         return -1;
-    return sort_accesses(b, err) < 0 || list_watched(b, err) < 0 ? -1 : 0;
+    return sort_accesses(b, err) < 0 || list_watched(b, err) < 0 || list_syncs(b, err) < 0 ? -1 : 0;
 }
 
 int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_recording *recording,
