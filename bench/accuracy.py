@@ -33,13 +33,18 @@ def main():
     ranks = {}
     for step in sketch["steps"]:
         ranks.setdefault(place(step["place"]), []).append(step["row"])
-    # A pair disagrees where the sketch puts every instance of the later one strictly before every one of the earlier one:
-    # equal ranks are "unordered", which claims nothing.
+    # A pair disagrees where the sketch puts every instance of the later one strictly before every one of the earlier one.
+    # Equal ranks, and what the sketch calls unordered, claim nothing.
+    unknown = {frozenset(u["steps"]) for u in sketch["unordered"]}
+    where = {}
+    for i, step in enumerate(sketch["steps"]):
+        where.setdefault(place(step["place"]), []).append(i)
     pairs = wrong = 0
     for i, first in enumerate(both):
         for second in both[i + 1:]:
             pairs += 1
-            wrong += max(ranks[second]) < min(ranks[first])
+            wrong += max(ranks[second]) < min(ranks[first]) and not all(
+                frozenset((a, b)) in unknown for a in where[first] for b in where[second])
     a_o = 100 * (1 - wrong / pairs) if pairs else 100
     kind, *names = ideal["predictor"].split()
     top = sketch["predictors"][0] if sketch["predictors"] else None

@@ -109,7 +109,7 @@ static void mark_between(const struct composition *c, bool *shown)
 
 /* ---- What the failing statement took ---- */
 
-/* A value that is the start of what the same statement uses is an address. */
+/* A value that is the start of what the same statement uses is an address, and what looks like a pointer is one. */
 static bool is_address(const struct etch_run *run, const struct etch_run_access *a)
 {
     for (size_t i = 0; i < run->accesses.n; i++) {
@@ -119,7 +119,7 @@ static bool is_address(const struct etch_run *run, const struct etch_run_access 
             b->address - a->value < 4096)
             return true;
     }
-    return !a->known || a->size < 4 || (run->failure->fault_address && a->value == 0);
+    return !a->known || a->size < 4 || (a->size == 8 && a->value >= 65536) || (run->failure->fault_address && a->value == 0);
 }
 
 static bool reads_shared(const struct etch_run *run, uint32_t place)
@@ -166,7 +166,7 @@ static void mark_taken(const struct composition *c, bool *shown)
         if (a->object != ETCH_NOWHERE) {
             if (!is_address(run, a))
                 mark(c, shown, from);
-        } else if (reads_shared(run, from)) {
+        } else if (is_address(run, a) && reads_shared(run, from)) {
             mark(c, shown, from);
             for (uint32_t k = 0; k < write; k++)
                 if (run->accesses.v[k].place == from && run->accesses.v[k].thread == a->thread &&
@@ -298,7 +298,7 @@ static void mark_calls(const struct composition *c, bool *shown)
             const char *function = c->names->places.v[k].function;
             bool stacked = etch_story_on_stack(c, function), here = false;
 
-            if (!before[k] || !etch_story_is_call_of(c, s, function))
+            if (!before[k] || !etch_story_is_call_of(c, s, function) || !etch_story_brought_in(c, s, k))
                 continue;
             for (size_t f = 0; stacked && f < run->threads.v[run->failing_thread].stack.n; f++)
                 here |= run->threads.v[run->failing_thread].stack.v[f] == i;

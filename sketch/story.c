@@ -64,7 +64,8 @@ struct story {
     uint32_t *queue;
     size_t n, next;
     uint32_t variable;
-    bool own; /* the variable is the failing thread's own */
+    const char *home; /* the function that wrote the deciding value; NULL: none did */
+    bool own;         /* the variable is the failing thread's own */
 };
 
 static void take(struct story *t, uint32_t place)
@@ -109,6 +110,18 @@ static bool is_pure_update(const struct etch_run *run, uint32_t place)
     return written != ETCH_NOWHERE;
 }
 
+/* Whether a write is worth a line: not a loop's counter, and nothing from within a call that has come to its end, which
+ * is shown as the call, but for what wrote the deciding value itself. */
+static bool is_told(const struct story *t, uint32_t place, bool seed)
+{
+    const Etch__Statement *s = etch_story_statement(t->c, place);
+
+    if (!s || (s->branch && etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_CONTROL) &&
+               etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA)))
+        return false;
+    return seed || etch_story_on_stack(t->c, s->place->function) || (t->home && strcmp(t->home, s->place->function) == 0);
+}
+
 /* What wrote the values that a statement read last. Returns whether something it read was written by nothing. */
 static bool follow_reads(struct story *t, uint32_t place, bool seed)
 {
@@ -126,13 +139,16 @@ static bool follow_reads(struct story *t, uint32_t place, bool seed)
             continue;
         write = etch_story_definition(run, i);
         open |= write == ETCH_NOWHERE;
-        if (write != ETCH_NOWHERE && etch_story_statement(t->c, run->accesses.v[write].place))
-            take(t, run->accesses.v[write].place);
+        if (write == ETCH_NOWHERE || !is_told(t, run->accesses.v[write].place, seed))
+            continue;
+        if (seed)
+            t->home = t->c->names->places.v[run->accesses.v[write].place].function;
+        take(t, run->accesses.v[write].place);
     }
     return open;
 }
 
-static bool brought_in_by(const struct composition *c, const Etch__Statement *s, uint32_t place)
+bool etch_story_brought_in(const struct composition *c, const Etch__Statement *s, uint32_t place)
 {
     const Etch__Slice *slice = c->options->slice;
 
@@ -160,7 +176,7 @@ static bool has_part(const struct story *t, const Etch__Statement *s, uint32_t p
     if (etch_story_is_call_of(t->c, s, here->function))
         return seed ? t->own && etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT)
                     : !etch_story_on_stack(t->c, here->function);
-    if (!brought_in_by(t->c, s, place))
+    if (!etch_story_brought_in(t->c, s, place))
         return false;
     if (!one)
         return !seed && (etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN) ||
@@ -178,14 +194,14 @@ static void follow_missing(struct story *t, uint32_t place)
         uint32_t at = place_of(t->c, writer);
 
         if (!etch_story_has_role(writer, ETCH__STATEMENT_ROLE__ROLE_MEMORY) || at == ETCH_NOWHERE ||
-            etch_run_visited(t->c->run, at) || !brought_in_by(t->c, writer, place))
+            etch_run_visited(t->c->run, at) || !etch_story_brought_in(t->c, writer, place))
             continue;
         for (size_t k = 0; k < slice->n_statements; k++) {
             const Etch__Statement *s = slice->statements[k];
             uint32_t from = place_of(t->c, s);
 
             if (from != ETCH_NOWHERE && etch_run_visited(t->c->run, from) && is_guard(s) &&
-                brought_in_by(t->c, s, at))
+                etch_story_brought_in(t->c, s, at))
                 take(t, from);
         }
     }

@@ -21,6 +21,9 @@ bool etch_story_on_stack(const struct composition *c, const char *function);
 /* Whether a statement calls the function of another one, and hands it something that counts. */
 bool etch_story_is_call_of(const struct composition *c, const Etch__Statement *s, const char *function);
 
+/* Whether a statement is in the slice because of one at that place. */
+bool etch_story_brought_in(const struct composition *c, const Etch__Statement *s, uint32_t place);
+
 /* From what is shown already on to where a value came from: of the failing statement only what writes `variable` counts,
  * ETCH_NOWHERE: all. */
 void etch_story_follow(const struct composition *c, bool *shown, uint32_t variable);
