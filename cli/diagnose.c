@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #define FIRST_SIGMA 16u /* an emulated watch costs no debug register, so the first round may be wide */
+#define SLOTS 4u        /* debug registers */
 #define STRONG 0.999
 #define FAILING_ENOUGH 3u /* failing runs with a strong predictor */
 #define FAILING_MAX 4u    /* kept of a round; then it is widened or given up */
@@ -49,6 +50,8 @@ struct diagnosis {
     unsigned round;
     uint32_t sigma;
     ETCH_ARRAY(char *) watches;
+    char plan[4200]; /* for source none: the file with this round's watches, in sets; empty: none */
+    uint32_t sets;
     char *best; /* the top predictor's words */
     double best_f;
     unsigned stable; /* failing runs since it is the top */
@@ -113,6 +116,7 @@ static int choose_folder(struct diagnosis *d, struct etch_error *err)
     }
     for (char **a = d->o->argv + 1; *a; a++)
         hash = mix(hash, *a, strlen(*a) + 1);
+    hash = mix(hash, d->o->source, strlen(d->o->source) + 1);
     if (d->o->fails_if)
         hash = mix(hash, d->o->fails_if, strlen(d->o->fails_if) + 1);
     snprintf(d->folder, sizeof(d->folder), "%.3800s/%.200s-%016" PRIx64, d->o->store, name ? name + 1 : d->o->argv[0],
@@ -211,11 +215,35 @@ static bool has_watch(const struct diagnosis *d, const char *text)
     return false;
 }
 
+static bool is_native(const struct diagnosis *d)
+{
+    return strcmp(d->o->source, "none") == 0;
+}
+
+/* A debug register takes shared memory only, four at a time: runs take turns at the sets of the plan. */
+static int plan_sets(struct diagnosis *d, struct etch_error *err)
+{
+    Etch__Plan *plan = etch_slice_plan(d->s.slicing, d->sigma, SLOTS);
+    int status = -1;
+
+    if (!plan)
+        return etch_error_set(err, "out of memory");
+    d->sets = (uint32_t)plan->n_sets;
+    snprintf(d->plan, sizeof(d->plan), "%.4000s/round-%u.plan", d->folder, d->round);
+    status = sketching_write_plan(d->plan, plan, err);
+    if (!d->sets)
+        d->plan[0] = '\0';
+    etch__plan__free_unpacked(plan, NULL);
+    return status;
+}
+
 /* What the first `sigma` statements use: shared memory wherever it is used from then on, a thread's own where it is. */
 static int plan(struct diagnosis *d, struct etch_error *err)
 {
     const Etch__Slice *slice = d->s.slice;
 
+    if (is_native(d))
+        return plan_sets(d, err);
     drop_watches(d);
     for (size_t i = 0; i < slice->n_statements && i < d->sigma; i++) {
         for (size_t k = 0; k < slice->statements[i]->n_operands; k++) {
@@ -311,12 +339,17 @@ static int start_more(struct diagnosis *d, unsigned limit, struct etch_error *er
 {
     while (runner_busy(&d->runner) < d->runner.jobs && d->runs - d->stored + runner_busy(&d->runner) < limit) {
         int64_t number = etch_store_reserve(d->store, err);
+        struct runner_watches watches = {.list = d->watches.v,
+                                         .n = d->watches.n,
+                                         .plan = d->plan[0] ? d->plan : NULL,
+                                         .set = d->sets && number > 0 ? (uint32_t)((uint64_t)number % d->sets) : 0,
+                                         .sigma = d->round ? d->sigma : 0};
         char bundle[4200];
 
         if (number < 0)
             return -1;
         snprintf(bundle, sizeof(bundle), "%.4000s/%06" PRId64 ".etch", d->folder, number);
-        if (!runner_start(&d->runner, number, bundle, d->watches.v, d->watches.n, d->round ? d->sigma : 0))
+        if (!runner_start(&d->runner, number, bundle, &watches))
             return etch_error_set_errno(err, errno, "cannot start a run");
     }
     return 0;
@@ -525,8 +558,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
             o.output.all = true;
             break;
         case 'o':
-            if (strcmp(optarg, "vpt") != 0)
-                return etch_command_usage(self, "--source takes vpt only, for now");
+            if (strcmp(optarg, "vpt") != 0 && strcmp(optarg, "none") != 0)
+                return etch_command_usage(self, "--source takes vpt or none");
+            o.source = optarg;
             break;
         default:
             return etch_command_bad_option(self, c, argv);
@@ -545,7 +579,7 @@ const struct etch_command etch_command_diagnose = {
     .summary = ETCH_SUMMARY_DIAGNOSE,
     .help =
         "usage: etch diagnose [OPTION...] [--] PROG [ARG...]\n\n"
-        "Runs PROG, which was built with etch cc, again and again under the recorder (source vpt), with the given "
+        "Runs PROG, which was built with etch cc, again and again under the recorder, with the given "
         "arguments,\n"
         "no input, and its output out of sight. Once it fails, what the statements nearest to the failure use is "
         "watched in\n"
@@ -561,6 +595,8 @@ const struct etch_command etch_command_diagnose = {
         "  --fails-if CMD a run that ends by itself fails if this shell command succeeds: it gets the output on "
         "standard\n"
         "                 input and as the file $ETCH_OUTPUT, and the exit status as $ETCH_STATUS\n"
+        "  --source S     vpt: every step, under QEMU; none: at native speed, on this CPU itself, with its four hardware\n"
+        "                 watchpoints, which runs take turns at, and without control flow (vpt)\n"
         "  --store DIR    where runs are kept (.etch)\n"
         "  --fresh        forget the runs kept before\n"
         "  --html FILE, --json FILE, --sarif FILE, --all\n"

@@ -2,6 +2,8 @@
 /* Recorded runs in processes of their own; see runner.h. */
 #include "cli/runner.h"
 
+#include "proto/etch.pb-c.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,11 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#define WATCH_HITS 20000 /* a second: a hardware watch that is hit more often is cut, and said to be */
 #define GRACE 3.0 /* seconds from the request to end to the end by force */
 
 /* What a child has to say, in memory that both see. */
 struct runner_report {
-    bool recorded;
+    bool recorded, hung;
     int status;
     struct etch_error err;
 };
@@ -54,24 +57,42 @@ static void redirect(const char *output)
     }
 }
 
-static _Noreturn void become_recorder(struct runner *r, const struct runner_job *job, struct runner_report *report,
-                                      char *const *watches, size_t n)
+static bool is_native(const struct runner *r)
 {
-    struct etch_record_options options = {
-        .output = job->bundle, .source = r->source, .argv = r->argv, .clock = r->clock, .sync = r->sync};
-    struct etch_record_summary summary;
+    return strcmp(r->source, "none") == 0;
+}
+
+/* Source "none" sees a run that takes too long by itself, and takes down where its threads stand. */
+static _Noreturn void become_recorder(struct runner *r, const struct runner_job *job, struct runner_report *report,
+                                      const struct runner_watches *watches)
+{
+    struct etch_record_options options = {.output = job->bundle,
+                                          .source = r->source,
+                                          .argv = r->argv,
+                                          .clock = r->clock,
+                                          .sync = r->sync,
+                                          .plan = watches->plan,
+                                          .set_given = true,
+                                          .set = watches->set,
+                                          .fail_on_exit = !r->fails_if,
+                                          .wall_s = is_native(r) ? r->timeout : 0,
+                                          .kill_on_hang = true,
+                                          .watch_hits_per_s = WATCH_HITS};
+    struct etch_record_summary summary = {0};
 
     setpgid(0, 0);
     signal(SIGINT, SIG_DFL);
     redirect(job->output);
-    for (size_t i = 0; i < n && i < ETCH_RECORD_MAX_WATCHES; i++)
-        options.watches[options.n_watches++] = watches[i];
+    for (size_t i = 0; i < watches->n && i < ETCH_RECORD_MAX_WATCHES; i++)
+        options.watches[options.n_watches++] = watches->list[i];
     report->recorded = etch_record(&options, &summary, &report->err) == 0;
     report->status = summary.status;
+    report->hung = summary.failure_kind == ETCH__FAILURE_KIND__FAILURE_HANG ||
+                   summary.failure_kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT;
     _exit(0);
 }
 
-bool runner_start(struct runner *r, int64_t number, const char *bundle, char *const *watches, size_t n, uint32_t sigma)
+bool runner_start(struct runner *r, int64_t number, const char *bundle, const struct runner_watches *watches)
 {
     unsigned i = 0;
     struct runner_job *job;
@@ -81,14 +102,14 @@ bool runner_start(struct runner *r, int64_t number, const char *bundle, char *co
     if (i == r->jobs)
         return false;
     job = &r->job[i];
-    *job = (struct runner_job){.number = number, .sigma = sigma, .started = runner_now()};
-    job->ends = job->started + r->timeout;
+    *job = (struct runner_job){.number = number, .sigma = watches->sigma, .started = runner_now()};
+    job->ends = job->started + r->timeout + (is_native(r) ? GRACE : 0);
     snprintf(job->bundle, sizeof(job->bundle), "%s", bundle);
     snprintf(job->output, sizeof(job->output), "%.4080s.output", bundle);
     memset(&r->reports[i], 0, sizeof(r->reports[i]));
     job->pid = fork();
     if (job->pid == 0)
-        become_recorder(r, job, &r->reports[i], watches, n);
+        become_recorder(r, job, &r->reports[i], watches);
     if (job->pid < 0)
         job->pid = 0;
     else
@@ -125,7 +146,7 @@ static const char *judge(const struct runner *r, const struct runner_job *job, c
 {
     int status = report->status;
 
-    if (job->told)
+    if (job->told || report->hung)
         return "hang";
     if (r->fails_if && !WIFSIGNALED(status))
         return check_fails(r, job, status) ? "fail" : "pass";

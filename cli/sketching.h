@@ -44,6 +44,9 @@ int sketching_add(struct sketching *s, const char *path, const char *verdict, st
 /* Slices from the commonest failure, unless that is done, and makes the runs of all bundles. */
 int sketching_prepare(struct sketching *s, struct etch_error *err);
 
+/* Writes a plan for etch record. */
+int sketching_write_plan(const char *path, const Etch__Plan *plan, struct etch_error *err);
+
 /* Whether the failure that the slice is of is a hang. */
 bool sketching_hangs(const struct sketching *s);
 

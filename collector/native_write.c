@@ -235,6 +235,10 @@ void native_write_clock(struct native *n, Etch__ClockPhase phase)
     struct etch_error ignored;
     bool done = false;
 
+    if (before && n->options->clock) {
+        native_write(n, ETCH__RECORD__BODY_CLOCK, (void *)(uintptr_t)n->options->clock);
+        return;
+    }
     if (options.budget_ns && (before || n->calibrated) && etch_calibrate(calibration, &options, &ignored) == 0)
         done = write_calibration(n, calibration, phase);
     if (before)

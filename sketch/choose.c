@@ -34,9 +34,8 @@ static void mark_failure(const struct composition *c, bool *shown)
     if (f->kind != ETCH__FAILURE_KIND__FAILURE_HANG)
         return;
     for (size_t i = 0; i < c->run->threads.n; i++)
-        for (size_t k = 0; k < f->n_threads; k++)
-            if (f->threads[k]->tid == c->run->threads.v[i].tid)
-                mark(c, shown, c->run->threads.v[i].wait_place);
+        if (c->run->threads.v[i].part)
+            mark(c, shown, c->run->threads.v[i].wait_place);
 }
 
 static void mark_top(const struct composition *c, bool *shown)
@@ -119,7 +118,7 @@ static bool is_address(const struct etch_run *run, const struct etch_run_access 
             b->address - a->value < 4096)
             return true;
     }
-    return !a->known || a->size < 4 || (a->size == 8 && a->value >= 65536) || (run->failure->fault_address && a->value == 0);
+    return !a->known || a->size < 4 || (a->size == 8 && a->value >= 65536) || (a->size == 8 && a->value == 0);
 }
 
 static bool reads_shared(const struct etch_run *run, uint32_t place)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Steps in columns and in order; see layout.h. */
 #include "sketch/layout.h"
+#include "sketch/story.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,12 +19,21 @@ static struct layout_item *find_item(struct composition *c, uint32_t thread, uin
     return NULL;
 }
 
-static bool is_loop_head(const struct composition *c, const struct etch_run_visit *v)
+/* The last time that the thread did what this branch let happen, where that was before the branch's own last time: a loop
+ * went round once more. NULL: it was not. */
+static const struct etch_run_visit *let_happen(const struct composition *c, const struct etch_run_visit *v)
 {
-    uint32_t statement = c->names->places.v[v->place].statement;
+    const Etch__Statement *s = etch_story_statement(c, v->place);
+    const struct etch_run_visit *last = NULL;
 
-    return statement && c->options->slice && c->options->slice->statements[statement - 1]->branch &&
-           v->place != c->run->failing_place;
+    for (size_t i = 0; s && s->branch && v->place != c->run->failing_place && i < c->run->visits.n; i++) {
+        const struct etch_run_visit *w = &c->run->visits.v[i];
+
+        if (w->thread == v->thread && w->place != v->place && w->seq < v->seq && etch_story_brought_in(c, s, w->place) &&
+            (!last || w->seq > last->seq))
+            last = w;
+    }
+    return last;
 }
 
 static void add_visits(struct composition *c, const bool *shown)
@@ -41,12 +51,16 @@ static void add_visits(struct composition *c, const bool *shown)
                                    .access = ETCH_NOWHERE};
 
         /* The head of a loop stands before the last turn that it let in, not where it ended the loop. */
-        if (v->count > 1 && is_loop_head(c, v)) {
+        const struct etch_run_visit *turn = v->count > 1 ? let_happen(c, v) : NULL;
+
+        if (turn) {
             item.nth = v->count - 1;
-            item.seq = v->seq_before;
-            item.lo = v->lo_before;
-            item.hi = v->hi_before;
+            item.seq = turn->seq - 1;
+            item.lo = turn->lo;
+            item.hi = turn->hi;
         }
+        if (v->thread == c->run->failing_thread && v->place == c->run->failing_place)
+            item.seq = UINT64_MAX - 1; /* where it ended, whatever it called before */
         if (shown[v->place])
             c->failed |= !etch_array_push(&c->items, item);
     }
@@ -230,7 +244,7 @@ static bool is_failing(const struct composition *c, const struct layout_item *it
     const struct etch_run *run = c->run;
 
     if (run->failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG)
-        return run->threads.v[item->thread].wait_place == item->place;
+        return run->threads.v[item->thread].part && run->threads.v[item->thread].wait_place == item->place;
     return item->thread == run->failing_thread && item->place == run->failing_place;
 }
 

@@ -653,9 +653,22 @@ static void count(struct etch_predictor *p, const struct search *s)
     }
 }
 
-/* Whether a statement of the runs ends in a branch. */
+static const Etch__Statement *statement_of(const struct search *s, uint32_t place)
+{
+    uint32_t number = s->names->places.v[place].statement;
+
+    return s->names->slice && number && number <= s->names->slice->n_statements
+               ? s->names->slice->statements[number - 1]
+               : NULL;
+}
+
+/* Whether a statement ends in a branch: the slice says so, or a run that has control flow. */
 static bool decides(const struct search *s, uint32_t place)
 {
+    const Etch__Statement *statement = statement_of(s, place);
+
+    if (statement && statement->branch)
+        return true;
     for (size_t i = 0; i < s->n; i++)
         for (size_t k = 0; k < s->runs[i]->branches.n; k++)
             if (s->runs[i]->branches.v[k].place == place)
@@ -670,8 +683,21 @@ static bool is_one_function(const struct search *s, uint32_t a, uint32_t b)
     return strcmp(first->function, last->function) == 0 && strcmp(first->file, last->file) == 0;
 }
 
+/* Whether something above a place, in its function, may be the head of a loop. */
+static bool is_below_branch(const struct search *s, uint32_t place)
+{
+    for (uint32_t i = 0; i < s->names->places.n; i++) {
+        const Etch__Statement *statement = statement_of(s, i);
+
+        if (statement && statement->branch && is_one_function(s, i, place) &&
+            s->names->places.v[i].line < s->names->places.v[place].line)
+            return true;
+    }
+    return false;
+}
+
 /* Whether the last of three accesses went back in its function's text without a new call of it: the next turn of a loop,
- * which nobody takes for one step with the turn before. Where calls are not known: whether it went back. */
+ * which nobody takes for one step with the turn before. Where calls are not known: whether that may be. */
 static bool is_next_turn(const struct search *s, const struct etch_predictor *p)
 {
     bool back = s->names->places.v[p->places[2]].line < s->names->places.v[p->places[0]].line;
@@ -684,7 +710,7 @@ static bool is_next_turn(const struct search *s, const struct etch_predictor *p)
         if (f && run->flow)
             return back && run->accesses.v[f->at[0]].call == run->accesses.v[f->at[2]].call;
     }
-    return back;
+    return back && is_below_branch(s, p->places[2]);
 }
 
 /* Whether the statement at the end of a triple reads what it writes, or writes what came of the first. */
@@ -791,7 +817,8 @@ static void judge(struct etch_predictor *p, const struct search *s)
     held = p->failing_true + p->passing_true;
     p->precision = held ? (double)p->failing_true / held : 0;
     p->recall = p->failing ? (double)p->failing_true / p->failing : 0;
-    p->f = etch_f_half(p->precision, p->recall);
+    /* Where no passing run could tell, nothing is known of what sets the failing ones apart. */
+    p->f = p->passing ? etch_f_half(p->precision, p->recall) : 0;
     etch_wilson(p->failing_true, held, &p_lo, &p_hi);
     etch_wilson(p->failing_true, p->failing, &r_lo, &r_hi);
     p->f_lo = etch_f_half(p_lo, r_lo);

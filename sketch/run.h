@@ -56,7 +56,6 @@ struct etch_run_visit {
     uint64_t count;
     uint64_t seq;                              /* of the last time: steps of the thread before it */
     uint64_t lo, hi;                           /* when that was, in TSC; 0 and UINT64_MAX: no bound */
-    uint64_t seq_before, lo_before, hi_before; /* the same of the time before the last */
     uint32_t depth;                            /* of calls */
 };
 
@@ -101,6 +100,7 @@ struct etch_run_thread {
     uint32_t
         wait_place;   /* where it stood at the end, the nearest place within the program; ETCH_NOWHERE: it was done */
     char *wait_in;    /* the function outside of the program in which it stood; NULL: none */
+    bool part;        /* of a failing run: it failed, or is one of those that hang */
     bool lost;        /* some of what it did is missing */
     uint32_t made_at; /* place of its pthread_create, or ETCH_NOWHERE */
     ETCH_ARRAY(uint64_t) frames; /* where it stood, innermost first: instruction, then return addresses */

@@ -3,7 +3,9 @@
  * see run_build.h. */
 #include "sketch/run_build.h"
 #include "sketch/run_order.h"
+#include "sketch/run_seen.h"
 
+#include "decoder/accesses.h"
 #include "decoder/steps.h"
 #include "decoder/symbols.h"
 
@@ -440,9 +442,6 @@ static void visit_place(struct build *b, struct walk *w, const struct etch_step 
         return;
     }
     visit->count++;
-    visit->seq_before = visit->seq;
-    visit->lo_before = visit->lo;
-    visit->hi_before = visit->hi;
     visit->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
     visit->lo = step->time.lo;
     visit->hi = step->time.hi;
@@ -878,6 +877,7 @@ static int conclude(struct build *b, struct etch_error *err)
         struct etch_run_thread *t = &run->threads.v[i];
         bool here = hang ? has_part(b, i) : t->tid == run->failure->tid;
 
+        t->part = here;
         if (here && run->failing_thread == ETCH_NOWHERE && t->wait_place != ETCH_NOWHERE) {
             run->failing_thread = (uint32_t)i;
             run->failing_place = t->wait_place;
@@ -1018,12 +1018,45 @@ static void find_program(struct build *b)
             use_image(b, b->recording->images.v[i]);
 }
 
+/* What debug registers saw needs the code to say which instruction it was, and what it did. */
+static int settle_accesses(struct build *b, struct etch_error *err)
+{
+    struct etch_code *code;
+    int status;
+
+    if (!b->recording->accesses.n || b->recording->source != ETCH__SOURCE__SOURCE_NONE)
+        return 0;
+    if (etch_code_open(&code, b->recording, NULL, err) < 0)
+        return -1;
+    status = etch_accesses_settle(b->recording, code, b->symbols, err);
+    etch_code_free(code);
+    return status;
+}
+
+/* Without control flow a thread is known by what pthread_create was given. */
+static void name_threads(struct build *b)
+{
+    const struct etch_recording *r = b->recording;
+
+    for (size_t i = 0; i < b->run->threads.n; i++) {
+        struct etch_run_thread *t = &b->run->threads.v[i];
+
+        for (size_t k = 0; !t->name && k < r->syncs.n; k++)
+            if (r->syncs.v[k].tid == t->tid && r->syncs.v[k].op == ETCH__SYNC_OP__SYNC_THREAD_START)
+                t->name = function_at(b, r->syncs.v[k].other);
+        if (!t->name && i == 0)
+            t->name = strdup("main");
+    }
+}
+
 static int fill(struct build *b, struct etch_error *err)
 {
     if (check_program(b, err) < 0)
         return -1;
     find_program(b);
     number_threads(b);
+    if (b->options->slice && settle_accesses(b, err) < 0)
+        return -1;
     if (b->options->slice && (make_table(b, err) < 0 || list_accesses(b, err) < 0))
         return -1;
     if (walk_steps(b, err) < 0 || conclude(b, err) < 0 || copy_losses(b, err) < 0)
@@ -1032,7 +1065,12 @@ static int fill(struct build *b, struct etch_error *err)
         return 0;
     if (b->accesses.n + b->recording->syncs.n && etch_run_order_build(&b->run->order, b->recording, err) < 0)
         return -1;
-    return sort_accesses(b, err) < 0 || list_watched(b, err) < 0 || list_syncs(b, err) < 0 ? -1 : 0;
+    if (sort_accesses(b, err) < 0 || list_watched(b, err) < 0 || list_syncs(b, err) < 0)
+        return -1;
+    if (b->run->flow)
+        return 0;
+    name_threads(b);
+    return etch_run_see(b->run, b->names) < 0 ? out_of_memory(err) : 0;
 }
 
 int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_recording *recording,

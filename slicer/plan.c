@@ -216,6 +216,20 @@ struct planning {
     ETCH_ARRAY(Etch__PlanWatch *) watches;
 };
 
+/* The location becomes known where a site is first reached. The write that is furthest from the failure is likely the
+ * first of all: what comes behind it is seen. */
+static bool arm_at(Etch__PlanWatch *w, const struct etch_site *site)
+{
+    char *operand = copy(site->operand);
+
+    if (!operand)
+        return false;
+    free(w->site_operand);
+    w->site_operand = operand;
+    w->site = site->address;
+    return true;
+}
+
 static bool add_watch(struct planning *p, uint32_t statement, const struct etch_mention *mention)
 {
     char key[ETCH_KEY_SIZE], location[ETCH_KEY_SIZE + 300];
@@ -236,8 +250,9 @@ static bool add_watch(struct planning *p, uint32_t statement, const struct etch_
     if (number == ETCH_NONE)
         return false;
     if (p->locations.all.n == before) { /* one watch sees all accesses to the place */
-        p->watches.v[number]->size = p->watches.v[number]->size < site.size ? site.size : p->watches.v[number]->size;
-        return true;
+        w = p->watches.v[number];
+        w->size = w->size < site.size ? site.size : w->size;
+        return !mention->write || w->global || arm_at(w, &site);
     }
     w = malloc(sizeof(*w));
     if (!w)
