@@ -8,6 +8,7 @@
 #include "decoder/accesses.h"
 #include "decoder/steps.h"
 #include "decoder/symbols.h"
+#include "decoder/unwind.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -1054,6 +1055,7 @@ static int fill(struct build *b, struct etch_error *err)
     if (check_program(b, err) < 0)
         return -1;
     find_program(b);
+    etch_unwind_failure(b->recording, b->symbols);
     number_threads(b);
     if (b->options->slice && settle_accesses(b, err) < 0)
         return -1;
