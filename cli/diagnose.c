@@ -20,12 +20,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FIRST_SIGMA 16u /* an emulated watch costs no debug register, so the first round may be wide */
+#define FIRST_SIGMA 16u       /* of vpt: an emulated watch costs no debug register, so the first round may be wide */
+#define FIRST_SIGMA_NATIVE 8u /* about what four debug registers can hold, or two runs' worth */
 #define SLOTS 4u        /* debug registers */
 #define STRONG 0.999
-#define FAILING_ENOUGH 3u /* failing runs with a strong predictor */
-#define FAILING_MAX 4u    /* kept of a round; then it is widened or given up */
-#define PASSING_ENOUGH 5u
+#define FAILING_ENOUGH 2u /* failing runs of which a strong predictor is true */
+#define FAILING_MAX 2u    /* kept of a round for each set of watches; then it is widened or given up */
+#define PASSING_ENOUGH 5u /* passing runs of which it is known not to be */
 
 struct diagnose_options {
     char **argv;
@@ -46,7 +47,7 @@ struct diagnosis {
     double began;
     unsigned runs, failures, stored; /* of this call, with those of the store, and how many those were */
     unsigned unplaced;               /* failed, but nowhere in the program */
-    unsigned failing_tracked, passing_tracked, failing_at_round;
+    unsigned failing_tracked, passing_tracked, failing_at_round, passing_at_round;
     unsigned round;
     uint32_t sigma;
     ETCH_ARRAY(char *) watches;
@@ -54,7 +55,9 @@ struct diagnosis {
     uint32_t sets;
     char *best; /* the top predictor's words */
     double best_f;
-    unsigned stable; /* failing runs since it is the top */
+    unsigned best_true, best_passing; /* failing runs of which it is true, passing ones that can tell */
+    bool best_is_value;
+    unsigned needed;                  /* failures when it became the best, and strong */
     bool exhausted, done;
     bool terminal;
 };
@@ -140,7 +143,6 @@ static void account(struct diagnosis *d, const char *verdict, uint32_t sigma)
         d->failing_tracked += failing;
         d->passing_tracked += strcmp(verdict, "pass") == 0;
     }
-    d->stable += failing && sigma;
 }
 
 static int take_stored(void *context, const struct etch_store_run *run)
@@ -178,11 +180,15 @@ static int open_store(struct diagnosis *d, struct etch_error *err)
     return etch_store_list(d->store, take_stored, d, err);
 }
 
+static bool has_failing_enough(const struct diagnosis *d)
+{
+    return d->failing_tracked - d->failing_at_round >= FAILING_MAX * (d->sets > 1 ? d->sets : 1);
+}
+
 /* A program that nearly always fails: what counts then is to see it pass. */
 static bool is_one_too_many(const struct diagnosis *d, const struct runner_result *result)
 {
-    return result->sigma && strcmp(result->verdict, "pass") != 0 &&
-           d->failing_tracked - d->failing_at_round >= FAILING_MAX;
+    return result->sigma && strcmp(result->verdict, "pass") != 0 && has_failing_enough(d);
 }
 
 static int keep(struct diagnosis *d, const struct runner_result *result, struct etch_error *err)
@@ -273,8 +279,16 @@ static int next_round(struct diagnosis *d, uint32_t sigma, struct etch_error *er
     d->sigma = sigma < statements ? sigma : statements;
     d->exhausted = d->sigma == statements;
     d->failing_at_round = d->failing_tracked;
+    d->passing_at_round = d->passing_tracked;
     d->runner.sync = sketching_hangs(&d->s); /* else it would only shift the times at which threads start */
     return plan(d, err);
+}
+
+static uint32_t first_sigma(const struct diagnosis *d)
+{
+    if (d->sigma)
+        return d->sigma; /* goes on where the call before ended */
+    return is_native(d) ? FIRST_SIGMA_NATIVE : FIRST_SIGMA;
 }
 
 /* ---- After each run ---- */
@@ -291,20 +305,29 @@ static int rank(struct diagnosis *d, struct etch_error *err)
     if (!sketch)
         return -1;
     top = sketch->n_predictors ? sketch->predictors[0] : NULL;
+    if (top && (!d->best || strcmp(d->best, top->text) != 0 || d->best_f < STRONG))
+        d->needed = d->failures;
     if (top && (!d->best || strcmp(d->best, top->text) != 0)) {
         free(d->best);
         d->best = strdup(top->text);
-        d->stable = 1;
     }
     d->best_f = top ? top->f : 0;
+    d->best_is_value = top && strcmp(top->kind, "value") == 0;
+    d->best_true = top ? top->failing_true : 0;
+    d->best_passing = top ? top->passing : 0;
     etch__sketch__free_unpacked(sketch, NULL);
     return 0;
 }
 
+/* Where threads share it, a value is what came of it: as long as there is more to watch, the cause may be nearer. */
+static bool is_symptom(const struct diagnosis *d)
+{
+    return d->best_is_value && !d->exhausted && sketching_is_threaded(&d->s);
+}
+
 static bool is_enough(const struct diagnosis *d)
 {
-    return d->best && d->best_f >= STRONG && d->failing_tracked + 1 >= FAILING_ENOUGH && d->stable >= 2 &&
-           d->passing_tracked >= PASSING_ENOUGH;
+    return d->best && !is_symptom(d) && d->best_f >= STRONG && d->best_true >= FAILING_ENOUGH && d->best_passing >= PASSING_ENOUGH;
 }
 
 static int consider(struct diagnosis *d, const char *verdict, struct etch_error *err)
@@ -314,17 +337,18 @@ static int consider(struct diagnosis *d, const char *verdict, struct etch_error 
     if (!d->failures)
         return 0;
     if (!d->round) {
-        if (sketching_prepare(&d->s, err) < 0 || next_round(d, d->sigma ? d->sigma : FIRST_SIGMA, err) < 0)
+        if (sketching_prepare(&d->s, err) < 0 || next_round(d, first_sigma(d), err) < 0)
             return -1;
         return rank(d, err);
     }
-    if (!failing && d->best_f < STRONG && d->passing_tracked > PASSING_ENOUGH)
+    if (!failing && d->best_f < STRONG && d->passing_tracked - d->passing_at_round > PASSING_ENOUGH &&
+        !has_failing_enough(d))
         return 0; /* only failing runs can still make it stronger */
     if (rank(d, err) < 0)
         return -1;
     if (is_enough(d))
         d->done = true;
-    else if (d->failing_tracked - d->failing_at_round >= FAILING_MAX && d->passing_tracked >= PASSING_ENOUGH) {
+    else if (has_failing_enough(d) && d->passing_tracked - d->passing_at_round >= PASSING_ENOUGH) {
         if (d->exhausted)
             d->done = true;
         else
@@ -448,11 +472,20 @@ static int conclude(struct diagnosis *d, struct etch_error *err)
     return status < 0 ? -1 : ETCH_EXIT_DONE;
 }
 
+static const char *needed_text(const struct diagnosis *d, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (d->best && d->best_f >= STRONG)
+        snprintf(text, size, ", the cause stood after %u failure%s", d->needed, d->needed == 1 ? "" : "s");
+    return text;
+}
+
 static int diagnose(const struct etch_command *self, const struct diagnose_options *o)
 {
     struct diagnosis *d = calloc(1, sizeof(*d));
     struct sigaction act = {.sa_handler = on_interrupt};
     struct etch_error err;
+    char needed[80];
     int status;
 
     if (!d)
@@ -469,8 +502,8 @@ static int diagnose(const struct etch_command *self, const struct diagnose_optio
     if (status == 0) {
         status = conclude(d, &err);
         if (status >= 0)
-            fprintf(stderr, "etch diagnose: %u runs, %u failed, %.1f s; kept in %s\n", d->runs, d->failures,
-                    runner_now() - d->began, d->folder);
+            fprintf(stderr, "etch diagnose: %u runs, %u failed, %.1f s%s; kept in %s\n", d->runs, d->failures,
+                    runner_now() - d->began, needed_text(d, needed, sizeof(needed)), d->folder);
     }
     drop_watches(d);
     etch_array_free(&d->watches);

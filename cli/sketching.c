@@ -234,6 +234,14 @@ int sketching_write_plan(const char *path, const Etch__Plan *plan, struct etch_e
     return status;
 }
 
+bool sketching_is_threaded(const struct sketching *s)
+{
+    for (size_t i = 0; i < s->bundles.n; i++)
+        if (s->bundles.v[i].failing && s->bundles.v[i].run && s->bundles.v[i].run->threads.n > 1)
+            return true;
+    return false;
+}
+
 bool sketching_hangs(const struct sketching *s)
 {
     return s->sliced && strncmp(s->sliced, "hang", 4) == 0;

@@ -47,6 +47,9 @@ int sketching_prepare(struct sketching *s, struct etch_error *err);
 /* Writes a plan for etch record. */
 int sketching_write_plan(const char *path, const Etch__Plan *plan, struct etch_error *err);
 
+/* Whether a failing run had more threads than one. */
+bool sketching_is_threaded(const struct sketching *s);
+
 /* Whether the failure that the slice is of is a hang. */
 bool sketching_hangs(const struct sketching *s);
 

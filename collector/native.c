@@ -267,6 +267,16 @@ static int arm_watches(struct native *n, struct etch_error *err)
     return status;
 }
 
+/* A plan may name several sites of one location: it needs one debug register only. */
+static bool is_armed_already(const struct native *n, uint32_t index)
+{
+    for (uint32_t i = 0; i < n->n_list; i++)
+        if (i != index && n->list[i].armed && n->list[i].set == n->list[index].set &&
+            n->list[i].address == n->list[index].address && n->list[i].size == n->list[index].size)
+            return true;
+    return false;
+}
+
 /* The first arrival at a site: the location is now known. The thread is stopped before the instruction. */
 static bool on_site(struct native *n, pid_t tid)
 {
@@ -288,6 +298,8 @@ static bool on_site(struct native *n, pid_t tid)
         w->armed = true;
         if (!etch_place_fits(w->address, w->size))
             native_write_watch(n, w, "the location is not aligned to its length");
+        else if (is_armed_already(n, i))
+            native_write_watch(n, w, "another watch has the location already");
         else if (arm_everywhere(n, i, false, &err) < 0)
             native_write_watch(n, w, err.what);
         else
