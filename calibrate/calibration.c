@@ -20,6 +20,7 @@
 #define PAIRS 40
 #define TRAPS 400
 #define CPUS_MAX 4096
+#define DEFAULT_NS UINT64_C(2000000000)
 
 static int64_t error_of(const struct etch_calibration_options *o, unsigned cpu)
 {
@@ -40,13 +41,37 @@ static struct etch_race race_of(const struct etch_calibration *c, const struct e
     return race;
 }
 
+static int64_t write_here(void *context, const struct etch_race *race, enum etch_race_variant variant,
+                          struct etch_skew_round *rounds, size_t want, struct etch_error *err)
+{
+    (void)context;
+    return etch_race_write(race, variant, rounds, want, err);
+}
+
+static int64_t flag_here(void *context, const struct etch_race *race, struct etch_race_difference *differences,
+                         size_t want, struct etch_error *err)
+{
+    (void)context;
+    return etch_race_flag(race, differences, want, err);
+}
+
+static const struct etch_calibration_races *races_of(const struct etch_calibration_options *o)
+{
+    static const struct etch_calibration_races here = {.write = write_here, .flag = flag_here};
+
+    return o->races ? o->races : &here;
+}
+
 /* ---- Scheme 1 ---- */
 
-static int add_rounds(const struct etch_race *race, enum etch_race_variant variant, size_t want,
-                      struct etch_skew_bounds *bounds, struct etch_error *err)
+static int add_rounds(const struct etch_calibration_options *o, const struct etch_race *race,
+                      enum etch_race_variant variant, size_t want, struct etch_skew_bounds *bounds,
+                      struct etch_error *err)
 {
+    const struct etch_calibration_races *races = races_of(o);
     struct etch_skew_round *rounds = malloc(want * sizeof(*rounds));
-    int64_t n = rounds ? etch_race_write(race, variant, rounds, want, err) : etch_error_set(err, "out of memory");
+    int64_t n =
+        rounds ? races->write(races->context, race, variant, rounds, want, err) : etch_error_set(err, "out of memory");
 
     for (int64_t i = 0; i < n; i++)
         etch_skew_bounds_add(bounds, &rounds[i]);
@@ -67,28 +92,54 @@ static bool narrower(const struct etch_skew_bounds *x, const struct etch_skew_bo
     return etch_skew_bounds_known(x) && (!etch_skew_bounds_known(y) || x->hi - x->lo < y->hi - y->lo);
 }
 
-/* Each bracket in turn, then the tightest ones again until the time is up. */
-static int measure_bounds(const struct etch_calibration *c, const struct etch_calibration_options *o,
-                          struct etch_calibration_cpu *cpu, uint64_t until, struct etch_error *err)
+/* One turn: each bracket; later ones: the tightest again. */
+static int bounds_turn(const struct etch_calibration *c, const struct etch_calibration_options *o,
+                       struct etch_calibration_cpu *cpu, bool first, uint64_t until, struct etch_error *err)
 {
     struct etch_race race = race_of(c, o, c->reference, cpu->cpu, until);
 
+    for (int v = 0; v < ETCH_RACE_VARIANTS; v++) {
+        size_t want = v == ETCH_RACE_CPUID ? CPUID_ROUNDS : first ? WRITE_CHUNK / 4 : WRITE_CHUNK;
+
+        if (first)
+            cpu->variants[v] = ETCH_SKEW_BOUNDS_NONE;
+        else if (v != ETCH_RACE_FENCE && v != ETCH_RACE_LOCKED && v != (int)cpu->best)
+            continue;
+        if (add_rounds(o, &race, (enum etch_race_variant)v, want, &cpu->variants[v], err) < 0)
+            return -1;
+        if (narrower(&cpu->variants[v], &cpu->variants[cpu->best]))
+            cpu->best = (enum etch_race_variant)v;
+    }
+    return 0;
+}
+
+static void set_bounds(struct etch_calibration_cpu *cpu)
+{
     cpu->bounds = ETCH_SKEW_BOUNDS_NONE;
     for (int v = 0; v < ETCH_RACE_VARIANTS; v++)
-        cpu->variants[v] = ETCH_SKEW_BOUNDS_NONE;
-    for (unsigned turn = 0; turn == 0 || etch_race_now() < until; turn++)
-        for (int v = 0; v < ETCH_RACE_VARIANTS; v++) {
-            size_t want = v == ETCH_RACE_CPUID ? CPUID_ROUNDS : turn == 0 ? WRITE_CHUNK / 4 : WRITE_CHUNK;
-
-            if (turn > 0 && v != ETCH_RACE_FENCE && v != ETCH_RACE_LOCKED && v != (int)cpu->best)
-                continue;
-            if (add_rounds(&race, (enum etch_race_variant)v, want, &cpu->variants[v], err) < 0)
-                return -1;
-            if (narrower(&cpu->variants[v], &cpu->variants[cpu->best]))
-                cpu->best = (enum etch_race_variant)v;
-        }
-    for (int v = 0; v < ETCH_RACE_VARIANTS; v++)
         intersect(&cpu->bounds, &cpu->variants[v]);
+}
+
+/* Nothing yet, or nothing but what cpuid gave, which under a hypervisor is as good as nothing. */
+static bool bounds_poor(const struct etch_calibration_cpu *cpu)
+{
+    if (etch_skew_bounds_contradict(&cpu->bounds))
+        return false; /* it will not get better */
+    return !etch_skew_bounds_known(&cpu->bounds) || cpu->best == ETCH_RACE_CPUID;
+}
+
+/* Turns until the time is up; on a machine so busy that both CPUs were never ours at once, until `patience` is. */
+static int refine_bounds(const struct etch_calibration *c, const struct etch_calibration_options *o,
+                         struct etch_calibration_cpu *cpu, uint64_t until, uint64_t patience, struct etch_error *err)
+{
+    uint64_t now;
+
+    set_bounds(cpu);
+    while ((now = etch_race_now()) < until || (now < patience && bounds_poor(cpu))) {
+        if (bounds_turn(c, o, cpu, false, now < until ? until : patience, err) < 0)
+            return -1;
+        set_bounds(cpu);
+    }
     return 0;
 }
 
@@ -137,13 +188,11 @@ static int measure_statistics(struct etch_calibration *c, const struct etch_cali
     }
     for (size_t i = 0; i < LINES; i++)
         cpu->estimates[i] = NAN;
-    n = etch_race_flag(&race, d, FLAG_CHUNK, err);
+    n = races_of(o)->flag(races_of(o)->context, &race, d, FLAG_CHUNK, err);
     if (n > 0) {
         cpu->flag_rounds = (uint64_t)n;
         estimate_lines(cpu, d, (size_t)n, o->confidence > 0 ? o->confidence : 0.99999);
     }
-    cpu->interval_outside = cpu->interval.values > 1 && etch_skew_bounds_known(&cpu->bounds) &&
-                            (cpu->interval.lo > (double)cpu->bounds.hi || cpu->interval.hi < (double)cpu->bounds.lo);
     if (n > 0 && !c->differences) {
         c->differences = d;
         c->n_differences = (size_t)n;
@@ -154,6 +203,16 @@ static int measure_statistics(struct etch_calibration *c, const struct etch_cali
 }
 
 /* ---- CPUs ---- */
+
+static int list_given_cpus(struct etch_calibration *c, unsigned n, struct etch_error *err)
+{
+    c->cpus = calloc(n + 1, sizeof(*c->cpus));
+    if (!c->cpus)
+        return etch_error_set(err, "out of memory");
+    for (unsigned cpu = 1; cpu < n; cpu++)
+        c->cpus[c->n_cpus++].cpu = cpu;
+    return 0;
+}
 
 static int list_cpus(struct etch_calibration *c, struct etch_error *err)
 {
@@ -203,16 +262,32 @@ struct etch_skew_bounds etch_calibration_between(const struct etch_calibration *
     return (struct etch_skew_bounds){.lo = to->lo - from->hi, .hi = to->hi - from->lo};
 }
 
+/* The statistics stop when they have enough, the bounds never have: on a quiet machine these get nearly all of the
+ * time, on a busy one the others get their part of it. */
+static int measure_cpu(struct etch_calibration *c, const struct etch_calibration_options *o,
+                       struct etch_calibration_cpu *cpu, uint64_t share, uint64_t patience, struct etch_error *err)
+{
+    uint64_t start = etch_race_now();
+
+    if (bounds_turn(c, o, cpu, true, start + share * 3 / 10, err) < 0 ||
+        measure_statistics(c, o, cpu, start + share * 7 / 10, err) < 0 ||
+        refine_bounds(c, o, cpu, start + share, patience, err) < 0)
+        return -1;
+    cpu->interval_outside = cpu->interval.values > 1 && etch_skew_bounds_known(&cpu->bounds) &&
+                            (cpu->interval.lo > (double)cpu->bounds.hi || cpu->interval.hi < (double)cpu->bounds.lo);
+    return 0;
+}
+
 static int measure_cpus(struct etch_calibration *c, const struct etch_calibration_options *o, uint64_t end,
-                        struct etch_error *err)
+                        uint64_t patience, struct etch_error *err)
 {
     for (size_t i = 0; i < c->n_cpus; i++) {
         struct etch_calibration_cpu *cpu = &c->cpus[i];
         uint64_t start = etch_race_now();
-        uint64_t share = end > start ? (end - start) / (c->n_cpus - i + (c->n_cpus > 1 ? o->checks : 1)) : 1000000;
+        size_t left = c->n_cpus - i + (c->n_cpus > 1 ? o->checks : 0);
+        uint64_t share = end > start ? (end - start) / left : 1000000;
 
-        if (measure_bounds(c, o, cpu, start + share * 7 / 10, err) < 0 ||
-            measure_statistics(c, o, cpu, start + share, err) < 0)
+        if (measure_cpu(c, o, cpu, share, patience, err) < 0)
             return -1;
         cpu->duration_ns = etch_race_now() - start;
         if (etch_skew_bounds_contradict(&cpu->bounds)) {
@@ -221,6 +296,16 @@ static int measure_cpus(struct etch_calibration *c, const struct etch_calibratio
         }
     }
     return 0;
+}
+
+#define CHECK_NS 5000000 /* for one check, at least */
+
+static uint64_t check_until(uint64_t end, unsigned left)
+{
+    uint64_t now = etch_race_now();
+    uint64_t share = end > now ? (end - now) / left : 0;
+
+    return now + (share > CHECK_NS ? share : CHECK_NS);
 }
 
 /* What holds against the reference must hold between any two. */
@@ -234,7 +319,8 @@ static int check_pairs(struct etch_calibration *c, const struct etch_calibration
     c->checks = calloc(o->checks, sizeof(*c->checks));
     if (!c->checks)
         return etch_error_set(err, "out of memory");
-    for (unsigned i = 0; i < o->checks && etch_race_now() < end; i++) {
+    /* At least one, however late it is. */
+    for (unsigned i = 0; i < o->checks && (i == 0 || etch_race_now() < end); i++) {
         struct etch_calibration_check *check = &c->checks[c->n_checks++];
         struct etch_skew_bounds follows;
         struct etch_race race;
@@ -246,8 +332,8 @@ static int check_pairs(struct etch_calibration *c, const struct etch_calibration
         check->a = c->cpus[a].cpu;
         check->b = c->cpus[b].cpu;
         check->bounds = ETCH_SKEW_BOUNDS_NONE;
-        race = race_of(c, o, check->a, check->b, end);
-        if (add_rounds(&race, c->cpus[a].best, WRITE_CHUNK, &check->bounds, err) < 0)
+        race = race_of(c, o, check->a, check->b, check_until(end, o->checks - i));
+        if (add_rounds(o, &race, c->cpus[a].best, WRITE_CHUNK, &check->bounds, err) < 0)
             return -1;
         follows = etch_calibration_between(c, check->a, check->b);
         check->agrees = !etch_skew_bounds_known(&check->bounds) || !etch_skew_bounds_known(&follows) ||
@@ -294,14 +380,8 @@ static void measure_traps(struct etch_calibration *c)
     n = etch_trap_take(pairs, TRAPS, ETCH_TRAP_SCHEDULER_CLOCK, &err);
     if (n < 2 || etch_clock_fit(pairs, (size_t)n, &c->scheduler, &err) < 0)
         return;
-    for (int64_t i = 0; c->offered.offered && i < n; i++) {
-        int64_t first = (int64_t)(pairs[i].ns - etch_clock_offered_ns(&c->offered, pairs[i].before));
-        int64_t last = (int64_t)(pairs[i].ns - etch_clock_offered_ns(&c->offered, pairs[i].after));
-        int64_t off = first < 0 ? first : last > 0 ? last : 0; /* outside of the bracket */
-
-        if (llabs(off) > llabs(c->offered_differs_ns))
-            c->offered_differs_ns = off;
-    }
+    if (c->offered.offered)
+        c->offered_differs_ns = etch_clock_offered_miss(&c->offered, pairs, (size_t)n);
 }
 
 static int measure_kernel_clock(struct etch_calibration *c, const struct etch_calibration_options *o,
@@ -327,21 +407,23 @@ static int get_lines(struct etch_calibration *c, const struct etch_calibration_o
     if (!o->like || !o->like->lines.memory)
         return etch_race_lines_new(&c->lines, LINES, err);
     c->lines = o->like->lines;
-    c->lines_borrowed = true;
+    c->like = o->like;
     return 0;
 }
 
 int etch_calibrate(struct etch_calibration *c, const struct etch_calibration_options *o, struct etch_error *err)
 {
     uint64_t start = etch_race_now();
-    uint64_t budget = o->budget_ns ? o->budget_ns : 2000000000u;
+    uint64_t budget = o->budget_ns ? o->budget_ns : DEFAULT_NS;
+    uint64_t patience = 5 * budget < DEFAULT_NS ? 5 * budget : DEFAULT_NS * 9 / 10;
     uint32_t cpu;
 
     memset(c, 0, sizeof(*c));
     c->tsc = etch_stamp(&cpu);
     etch_clock_health_read(&c->health, o->root ? o->root : "");
     etch_clock_offered_read(&c->offered);
-    if (list_cpus(c, err) < 0 || get_lines(c, o, err) < 0 || measure_kernel_clock(c, o, err) < 0)
+    if ((o->races ? list_given_cpus(c, o->races->cpus, err) : list_cpus(c, err)) < 0 || get_lines(c, o, err) < 0 ||
+        measure_kernel_clock(c, o, err) < 0)
         goto failed;
     if (!etch_clock_orders(&c->health)) {
         c->refused = true;
@@ -350,9 +432,10 @@ int etch_calibrate(struct etch_calibration *c, const struct etch_calibration_opt
     }
     if (!o->skip_trap)
         measure_traps(c);
-    if (c->n_cpus)
+    if (c->n_cpus && !o->races)
         measure_drain(c, o);
-    if (measure_cpus(c, o, start + budget * 8 / 10, err) < 0 || check_pairs(c, o, start + budget * 9 / 10, err) < 0)
+    if (measure_cpus(c, o, start + budget * 8 / 10, start + patience, err) < 0 ||
+        check_pairs(c, o, start + budget * 9 / 10, err) < 0)
         goto failed;
     c->duration_ns = etch_race_now() - start;
     return 0;
@@ -369,7 +452,7 @@ void etch_calibration_free(struct etch_calibration *c)
     free(c->checks);
     free(c->pairs);
     free(c->differences);
-    if (!c->lines_borrowed)
+    if (!c->like)
         etch_race_lines_free(&c->lines);
     memset(c, 0, sizeof(*c));
 }
@@ -386,7 +469,7 @@ enum etch_skew_change etch_calibration_compare(const struct etch_calibration *be
     if (!a || !b || before->reference != after->reference)
         return ETCH_SKEW_UNKNOWN;
     verdict = etch_skew_compare(&b->bounds, &b->interval, &a->bounds, &a->interval, floor);
-    if (verdict == ETCH_SKEW_CHANGED || b->n_estimates != a->n_estimates || !after->lines_borrowed)
+    if (verdict == ETCH_SKEW_CHANGED || b->n_estimates != a->n_estimates || after->like != before)
         return verdict;
     return etch_skew_compare_paired(b->estimates, a->estimates, a->n_estimates, a->interval.confidence, floor, change);
 }

@@ -14,16 +14,29 @@
 
 struct etch_calibration;
 
+/* Where the rounds come from: see race.h. Tests have machines of their own, with CPUs 0 .. cpus - 1. */
+struct etch_calibration_races {
+    unsigned cpus;
+    int64_t (*write)(void *context, const struct etch_race *race, enum etch_race_variant variant,
+                     struct etch_skew_round *rounds, size_t want, struct etch_error *err);
+    int64_t (*flag)(void *context, const struct etch_race *race, struct etch_race_difference *differences, size_t want,
+                    struct etch_error *err);
+    void *context;
+};
+
 struct etch_calibration_options {
-    uint64_t budget_ns;    /* for all of it; 0: two seconds */
+    uint64_t budget_ns;    /* for all of it; 0: two seconds. A shorter one is exceeded, up to five times and two
+                              seconds at most, where the machine is too busy to find any bounds within it */
     double confidence;     /* of the statistics; 0: 0.99999 */
     unsigned checks;       /* pairs of other CPUs than the reference, tried at random */
     bool skip_trap;        /* trip no watchpoint */
     const int64_t *errors; /* by CPU number: added to its stamps, for tests; NULL: none */
     unsigned n_errors;
-    const char *root; /* where to read the clock's kind from, for tests; NULL: this machine */
-    /* An earlier one, taken over the same lines, so that the two can be compared line by line; NULL: none. */
-    struct etch_calibration *like;
+    const struct etch_calibration_races *races; /* NULL: this machine's */
+    const char *root;                           /* where to read the clock's kind from, for tests; NULL: this machine */
+    /* An earlier one, to be taken over the same lines, so that the two can be compared line by line; it must stay as
+     * long as this one. NULL: none. */
+    const struct etch_calibration *like;
 };
 
 struct etch_calibration_cpu {
@@ -69,8 +82,8 @@ struct etch_calibration {
     uint64_t duration_ns;
     struct etch_race_difference *differences; /* of the first CPU, for the picture */
     size_t n_differences;
-    struct etch_race_lines lines;
-    bool lines_borrowed;
+    struct etch_race_lines lines;        /* borrowed from `like` where there is one */
+    const struct etch_calibration *like; /* the one before the recording, of the one after it; NULL: none */
 };
 
 /* Returns 0, or -1 with `err` set where nothing could be measured. A clock that may not be used is a result: `refused`.

@@ -84,7 +84,11 @@ static void ask_perf(struct etch_clock_health *health)
 
 void etch_clock_health_read(struct etch_clock_health *health, const char *root)
 {
+    const char *given = getenv("ETCH_CLOCK_ROOT");
+
     memset(health, 0, sizeof(*health));
+    if (root[0] == '\0' && given)
+        root = given;
     read_flags(health, root);
     read_clocksource(health, root);
     ask_perf(health);

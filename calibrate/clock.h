@@ -16,8 +16,8 @@ struct etch_clock_health {
     bool perf_clock_offered; /* perf's mmap page has the conversion to TSC */
 };
 
-/* Reads it off `root` ("" for this machine; tests have a tree of their own) and, for perf's clock, off the running
- * kernel. */
+/* Reads it off `root` ("" for this machine, or for the tree that the environment's ETCH_CLOCK_ROOT names: tests have
+ * one of their own) and, for perf's clock, off the running kernel. */
 void etch_clock_health_read(struct etch_clock_health *health, const char *root);
 
 /* Whether stamps of different CPUs may be compared at all. */

@@ -6,6 +6,7 @@
 
 #include <linux/perf_event.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -148,6 +149,23 @@ int64_t etch_clock_drift(const struct etch_clock_fit *fit, const struct etch_clo
     return drift;
 }
 
+#define SHIFT_MAX 63 /* beyond it the page is not what we take it for */
+
+void etch_clock_offered_take(struct etch_clock_offered *offered, const volatile struct perf_event_mmap_page *page)
+{
+    uint32_t sequence;
+
+    do { /* the kernel counts up before and after it changes the page */
+        sequence = page->lock;
+        __asm__ volatile("" ::: "memory");
+        offered->offered = page->cap_user_time_zero && page->time_shift <= SHIFT_MAX && page->time_mult;
+        offered->shift = page->time_shift;
+        offered->mult = page->time_mult;
+        offered->zero = page->time_zero;
+        __asm__ volatile("" ::: "memory");
+    } while (page->lock != sequence);
+}
+
 void etch_clock_offered_read(struct etch_clock_offered *offered)
 {
     struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -157,25 +175,15 @@ void etch_clock_offered_read(struct etch_clock_offered *offered)
                                    .exclude_hv = 1};
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    volatile struct perf_event_mmap_page *head;
+    void *head;
 
     memset(offered, 0, sizeof(*offered));
     if (fd < 0)
         return;
     head = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
     if (head != MAP_FAILED) {
-        uint32_t sequence;
-
-        do { /* the kernel counts up before and after it changes the page */
-            sequence = head->lock;
-            __asm__ volatile("" ::: "memory");
-            offered->offered = head->cap_user_time_zero;
-            offered->shift = head->time_shift;
-            offered->mult = head->time_mult;
-            offered->zero = head->time_zero;
-            __asm__ volatile("" ::: "memory");
-        } while (head->lock != sequence);
-        munmap((void *)head, page);
+        etch_clock_offered_take(offered, head);
+        munmap(head, page);
     }
     close(fd);
 }
@@ -185,5 +193,28 @@ uint64_t etch_clock_offered_ns(const struct etch_clock_offered *offered, uint64_
     uint64_t whole = tsc >> offered->shift;
     uint64_t rest = tsc & ((UINT64_C(1) << offered->shift) - 1);
 
-    return offered->zero + whole * offered->mult + ((rest * offered->mult) >> offered->shift);
+    /* The rest times mult may need more than 64 bits where the shift is large. */
+    return offered->zero + whole * offered->mult + (uint64_t)(((__uint128_t)rest * offered->mult) >> offered->shift);
+}
+
+int64_t etch_clock_offered_miss(const struct etch_clock_offered *offered, const struct etch_clock_pair *pairs, size_t n)
+{
+    int64_t worst = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int64_t first = (int64_t)(pairs[i].ns - etch_clock_offered_ns(offered, pairs[i].before));
+        int64_t last = (int64_t)(pairs[i].ns - etch_clock_offered_ns(offered, pairs[i].after));
+        int64_t off = first < 0 ? first : last > 0 ? last : 0; /* outside of the bracket */
+
+        if (llabs(off) > llabs(worst))
+            worst = off;
+    }
+    return worst;
+}
+
+uint64_t etch_clock_offered_tsc(const struct etch_clock_offered *offered, uint64_t ns)
+{
+    __uint128_t since = ns - offered->zero;
+
+    return (uint64_t)((since << offered->shift) / offered->mult);
 }

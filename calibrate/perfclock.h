@@ -51,7 +51,19 @@ struct etch_clock_offered {
 
 void etch_clock_offered_read(struct etch_clock_offered *offered);
 
+/* The same from a page, which the kernel may be changing. */
+struct perf_event_mmap_page;
+void etch_clock_offered_take(struct etch_clock_offered *offered, const volatile struct perf_event_mmap_page *page);
+
 /* ns of the scheduler clock for a TSC, as the kernel's header says to compute it. */
 uint64_t etch_clock_offered_ns(const struct etch_clock_offered *offered, uint64_t tsc);
+
+/* The way back. */
+uint64_t etch_clock_offered_tsc(const struct etch_clock_offered *offered, uint64_t ns);
+
+/* The cross-check: by how many ns the offered conversion of a pair's stamps misses what the scheduler's clock said
+ * between them, at worst. 0: it is right within what can be seen. */
+int64_t etch_clock_offered_miss(const struct etch_clock_offered *offered, const struct etch_clock_pair *pairs,
+                                size_t n);
 
 #endif

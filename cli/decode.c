@@ -91,10 +91,18 @@ static void print_summary(const struct etch_decode *d, const struct etch_steps_c
 {
     const struct etch_recording *r = d->recording;
 
-    if (count->losses && d->n_fields)
-        fprintf(stderr,
-                "etch decode: %" PRIu64 " %s in what was decoded (without --fields each is shown in its place)\n",
-                count->losses, count->losses == 1 ? "loss" : "losses");
+    if (count->losses && d->n_fields) {
+        const char *between = "";
+
+        fprintf(stderr, "etch decode: %" PRIu64 " %s in what was decoded (", count->losses,
+                count->losses == 1 ? "loss" : "losses");
+        for (unsigned i = 0; i < ETCH_LOSS_CAUSES; i++)
+            if (count->lost[i]) {
+                fprintf(stderr, "%s%" PRIu64 " %s", between, count->lost[i], etch_decode_loss_name((Etch__LossCause)i));
+                between = ", ";
+            }
+        fprintf(stderr, "; without --fields each is shown in its place)\n");
+    }
     if (r->cut)
         fprintf(stderr, "etch decode: %s ends before its recorder was done\n", r->path);
     if (r->damaged)

@@ -2,6 +2,7 @@
 /* etch record: runs a program and records it. */
 #include "collector/record.h"
 #include "cli/command.h"
+#include "collector/pt.h"
 #include "collector/target.h"
 #include "decoder/variable.h"
 
@@ -65,15 +66,21 @@ static void print_native_failure(const struct etch_record_summary *s)
 
 static void print_native_summary(const struct etch_record_options *options, const struct etch_record_summary *s)
 {
-    char file[32];
+    char file[32], flow[32];
 
     print_size(file, sizeof(file), s->bundle_bytes);
     fprintf(stderr, "etch record: %s, %.3f s, %" PRIu64 " thread%s", s->source, (double)s->duration_ns / 1e9,
             s->threads, s->threads == 1 ? "" : "s");
+    if (s->processes > 1)
+        fprintf(stderr, " in %" PRIu64 " processes", s->processes);
     if (options->n_watches || options->plan)
         fprintf(stderr, ", %" PRIu64 " hits", s->accesses);
     if (s->skipped_watches)
         fprintf(stderr, " (%" PRIu64 " watches left to other runs)", s->skipped_watches);
+    if (s->locked_bytes) {
+        print_size(flow, sizeof(flow), s->flow_bytes);
+        fprintf(stderr, ", %s of control flow", flow);
+    }
     fprintf(stderr, ", %" PRIu64 " synchronisation events in %s (%s); ", s->syncs, options->output, file);
     if (s->losses)
         fprintf(stderr, "%" PRIu64 " loss%s (%s)", s->losses, s->losses == 1 ? "" : "es", s->loss);
@@ -84,6 +91,10 @@ static void print_native_summary(const struct etch_record_options *options, cons
     else if (s->left_running)
         fprintf(stderr, "; the program goes on");
     print_share(s);
+    if (s->locked_bytes) {
+        print_size(flow, sizeof(flow), s->locked_bytes);
+        fprintf(stderr, "; %s of memory locked", flow);
+    }
     fputc('\n', stderr);
     for (size_t i = 0; i < s->n_notes; i++)
         fprintf(stderr, "etch record: note: %s\n", s->notes[i]);
@@ -164,13 +175,25 @@ static int explain_parts(struct etch_record_options *options, char texts[][400],
     return 0;
 }
 
+/* As the collector will decide: with hardware watches, whose places have no types. */
+static bool runs_natively(struct etch_record_options *options)
+{
+    struct etch_error ignored;
+
+    if (options->pid || options->n_pids || options->cgroup)
+        return true;
+    if (strcmp(options->source, "auto") == 0)
+        options->source = etch_pt_usable(&ignored) ? "pt" : "vpt";
+    return strcmp(options->source, "vpt") != 0;
+}
+
 static int record(const struct etch_command *self, struct etch_record_options *options)
 {
     static char texts[ETCH_RECORD_MAX_WATCHES][400];
     struct etch_record_summary summary;
     struct etch_error err;
 
-    if ((options->pid || strcmp(options->source, "none") == 0) && explain_parts(options, texts, &err) < 0) {
+    if (runs_natively(options) && explain_parts(options, texts, &err) < 0) {
         etch_command_failed(self, &err);
         return ETCH_EXIT_RECORD;
     }
@@ -178,7 +201,7 @@ static int record(const struct etch_command *self, struct etch_record_options *o
         etch_command_failed(self, &err);
         return ETCH_EXIT_RECORD;
     }
-    if (strcmp(summary.source, "none") == 0)
+    if (strcmp(summary.source, "vpt") != 0)
         print_native_summary(options, &summary);
     else
         print_summary(options, &summary);
@@ -200,6 +223,7 @@ enum {
     OPTION_NO_SYNC,
     OPTION_FAIL_ON_EXIT,
     OPTION_ALLOW_PTRACE,
+    OPTION_ALLOW_BREAKPOINTS,
     OPTION_HANG,
     OPTION_WALL,
     OPTION_KILL,
@@ -208,6 +232,10 @@ enum {
     OPTION_SET,
     OPTION_PLAN,
     OPTION_CLOCK,
+    OPTION_FULL,
+    OPTION_PT,
+    OPTION_FILTER,
+    OPTION_CGROUP,
 };
 
 static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
@@ -216,9 +244,14 @@ static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
                                              {"watch", required_argument, NULL, OPTION_WATCH},
                                              {"truth", required_argument, NULL, OPTION_TRUTH},
                                              {"snapshot", required_argument, NULL, OPTION_SNAPSHOT},
+                                             {"full", optional_argument, NULL, OPTION_FULL},
+                                             {"pt", required_argument, NULL, OPTION_PT},
+                                             {"filter", required_argument, NULL, OPTION_FILTER},
+                                             {"cgroup", required_argument, NULL, OPTION_CGROUP},
                                              {"pid", required_argument, NULL, OPTION_PID},
                                              {"no-sync", no_argument, NULL, OPTION_NO_SYNC},
                                              {"fail-on-exit", no_argument, NULL, OPTION_FAIL_ON_EXIT},
+                                             {"allow-breakpoints", no_argument, NULL, OPTION_ALLOW_BREAKPOINTS},
                                              {"allow-ptrace", no_argument, NULL, OPTION_ALLOW_PTRACE},
                                              {"hang", required_argument, NULL, OPTION_HANG},
                                              {"wall", required_argument, NULL, OPTION_WALL},
@@ -249,11 +282,9 @@ static int take_number(const struct etch_command *self, int c, struct etch_recor
                    : 0;
     if (c == OPTION_BUDGET && strcmp(optarg, "none") == 0)
         return options->watch_hits_per_s = 0;
-    if (parse_number(optarg, c == OPTION_PID ? 1 : 0, c == OPTION_PID ? 1 << 22 : 1e9, &value) < 0)
+    if (parse_number(optarg, 0, 1e9, &value) < 0)
         return usage(self, "this is not a number that the option takes: ", optarg);
-    if (c == OPTION_PID) {
-        options->pid = (int)value;
-    } else if (c == OPTION_HANG) {
+    if (c == OPTION_HANG) {
         options->hang_s = value;
     } else if (c == OPTION_CLOCK) {
         options->clock_s = value;
@@ -268,6 +299,53 @@ static int take_number(const struct etch_command *self, int c, struct etch_recor
         options->set = (uint32_t)value;
     }
     return 0;
+}
+
+/* One process is joined; several, separated by commas, are followed from outside. */
+static int take_pids(const struct etch_command *self, struct etch_record_options *options)
+{
+    const char *text = optarg;
+    char *end;
+
+    options->n_pids = 0;
+    do {
+        long pid = strtol(text, &end, 10);
+
+        if (end == text || (*end && *end != ',') || pid < 1 || pid > 1 << 22)
+            return usage(self, "--pid takes a process number, or several with commas between them, and got ", optarg);
+        if (options->n_pids == ETCH_RECORD_MAX_PIDS)
+            return usage(self, "too many processes, at most 64", "");
+        options->pids[options->n_pids++] = (int)pid;
+        text = end + 1;
+    } while (*end);
+    if (options->n_pids == 1) {
+        options->pid = options->pids[0];
+        options->n_pids = 0;
+    }
+    return 0;
+}
+
+/* Options of Intel PT. */
+static int take_pt(const struct etch_command *self, int c, struct etch_record_options *options)
+{
+    switch (c) {
+    case OPTION_PT:
+        options->pt_words = optarg;
+        return 0;
+    case OPTION_CGROUP:
+        options->cgroup = optarg;
+        return 0;
+    case OPTION_FILTER:
+        if (options->n_filters == ETCH_RECORD_MAX_FILTERS)
+            return usage(self, "too many filters, at most 64", "");
+        options->filters[options->n_filters++] = optarg;
+        return 0;
+    default:
+        options->full = true;
+        return optarg && parse_size(optarg, &options->full_ring) < 0
+                   ? usage(self, "--full takes a size from 4K to 1024M, and got ", optarg)
+                   : 0;
+    }
 }
 
 /* One option. Returns 0, or the usage error's status. */
@@ -300,9 +378,19 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
     case OPTION_ALLOW_PTRACE:
         options->allow_ptrace = true;
         return 0;
+    case OPTION_ALLOW_BREAKPOINTS:
+        options->allow_breakpoints = true;
+        return 0;
     case OPTION_KILL:
         options->kill_on_hang = true;
         return 0;
+    case OPTION_PID:
+        return take_pids(self, options);
+    case OPTION_FULL:
+    case OPTION_PT:
+    case OPTION_FILTER:
+    case OPTION_CGROUP:
+        return take_pt(self, c, options);
     case ':':
     case '?':
         etch_command_bad_option(self, c, argv);
@@ -330,6 +418,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                           .watch_share = 0.25,
                                           .clock_s = 0.2};
     int c, status;
+    bool running;
 
     while ((c = getopt_long(argc, argv, "+:ho:", long_options, NULL)) != -1) {
         if (c == 'h')
@@ -338,11 +427,14 @@ static int run(const struct etch_command *self, int argc, char **argv)
         if (status)
             return status;
     }
-    if (options.pid && optind != argc)
-        return usage(self, "--pid takes no program, and got ", argv[optind]);
-    if (!options.pid && optind == argc)
+    running = options.pid || options.n_pids || options.cgroup;
+    if (running && optind != argc)
+        return usage(self, "--pid and --cgroup take no program, and got ", argv[optind]);
+    if (options.cgroup && (options.pid || options.n_pids))
+        return usage(self, "--pid or --cgroup, not both", "");
+    if (!running && optind == argc)
         return usage(self, "which program?", "");
-    if (!options.pid)
+    if (!running)
         options.argv = argv + optind;
     return record(self, &options);
 }
@@ -350,53 +442,67 @@ static int run(const struct etch_command *self, int argc, char **argv)
 const struct etch_command etch_command_record = {
     .name = "record",
     .summary = "runs a program, or joins one, and records what every thread does",
-    .help = "usage: etch record [-o FILE] [--source S] [--watch WHAT]... [OPTION...] [--] PROG [ARG...]\n"
-            "       etch record [-o FILE] [--watch WHAT]... [OPTION...] --pid PID\n"
-            "\n"
-            "Runs PROG with its own input, output and arguments, and records it in FILE. The exit status is PROG's\n"
-            "own, 128+N after signal N, and 125 where etch itself failed. What was recorded is said at the end, on\n"
-            "standard error.\n"
-            "\n"
-            "  -o, --output FILE  where to (run.etch, or run.2.etch and so on where that is taken)\n"
-            "  --source S         vpt: control flow under QEMU, on any machine, as real Intel PT packets; none: no\n"
-            "                     control flow, but hardware watches, synchronisation and failures at full speed;\n"
-            "                     auto: what this machine has\n"
-            "  --watch WHAT       also record each read and write of a variable, with its value: NAME of a global,\n"
-            "                     or ADDRESS:LENGTH; :w behind it for writes only. May be repeated. With source none\n"
-            "                     also NAME.field, NAME[3].x and POINTER->field (by the debug information),\n"
-            "                     NAME+16:8, *NAME+8:4 (what the pointer points to at that moment), and\n"
-            "                     @PLACE=BASE,INDEX,SCALE,OFFSET:LENGTH: the location that the instruction at PLACE\n"
-            "                     (an address, NAME+OFFSET) uses when it is first reached\n"
-            "\n"
-            "with source vpt:\n"
-            "  --watch @ADDRESS:LENGTH\n"
-            "                     whatever the instruction at ADDRESS of the program's file reads or writes, from its\n"
-            "                     first time on by whomever; with :here behind it only that instruction's accesses\n"
-            "  --snapshot SIZE    keep only the newest SIZE bytes (64K, 1M) of each thread, as a flight recorder does\n"
-            "  --truth DIR        for tests: also write each instruction that ran to DIR/PID.TID.truth\n"
-            "\n"
-            "with source none:\n"
-            "  --pid PID          join a running process; Ctrl-C leaves it as it was\n"
-            "  --plan FILE        watch what a plan of etch slice says, one of its sets a run\n"
-            "  --set N            of more watches than the CPU has debug registers, take the N-th set; without it the\n"
-            "                     one after that of the run in FILE\n"
-            "  --watch-budget N   a watch hit more than N times a second is cut for a moment (100000; none: no limit)\n"
-            "  --watch-share P    and so is one that costs more than P percent of a CPU (25; 0: no limit)\n"
-            "  --no-sync          do not preload the library that records pthread synchronisation\n"
-            "  --hang S           it is a failure if no thread runs for S seconds\n"
-            "  --wall S           it is a failure if the run takes longer than S seconds\n"
-            "  --kill             end the program after a hang or the time limit, instead of leaving it\n"
-            "  --fail-on-exit     an exit status other than 0 is a failure\n"
-            "  --clock S          seconds for measuring how far the CPUs' clocks are apart, before and again after\n"
-            "                     (0.2; 0: not measured, and no use for ordering events of different CPUs)\n"
-            "  --allow-ptrace     record a program although it calls ptrace\n"
-            "\n"
-            "examples:\n"
-            "  etch record -- ./server --port 8080\n"
-            "  etch record -o crash.etch --watch counter ./a.out && etch info crash.etch\n"
-            "  etch record --snapshot 1M ./long-runner\n"
-            "  etch record --source none --watch jobs --hang 10 ./server\n"
-            "  etch record --pid 4711 --watch 'queue->length'\n",
+    .help =
+        "usage: etch record [-o FILE] [--source S] [--watch WHAT]... [OPTION...] [--] PROG [ARG...]\n"
+        "       etch record [-o FILE] [--watch WHAT]... [OPTION...] --pid PID[,PID...] | --cgroup NAME\n"
+        "\n"
+        "Runs PROG with its own input, output and arguments, and records it in FILE. The exit status is PROG's\n"
+        "own, 128+N after signal N, and 125 where etch itself failed. What was recorded is said at the end, on\n"
+        "standard error.\n"
+        "\n"
+        "  -o, --output FILE  where to (run.etch, or run.2.etch and so on where that is taken)\n"
+        "  --source S         pt: control flow by the CPU's Intel PT; vpt: control flow under QEMU, on any machine,\n"
+        "                     as real Intel PT packets; none: no control flow, but hardware watches,\n"
+        "                     synchronisation and failures at full speed, which pt has too; auto: what this\n"
+        "                     machine has, in this order\n"
+        "  --watch WHAT       also record each read and write of a variable, with its value: NAME of a global,\n"
+        "                     or ADDRESS:LENGTH; :w behind it for writes only. May be repeated. With pt and none\n"
+        "                     also NAME.field, NAME[3].x and POINTER->field (by the debug information),\n"
+        "                     NAME+16:8, *NAME+8:4 (what the pointer points to at that moment), and\n"
+        "                     @PLACE=BASE,INDEX,SCALE,OFFSET:LENGTH: the location that the instruction at PLACE\n"
+        "                     (an address, NAME+OFFSET) uses when it is first reached\n"
+        "\n"
+        "with source vpt:\n"
+        "  --watch @ADDRESS:LENGTH\n"
+        "                     whatever the instruction at ADDRESS of the program's file reads or writes, from its\n"
+        "                     first time on by whomever; with :here behind it only that instruction's accesses\n"
+        "  --snapshot SIZE    keep only the newest SIZE bytes (64K, 1M) of each thread, as a flight recorder does\n"
+        "  --truth DIR        for tests: also write each instruction that ran to DIR/PID.TID.truth\n"
+        "\n"
+        "with source pt:\n"
+        "  --snapshot SIZE    keep the newest SIZE bytes of each CPU (4M, or less where so much may not be locked)\n"
+        "  --full[=SIZE]      record everything, through a ring of SIZE on each CPU (8M)\n"
+        "  --filter WHAT      trace this code only: a function, START-END as nm shows addresses, or plan for what\n"
+        "                     --plan has. May be repeated; more ranges than the CPU has filters are joined\n"
+        "  --pt SETTINGS      mtc=0, cyc, noretcomp, psb_period=N, mtc_period=N, cyc_thresh=N, with commas between\n"
+        "  --pid PID,PID...   follow several processes from outside, or\n"
+        "  --cgroup NAME      all of a control group, until Ctrl-C or --wall; no watches, and failures are not seen\n"
+        "\n"
+        "with sources pt and none:\n"
+        "  --pid PID          join a running process; Ctrl-C leaves it as it was\n"
+        "  --plan FILE        watch what a plan of etch slice says, one of its sets a run\n"
+        "  --set N            of more watches than the CPU has debug registers, take the N-th set; without it the\n"
+        "                     one after that of the run in FILE\n"
+        "  --watch-budget N   a watch hit more than N times a second is cut for a moment (100000; none: no limit)\n"
+        "  --watch-share P    and so is one that costs more than P percent of a CPU (25; 0: no limit)\n"
+        "  --no-sync          do not preload the library that records pthread synchronisation\n"
+        "  --hang S           it is a failure if no thread runs for S seconds\n"
+        "  --wall S           it is a failure if the run takes longer than S seconds\n"
+        "  --kill             end the program after a hang or the time limit, instead of leaving it\n"
+        "  --fail-on-exit     an exit status other than 0 is a failure\n"
+        "  --clock S          seconds for measuring how far the CPUs' clocks are apart, before and again after\n"
+        "                     (0.2; 0: not measured, and no use for ordering events of different CPUs)\n"
+        "  --allow-ptrace     record a program although it calls ptrace\n"
+        "  --allow-breakpoints  watch in a program although it opens perf events, perhaps breakpoints, itself\n"
+        "\n"
+        "examples:\n"
+        "  etch record -- ./server --port 8080\n"
+        "  etch record -o crash.etch --watch counter ./a.out && etch info crash.etch\n"
+        "  etch record --snapshot 1M ./long-runner\n"
+        "  etch record --source none --watch jobs --hang 10 ./server\n"
+        "  etch record --pid 4711 --watch 'queue->length'\n"
+        "  etch record --source pt --snapshot 16M ./server\n"
+        "  etch record --source pt --cgroup system.slice/nginx.service --wall 10\n",
     .run = run,
     .keeps_signals = true,
 };

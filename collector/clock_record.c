@@ -16,7 +16,21 @@ static bool add_skew(Etch__Clock *clock, Etch__Skew skew)
     return true;
 }
 
-static bool add_cpu(Etch__Clock *clock, const struct etch_calibration_cpu *cpu)
+/* By how much it has moved since the calibration before, if that was compared line by line. */
+static void set_moved(Etch__Skew *skew, const struct etch_calibration *c)
+{
+    struct etch_skew_interval change;
+
+    if (!c->like)
+        return;
+    etch_calibration_compare(c->like, c, skew->cpu, 0, &change);
+    if (change.values < 2)
+        return;
+    skew->moved_lo = change.lo;
+    skew->moved_hi = change.hi;
+}
+
+static bool add_cpu(Etch__Clock *clock, const struct etch_calibration *c, const struct etch_calibration_cpu *cpu)
 {
     Etch__Skew skew = ETCH__SKEW__INIT;
 
@@ -36,6 +50,7 @@ static bool add_cpu(Etch__Clock *clock, const struct etch_calibration_cpu *cpu)
         skew.hi = (int64_t)ceil(cpu->interval.hi);
         skew.confidence = cpu->interval.confidence;
         skew.rounds = cpu->flag_rounds;
+        set_moved(&skew, c);
         return add_skew(clock, skew);
     }
     return true;
@@ -80,7 +95,7 @@ Etch__Clock *etch_clock_record(const struct etch_calibration *c, Etch__ClockPhas
     clock->skews = malloc((2 * c->n_cpus + 1) * sizeof(*clock->skews));
     good = clock->skews != NULL;
     for (size_t i = 0; good && i < c->n_cpus; i++)
-        good = add_cpu(clock, &c->cpus[i]);
+        good = add_cpu(clock, c, &c->cpus[i]);
     if (good && c->fit.pairs)
         good = add_perf_clock(clock, c);
     if (good)

@@ -12,30 +12,31 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-static void read_brand(char vendor[13], char brand[49])
+static void read_brand(char brand[49])
 {
-    unsigned r[12] = {0}, a, b, c, d;
+    unsigned r[12] = {0};
 
-    if (__get_cpuid(0, &a, &b, &c, &d)) {
-        memcpy(vendor, &b, 4);
-        memcpy(vendor + 4, &d, 4);
-        memcpy(vendor + 8, &c, 4);
-    }
     for (size_t i = 0; i < 3; i++)
         if (!__get_cpuid(0x80000002u + (unsigned)i, &r[4 * i], &r[4 * i + 1], &r[4 * i + 2], &r[4 * i + 3]))
             return;
     memcpy(brand, r, 48);
 }
 
-static void read_version(Etch__Host *host)
+void etch_host_cpu(char vendor[13], uint32_t *family, uint32_t *model, uint32_t *stepping)
 {
     unsigned a, b, c, d;
 
+    memset(vendor, 0, 13);
+    if (__get_cpuid(0, &a, &b, &c, &d)) {
+        memcpy(vendor, &b, 4);
+        memcpy(vendor + 4, &d, 4);
+        memcpy(vendor + 8, &c, 4);
+    }
     if (!__get_cpuid(1, &a, &b, &c, &d))
         return;
-    host->cpu_family = (a >> 8 & 15) + ((a >> 8 & 15) == 15 ? a >> 20 & 255 : 0);
-    host->cpu_model_number = (a >> 4 & 15) | (a >> 12 & 0xf0);
-    host->cpu_stepping = a & 15;
+    *family = (a >> 8 & 15) + ((a >> 8 & 15) == 15 ? a >> 20 & 255 : 0);
+    *model = (a >> 4 & 15) | (a >> 12 & 0xf0);
+    *stepping = a & 15;
 }
 
 static void read_hypervisor(char name[13])
@@ -87,8 +88,8 @@ int etch_host_write(struct etch_bundle_writer *bundle, struct etch_error *err)
 
     memset(&name, 0, sizeof(name));
     uname(&name);
-    read_brand(vendor, brand);
-    read_version(&host);
+    etch_host_cpu(vendor, &host.cpu_family, &host.cpu_model_number, &host.cpu_stepping);
+    read_brand(brand);
     read_hypervisor(hypervisor);
     read_boot_id(boot_id, sizeof(boot_id));
     etch_clock_health_read(&clock, "");

@@ -3,6 +3,7 @@
 #include "collector/native.h"
 
 #include "collector/host.h"
+#include "collector/plan_file.h"
 #include "collector/sync/preload.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -81,8 +83,10 @@ static int take_planned(struct native *n, const Etch__PlanWatch *planned, uint32
     return 0;
 }
 
-static int take_plan(struct native *n, const Etch__Plan *plan, struct etch_error *err)
+static int take_plan(void *context, const Etch__Plan *plan, struct etch_error *err)
 {
+    struct native *n = context;
+
     n->sets = plan->n_sets ? (uint32_t)plan->n_sets : 1;
     n->plan_build_id_size = plan->build_id.len <= sizeof(n->plan_build_id) ? plan->build_id.len : 0;
     memcpy(n->plan_build_id, plan->build_id.data, n->plan_build_id_size);
@@ -95,26 +99,11 @@ static int take_plan(struct native *n, const Etch__Plan *plan, struct etch_error
 
 static int read_plan(struct native *n, struct etch_error *err)
 {
-    struct etch_bundle_reader *reader;
-    struct etch_bundle_item item;
-    int status = -1;
-    bool found = false;
-
     if (!n->options->plan)
         return 0;
     if (n->options->n_watches)
         return etch_error_set(err, "--plan and --watch do not go together: the plan says what to watch");
-    if (etch_bundle_open(&reader, n->options->plan, err) < 0)
-        return -1;
-    while (!found && etch_bundle_next(reader, &item, err) < ETCH_BUNDLE_END)
-        if (item.record && item.record->body_case == ETCH__RECORD__BODY_PLAN) {
-            found = true;
-            status = take_plan(n, item.record->plan, err);
-        }
-    if (!found)
-        etch_error_set(err, "there is no plan in %s", n->options->plan);
-    etch_bundle_reader_free(reader);
-    return status;
+    return etch_plan_file_visit(n->options->plan, take_plan, n, err);
 }
 
 /* Which watches this run takes: as told, or the next after the run that the output file holds. */
@@ -308,6 +297,16 @@ static bool on_site(struct native *n, pid_t tid)
     return true;
 }
 
+/* ---- Control flow ---- */
+
+static int start_flow(struct native *n, struct etch_error *err)
+{
+    if (!n->flow)
+        return 0;
+    n->flow_started = true;
+    return n->flow->start(n->flow_state, n->target.pid, err);
+}
+
 /* ---- What the target does ---- */
 
 static int on_exec(void *context, struct etch_target *target, bool first)
@@ -318,7 +317,7 @@ static int on_exec(void *context, struct etch_target *target, bool first)
         n->start_tsc = __rdtsc();
         native_write_program(n);
         native_write_images(n);
-        return arm_watches(n, n->err);
+        return arm_watches(n, n->err) < 0 ? -1 : start_flow(n, n->err);
     }
     (void)target;
     native_drain(n, false);
@@ -347,6 +346,8 @@ static void capture(struct native *n, Etch__FailureKind kind, pid_t tid, const s
 
     if (n->failure_written)
         return;
+    if (n->flow)
+        n->flow->freeze(n->flow_state);
     native_drain(n, false);
     if (etch_failure_capture(&failure, &n->target, kind, tid, signal, hold, &err) == 0)
         native_write_failure(n, &failure);
@@ -460,6 +461,16 @@ static int refuse_tracer(struct native *n, const struct etch_object *object, str
                              "record the program that it traces; or --allow-ptrace if it traces none but children");
 }
 
+/* Our watches and its breakpoints would share four registers: it would meet refusals that it does not meet alone. */
+static int refuse_breakpoints(struct native *n, const struct etch_object *object, struct etch_error *err)
+{
+    if (!n->n_list || n->options->allow_breakpoints || !etch_object_makes_call(object, SYS_perf_event_open))
+        return 0;
+    etch_error_set(err, "cannot watch in %s: it opens perf events, perhaps hardware breakpoints, itself", n->path);
+    return etch_error_advise(err,
+                             "record it without --watch; or --allow-breakpoints if it can do with fewer than four");
+}
+
 /* Looks at the file, and decides whether the library goes in. */
 static int examine(struct native *n, char *library, size_t size, struct etch_error *err)
 {
@@ -469,7 +480,8 @@ static int examine(struct native *n, char *library, size_t size, struct etch_err
     library[0] = '\0';
     if (etch_target_find(n->options->argv[0], n->path, sizeof(n->path), err) < 0 || refuse_privileged(n->path, err) < 0)
         return -1;
-    if (etch_object_open(&object, n->path, &ignored) == 0 && refuse_tracer(n, object, err) < 0) {
+    if (etch_object_open(&object, n->path, &ignored) == 0 &&
+        (refuse_tracer(n, object, err) < 0 || refuse_breakpoints(n, object, err) < 0)) {
         etch_object_free(object);
         return -1;
     }
@@ -613,7 +625,7 @@ static int next_wait_ms(const struct native *n)
 {
     if (signal_waits())
         return 10;
-    if (n->watches || n->sync || n->options->hang_s > 0 || n->options->wall_s > 0)
+    if (n->watches || n->sync || n->flow || n->options->hang_s > 0 || n->options->wall_s > 0)
         return n->busy ? BUSY_TICK_MS : TICK_MS;
     return -1;
 }
@@ -632,12 +644,16 @@ static int follow(struct native *n, struct loop *l, struct etch_error *err)
         l->fds[0] = (struct pollfd){.fd = l->signals, .events = POLLIN};
         if (n->watches)
             fds += etch_watches_poll(n->watches, l->fds + 1, POLL_MAX - 1);
+        if (n->flow)
+            fds += n->flow->poll(n->flow_state, l->fds + fds, POLL_MAX - fds);
         if (poll(l->fds, fds, next_wait_ms(n)) < 0 && errno != EINTR)
             return etch_error_set_errno(err, errno, "cannot wait");
         while (read(l->signals, &info, sizeof(info)) == sizeof(info))
             on_own_signal(n, l, &info);
         pass_on_due(n);
         native_drain(n, false);
+        if (n->flow)
+            n->flow->drain(n->flow_state);
         check_hang(n, l);
     }
     return 0;
@@ -684,7 +700,7 @@ static int join(struct native *n, struct etch_error *err)
     n->late = true;
     native_write_program(n);
     native_write_images(n);
-    return arm_watches(n, err);
+    return arm_watches(n, err) < 0 ? -1 : start_flow(n, err);
 }
 
 /* ---- The end ---- */
@@ -712,6 +728,8 @@ static void account(struct native *n)
 
 static void conclude(struct native *n)
 {
+    if (n->flow)
+        n->flow->stop(n->flow_state);
     if (!n->target.gone) {
         native_write_images(n);
         for (size_t i = 0; i < n->target.threads.n; i++)
@@ -723,7 +741,8 @@ static void conclude(struct native *n)
         native_note(n, "no synchronisation events: etch-sync.so did not come up in the program");
     if (n->watches && !etch_watches_see_kernel(n->watches))
         native_note(n, "accesses by the kernel for the program (read(2) into it) were not seen: needs CAP_PERFMON");
-    n->summary->threads = n->target.threads_seen;
+    n->summary->threads += n->target.threads_seen;
+    n->summary->processes++;
     n->summary->status = n->target.wait_status;
     n->summary->left_running = !n->target.gone;
     native_write_outcome(n); /* first: what follows is not part of the run */
@@ -751,11 +770,12 @@ static int run(struct native *n, struct loop *l, struct etch_error *err)
     return 0;
 }
 
-int etch_native_record(const struct etch_record_options *options, struct etch_record_summary *summary,
-                       struct etch_error *err)
+int etch_native_record(const struct etch_record_options *options, const struct etch_flow_recorder *flow,
+                       struct etch_record_summary *summary, struct etch_error *err)
 {
     struct native *n = calloc(1, sizeof(*n));
     struct loop loop = {.signals = -1};
+    struct etch_flow_sink sink;
     int status = -1;
 
     if (!n)
@@ -765,8 +785,11 @@ int etch_native_record(const struct etch_record_options *options, struct etch_re
     n->err = err;
     n->target.watcher =
         (struct etch_target_watcher){n, on_exec, on_thread_start, on_thread_exit, on_signal, on_stopped};
-    summary->source = "none";
-    if (parse_watches(n, err) == 0 && read_plan(n, err) == 0) {
+    n->flow = flow;
+    sink = native_flow_sink(n);
+    summary->source = flow ? flow->name : "none";
+    if (parse_watches(n, err) == 0 && read_plan(n, err) == 0 &&
+        (!flow || flow->open(&n->flow_state, options, &sink, err) == 0)) {
         choose_set(n);
         if (etch_bundle_create(&n->bundle, options->output, err) == 0) {
             if (take_signals(&loop, err) == 0)
@@ -779,6 +802,8 @@ int etch_native_record(const struct etch_record_options *options, struct etch_re
         }
     }
     etch_calibration_free(&n->calibration);
+    if (flow)
+        flow->close(n->flow_state);
     etch_watches_free(n->watches);
     etch_sync_reader_free(n->sync);
     etch_target_free(&n->target);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Recording a program that runs on this CPU itself, without a source of control flow: hardware watchpoints,
- * synchronisation, failures. The parts are in their own modules; here they meet one process and one bundle. */
+/* Recording a program that runs on this CPU itself: hardware watchpoints, synchronisation, failures, and control flow
+ * where a recorder of it is given. The parts are in their own modules; here they meet one process and one bundle. */
 #ifndef ETCH_COLLECTOR_NATIVE_H
 #define ETCH_COLLECTOR_NATIVE_H
 
 #include "base/array.h"
 #include "calibrate/calibration.h"
 #include "collector/failure.h"
+#include "collector/flow.h"
 #include "collector/place.h"
 #include "collector/record.h"
 #include "collector/sync/reader.h"
@@ -14,9 +15,9 @@
 #include "collector/watch.h"
 #include "proto/bundle.h"
 
-/* Behind etch_record() for "none". */
-int etch_native_record(const struct etch_record_options *options, struct etch_record_summary *summary,
-                       struct etch_error *err);
+/* Behind etch_record() for "none", and with `flow` for the others that run natively. */
+int etch_native_record(const struct etch_record_options *options, const struct etch_flow_recorder *flow,
+                       struct etch_record_summary *summary, struct etch_error *err);
 
 /* ---- Private to native*.c ---- */
 
@@ -45,6 +46,8 @@ struct native {
     struct etch_error *err; /* the caller's, for what happens within callbacks */
     struct etch_watches *watches;
     struct etch_sync_reader *sync;
+    const struct etch_flow_recorder *flow; /* NULL: none */
+    void *flow_state;
     struct etch_target target;
 
     struct native_watch list[ETCH_RECORD_MAX_WATCHES];
@@ -64,6 +67,7 @@ struct native {
     ETCH_ARRAY(struct native_image) images;
 
     bool calibrated;
+    bool flow_started;
     bool broken; /* the bundle cannot be written any more, for write_error; the program is not disturbed */
     bool late;   /* watches were armed in several threads at once */
     bool busy;   /* at this rate a synchronisation ring would be full before the next look */
@@ -73,6 +77,9 @@ struct native {
     char path[4096];           /* of the program */
     uint8_t plan_build_id[64]; /* of the program that the plan is for */
 };
+
+/* Where a recorder of control flow writes to. */
+struct etch_flow_sink native_flow_sink(struct native *n);
 
 void native_write(struct native *n, Etch__Record__BodyCase kind, void *message);
 void native_write_program(struct native *n);

@@ -40,22 +40,44 @@ void native_note(struct native *n, const char *fmt, ...)
     va_end(args);
 }
 
-/* ---- Program, images, threads ---- */
+/* ---- Control flow ---- */
 
-static size_t build_id_of(pid_t pid, const char *path, uint8_t id[64])
+static void sink_write(void *context, Etch__Record__BodyCase kind, void *message)
 {
-    struct etch_object *object;
-    struct etch_error ignored;
-    char name[4200];
-    size_t size;
-
-    snprintf(name, sizeof(name), "/proc/%d/root%s", (int)pid, path);
-    if (etch_object_open(&object, name, &ignored) < 0)
-        return 0;
-    size = etch_object_build_id(object, id);
-    etch_object_free(object);
-    return size;
+    native_write(context, kind, message);
 }
+
+static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size)
+{
+    struct native *n = context;
+
+    if (n->broken)
+        return;
+    n->broken = etch_bundle_write_flow(n->bundle, stream, offset, data, size, &n->write_error) < 0;
+    n->summary->flow_bytes += size;
+}
+
+static void sink_lost(void *context, const Etch__Loss *loss)
+{
+    struct native *n = context;
+
+    if (!n->summary->losses++)
+        snprintf(n->summary->loss, sizeof(n->summary->loss), "%s", loss->detail);
+    n->summary->lost_bytes += loss->bytes;
+    native_write(n, ETCH__RECORD__BODY_LOSS, (void *)(uintptr_t)loss);
+}
+
+static void sink_note(void *context, const char *text)
+{
+    native_note(context, "%s", text);
+}
+
+struct etch_flow_sink native_flow_sink(struct native *n)
+{
+    return (struct etch_flow_sink){n, sink_write, sink_bytes, sink_lost, sink_note, n->summary};
+}
+
+/* ---- Program, images, threads ---- */
 
 /* A running process' own words, where we did not start it. */
 static size_t read_arguments(pid_t pid, char *text, size_t size, char *words[64])
@@ -99,14 +121,14 @@ void native_write_program(struct native *n)
     }
     program.exe = exe;
     program.build_id.data = id;
-    program.build_id.len = build_id_of(n->target.pid, exe, id);
+    program.build_id.len = etch_process_build_id(n->target.pid, exe, id);
     program.cwd = cwd;
     program.pid = (uint32_t)n->target.pid;
     program.start_unix_ns = n->start_unix_ns;
     program.start_tsc = n->start_tsc;
     program.plan = n->options->plan ? (char *)(uintptr_t)n->options->plan : no_text;
     program.plan_set = n->set;
-    program.source = ETCH__SOURCE__SOURCE_NONE;
+    program.source = n->flow ? n->flow->source : ETCH__SOURCE__SOURCE_NONE;
     native_write(n, ETCH__RECORD__BODY_PROGRAM, &program);
     n->program_written = true;
 }
@@ -119,6 +141,14 @@ static bool image_known(const struct native *n, const struct etch_mapping *m)
     return false;
 }
 
+/* A recorder that tells mappings with their times has told this one, once the first are written: all but generated
+ * code, whose bytes nobody else looks at. */
+static bool is_told(const struct native *n, const struct etch_mapping *m)
+{
+    return n->flow && n->flow->tells_mappings && n->flow_started && (m->prot & 4) &&
+           (m->inode || strcmp(m->path, "[vdso]") == 0);
+}
+
 /* Mappings of files, and code wherever it is. */
 static void write_mapping(struct native *n, const struct etch_mapping *m)
 {
@@ -128,7 +158,8 @@ static void write_mapping(struct native *n, const struct etch_mapping *m)
     uint8_t *code = NULL;
 
     if ((!(m->prot & 4) && (!m->inode || strncmp(m->path, "/memfd:", 7) == 0 || strncmp(m->path, "/dev/", 5) == 0)) ||
-        image_known(n, m) || strncmp(m->path, "[vsyscall", 9) == 0 || !etch_array_push(&n->images, known))
+        image_known(n, m) || is_told(n, m) || strncmp(m->path, "[vsyscall", 9) == 0 ||
+        !etch_array_push(&n->images, known))
         return;
     image.pid = (uint32_t)n->target.pid;
     image.start = m->start;
@@ -138,7 +169,7 @@ static void write_mapping(struct native *n, const struct etch_mapping *m)
     image.prot = m->prot;
     image.build_id.data = id;
     if (m->inode) {
-        image.build_id.len = build_id_of(n->target.pid, m->path, id);
+        image.build_id.len = etch_process_build_id(n->target.pid, m->path, id);
     } else if (image.size <= 1u << 20 && (code = malloc(image.size))) {
         image.code.data = code;
         image.code.len = etch_process_read(n->target.pid, m->start, code, image.size);
@@ -224,6 +255,19 @@ static bool write_calibration(struct native *n, const struct etch_calibration *c
     return true;
 }
 
+/* What keeps events of different CPUs from being ordered. */
+static void note_clocks(struct native *n, const struct etch_calibration *after)
+{
+    struct etch_skew_interval change;
+
+    if (after->refused)
+        native_note(n, "events are not ordered across CPUs by their clocks: %s", after->why);
+    for (size_t i = 0; i < after->n_cpus; i++)
+        if (etch_calibration_compare(&n->calibration, after, after->cpus[i].cpu, 0, &change) == ETCH_SKEW_CHANGED)
+            native_note(n, "the clock of CPU %u was changed during the run: its events are not ordered by it",
+                        after->cpus[i].cpu);
+}
+
 void native_write_clock(struct native *n, Etch__ClockPhase phase)
 {
     bool before = phase == ETCH__CLOCK_PHASE__CLOCK_BEFORE;
@@ -243,6 +287,8 @@ void native_write_clock(struct native *n, Etch__ClockPhase phase)
         done = write_calibration(n, calibration, phase);
     if (before)
         n->calibrated = done;
+    else if (done)
+        note_clocks(n, &after);
     if (!done)
         write_plain_clock(n, phase);
     etch_calibration_free(&after); /* borrows from the one before, which goes last */
@@ -284,6 +330,8 @@ void native_write_watch(struct native *n, const struct native_watch *watch, cons
             record.initially_case = ETCH__WATCH__INITIALLY_INITIAL_VALUE;
             record.initial_value = value;
         }
+        record.initial_tsc = __rdtsc();
+        record.kernel_unseen = n->watches && !etch_watches_see_kernel(n->watches);
     }
     native_write(n, ETCH__RECORD__BODY_WATCH, &record);
 }

@@ -84,6 +84,18 @@ uint64_t etch_object_bias(const struct etch_object *object, uint64_t start, uint
     return start - file_offset;
 }
 
+bool etch_object_offset(const struct etch_object *object, uint64_t address, uint64_t *offset)
+{
+    GElf_Phdr header;
+
+    for (size_t i = 0; program_header(object, PT_LOAD, i, &header); i++)
+        if (header.p_flags & PF_X && address >= header.p_vaddr && address - header.p_vaddr < header.p_filesz) {
+            *offset = header.p_offset + (address - header.p_vaddr);
+            return true;
+        }
+    return false;
+}
+
 static size_t note_build_id(Elf_Data *data, uint8_t id[64])
 {
     size_t offset = 0, name, desc;
@@ -154,6 +166,42 @@ bool etch_object_imports(const struct etch_object *object, const char *name)
 
     each_symbol(object, SHT_DYNSYM, visit_import, &import);
     return import.found;
+}
+
+/* The bytes of `mov $number, %edi` (syscall's first argument) or, with a syscall instruction close behind, of `mov
+ * $number, %eax`. */
+static bool asks_for(const uint8_t *code, size_t n, uint32_t number, bool through_library)
+{
+    for (size_t i = 0; i + 5 <= n; i++) {
+        if (code[i + 1] != (number & 0xff) || code[i + 2] != (number >> 8 & 0xff) ||
+            code[i + 3] != (number >> 16 & 0xff) || code[i + 4] != number >> 24)
+            continue;
+        if (code[i] == 0xbf && through_library)
+            return true;
+        if (code[i] != 0xb8)
+            continue;
+        for (size_t k = i + 5; k + 2 <= n && k < i + 64; k++)
+            if (code[k] == 0x0f && code[k + 1] == 0x05)
+                return true;
+    }
+    return false;
+}
+
+bool etch_object_makes_call(const struct etch_object *object, uint32_t number)
+{
+    bool through_library = etch_object_imports(object, "syscall");
+
+    for (Elf_Scn *section = elf_nextscn(object->elf, NULL); section; section = elf_nextscn(object->elf, section)) {
+        GElf_Shdr header;
+        Elf_Data *data;
+
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_PROGBITS || !(header.sh_flags & SHF_EXECINSTR))
+            continue;
+        data = elf_rawdata(section, NULL);
+        if (data && data->d_buf && asks_for(data->d_buf, data->d_size, number, through_library))
+            return true;
+    }
+    return false;
 }
 
 struct lookup {

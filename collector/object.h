@@ -22,8 +22,15 @@ bool etch_object_is_dynamic(const struct etch_object *object);
 /* Whether it takes a function or variable of this name from a library. */
 bool etch_object_imports(const struct etch_object *object, const char *name);
 
+/* Whether its code asks for a system call of this number: by the C library's syscall(), or by the instruction itself. A number
+ * that only looks so can be meant; one that is computed, or asked for in a library, is not found. */
+bool etch_object_makes_call(const struct etch_object *object, uint32_t number);
+
 /* What to add to the file's addresses, given where the mapping of `file_offset` starts. */
 uint64_t etch_object_bias(const struct etch_object *object, uint64_t start, uint64_t file_offset);
+
+/* Where in the file the code at an address of it stands; false where no executable part has that address. */
+bool etch_object_offset(const struct etch_object *object, uint64_t address, uint64_t *offset);
 
 /* Returns its length, at most 64; 0 where it has none. */
 size_t etch_object_build_id(const struct etch_object *object, uint8_t id[64]);

@@ -2,6 +2,8 @@
 /* What /proc says of a process; see process.h. */
 #include "collector/process.h"
 
+#include "collector/object.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -263,6 +265,21 @@ void etch_process_exe(pid_t pid, char *path, size_t size)
     snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
     n = readlink(name, path, size - 1);
     path[n > 0 ? n : 0] = '\0';
+}
+
+size_t etch_process_build_id(pid_t pid, const char *path, uint8_t id[64])
+{
+    struct etch_object *object;
+    struct etch_error ignored;
+    char name[4200];
+    size_t size;
+
+    snprintf(name, sizeof(name), "/proc/%d/root%s", (int)pid, path);
+    if (etch_object_open(&object, name, &ignored) < 0)
+        return 0;
+    size = etch_object_build_id(object, id);
+    etch_object_free(object);
+    return size;
 }
 
 int etch_process_perf_events(pid_t pid)

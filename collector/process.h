@@ -78,6 +78,9 @@ size_t etch_process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
 /* "/proc/PID/exe" resolved; empty where it is gone. */
 void etch_process_exe(pid_t pid, char *path, size_t size);
 
+/* The build-id of a file as that process sees it. Returns its length; 0 where it has none or cannot be read. */
+size_t etch_process_build_id(pid_t pid, const char *path, uint8_t id[64]);
+
 /* How many perf events the process itself holds open: it may use hardware breakpoints of its own. */
 int etch_process_perf_events(pid_t pid);
 

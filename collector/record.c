@@ -4,6 +4,7 @@
 #include "collector/clock_record.h"
 #include "collector/host.h"
 #include "collector/native.h"
+#include "collector/pt.h"
 #include "collector/source.h"
 #include "collector/vpt/exec.h"
 
@@ -380,6 +381,7 @@ static int write_failure(struct etch_recorder *r, struct etch_error *err)
         failure.ip = r->failure.ip;
         failure.tsc = r->failure.tsc;
         failure.fault_address = r->failure.address;
+        failure.code = r->failure.code;
         s->failure_placed = true;
     }
     s->failed = true;
@@ -424,25 +426,24 @@ static int write_outcome(struct etch_recorder *r, uint64_t end_ns, uint64_t end_
     return etch_bundle_write(r->bundle, &record, err);
 }
 
-#define CALIBRATION_NS 800000000u
+#define CALIBRATION_NS 500000000u
 
-/* What orders accesses across CPUs. A machine whose clocks cannot be measured gets none, and its accesses stay
- * unordered. */
-static int write_clock(struct etch_recorder *r, struct etch_error *err)
+/* What orders accesses across CPUs, before the run and again after it. A machine whose clocks cannot be measured gets
+ * none, and its accesses stay unordered. `first` is the one before, and NULL for that one itself. */
+static int write_clock(struct etch_recorder *r, struct etch_calibration *calibration,
+                       const struct etch_calibration *first, struct etch_error *err)
 {
-    struct etch_calibration_options options = {.budget_ns = CALIBRATION_NS, .skip_trap = true};
+    struct etch_calibration_options options = {.budget_ns = CALIBRATION_NS, .skip_trap = true, .like = first};
+    Etch__ClockPhase phase = first ? ETCH__CLOCK_PHASE__CLOCK_AFTER : ETCH__CLOCK_PHASE__CLOCK_BEFORE;
     const struct etch_record_options *o = r->options;
     Etch__Record record = ETCH__RECORD__INIT;
-    struct etch_calibration calibration;
     Etch__Clock *measured = NULL;
     int status = 0;
 
-    if (!o->clock && o->n_watches && etch_calibrate(&calibration, &options, err) == 0) {
-        measured = etch_clock_record(&calibration, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
-        etch_calibration_free(&calibration);
-    }
+    if (!o->clock && o->n_watches && (!first || first->n_pairs) && etch_calibrate(calibration, &options, err) == 0)
+        measured = etch_clock_record(calibration, phase);
     record.body_case = ETCH__RECORD__BODY_CLOCK;
-    record.clock = o->clock ? (Etch__Clock *)(uintptr_t)o->clock : measured;
+    record.clock = !first && o->clock ? (Etch__Clock *)(uintptr_t)o->clock : measured;
     if (record.clock)
         status = etch_bundle_write(r->bundle, &record, err);
     if (measured)
@@ -450,11 +451,14 @@ static int write_clock(struct etch_recorder *r, struct etch_error *err)
     return status;
 }
 
-static int run(struct etch_recorder *r, struct etch_error *err)
+/* The run itself, between the two measurements. */
+static int follow_run(struct etch_recorder *r, const struct etch_calibration *first, struct etch_error *err)
 {
     uint64_t start_ns = unix_ns(), start_tsc = __rdtsc(), end_ns, end_tsc;
+    struct etch_calibration last = {0};
+    int status;
 
-    if (etch_host_write(r->bundle, err) < 0 || write_clock(r, err) < 0 || launch(r, err) < 0)
+    if (launch(r, err) < 0)
         return -1;
     if (write_program(r, start_ns, start_tsc, err) < 0) {
         waitpid(r->pid, &r->summary->status, 0);
@@ -467,34 +471,35 @@ static int run(struct etch_recorder *r, struct etch_error *err)
     if (r->source->never_ran(r, err) || r->source->finish(r, err) < 0 || write_failure(r, err) < 0 ||
         write_outcome(r, end_ns, end_tsc, err) < 0)
         return -1;
-    return etch_bundle_finish(r->bundle, err);
+    status = write_clock(r, &last, first, err);
+    etch_calibration_free(&last);
+    return status < 0 ? -1 : etch_bundle_finish(r->bundle, err);
 }
 
-static const struct etch_source *choose_source(const char *name, struct etch_error *err)
+static int run(struct etch_recorder *r, struct etch_error *err)
 {
-    if (strcmp(name, "auto") == 0 || strcmp(name, etch_source_vpt.name) == 0)
-        return &etch_source_vpt;
-    etch_error_set(err, "there is no source '%s'", name);
-    etch_error_advise(err, "--source vpt, none, or auto");
-    return NULL;
+    struct etch_calibration first = {0};
+    int status = -1;
+
+    if (etch_host_write(r->bundle, err) == 0 && write_clock(r, &first, NULL, err) == 0)
+        status = follow_run(r, &first, err);
+    etch_calibration_free(&first);
+    return status;
 }
 
-int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)
+/* Programs under a recorder that needs QEMU; see flow.h for those that run as they are. */
+static int record_in(const struct etch_source *source, const struct etch_record_options *options,
+                     struct etch_record_summary *summary, struct etch_error *err)
 {
     struct etch_recorder *r = calloc(1, sizeof(*r));
     int status = -1;
 
-    memset(summary, 0, sizeof(*summary));
-    if (options->pid || strcmp(options->source, "none") == 0) {
-        free(r);
-        return etch_native_record(options, summary, err);
-    }
     if (!r)
         return etch_error_set_errno(err, ENOMEM, "cannot record");
     r->options = options;
     r->summary = summary;
-    r->source = choose_source(options->source, err);
-    if (r->source && find_program(r, err) == 0 && examine_program(r, err) == 0) {
+    r->source = source;
+    if (find_program(r, err) == 0 && examine_program(r, err) == 0) {
         summary->source = r->source->name;
         if (r->source->open(r, err) == 0 && etch_bundle_create(&r->bundle, options->output, err) == 0) {
             take_signals();
@@ -507,4 +512,35 @@ int etch_record(const struct etch_record_options *options, struct etch_record_su
     }
     free(r);
     return status;
+}
+
+static int no_source(const char *name, struct etch_error *err)
+{
+    etch_error_set(err, "there is no source '%s'", name);
+    return etch_error_advise(err, "--source pt, vpt, none, or auto");
+}
+
+int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)
+{
+    const char *name = options->source;
+    bool running = options->pid || options->n_pids || options->cgroup;
+    bool group = options->n_pids || options->cgroup;
+
+    memset(summary, 0, sizeof(*summary));
+    if (strcmp(name, "auto") == 0)
+        name = group || etch_pt_usable(err) ? "pt" : running ? "none" : "vpt";
+    if (group && strcmp(name, "pt") != 0)
+        return etch_error_set(err, "several processes, or a control group, are recorded by --source pt only");
+    if (group)
+        return etch_pt_record_group(options, summary, err);
+    if (strcmp(name, "pt") == 0)
+        return etch_native_record(options, &etch_flow_pt, summary, err);
+    if (strcmp(name, "none") == 0)
+        return etch_native_record(options, NULL, summary, err);
+    if (strcmp(name, etch_source_vpt.name) != 0)
+        return no_source(name, err);
+    if (running)
+        return etch_error_set(err,
+                              "a process that runs cannot be recorded by --source vpt: it starts programs in QEMU");
+    return record_in(&etch_source_vpt, options, summary, err);
 }

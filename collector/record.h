@@ -12,10 +12,12 @@
 #include <stdint.h>
 
 #define ETCH_RECORD_MAX_WATCHES 256u
+#define ETCH_RECORD_MAX_FILTERS 64u
+#define ETCH_RECORD_MAX_PIDS 64u
 
 struct etch_record_options {
     const char *output;
-    const char *source; /* "vpt", "none" or "auto" */
+    const char *source; /* "pt", "vpt", "none" or "auto" */
     char *const *argv;  /* NULL at the end */
     /* NAME or ADDRESS:LENGTH, perhaps with :r, :w or :rw behind it; @ADDRESS:LENGTH: what the instruction there uses,
      * from the first time on, or with :here only its own accesses */
@@ -24,14 +26,26 @@ struct etch_record_options {
     size_t n_watches;
     const char *truth; /* folder for the truth log; NULL: none */
     const struct Etch__Clock
-        *clock;        /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
-    uint64_t snapshot; /* keep the newest bytes of each thread only; 0: all */
-    bool sync;         /* of vpt: put the synchronisation library in, which source "none" does by itself */
+        *clock; /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
+    uint64_t
+        snapshot; /* keep the newest bytes of each thread (vpt) or CPU (pt) only; 0: all (vpt), or as many as fit */
+    bool sync;     /* of vpt: put the synchronisation library in, which the others do by themselves */
 
-    /* Of a program that runs on this CPU itself (source "none"). */
+    /* Of Intel PT (source "pt"). */
+    bool full;                                    /* record all, rather than keep the newest */
+    uint64_t full_ring;                           /* bytes of each CPU's ring then; 0: as many as fit */
+    const char *pt_words;                         /* settings, as etch_pt_setting_choose() has them; NULL: none */
+    const char *filters[ETCH_RECORD_MAX_FILTERS]; /* "plan", START-END, or a function: trace these only */
+    size_t n_filters;
+    int pids[ETCH_RECORD_MAX_PIDS]; /* follow these, more than one, without joining them */
+    size_t n_pids;
+    const char *cgroup; /* follow all of this control group, without joining them; NULL: none */
+
+    /* Of a program that runs on this CPU itself (sources "pt" and "none"). */
     int pid;                   /* join this process instead of starting argv; 0: start */
     bool no_sync;              /* leave the synchronisation library out */
     bool fail_on_exit;         /* a status other than 0 is a failure */
+    bool allow_breakpoints;    /* watches also in a program that opens perf events itself */
     bool allow_ptrace;         /* also a program that calls ptrace itself */
     double hang_s;             /* no thread ran for so long: a failure; 0: not looked for */
     double wall_s;             /* the run took so long: a failure; 0: no limit */
@@ -61,6 +75,7 @@ struct etch_record_summary {
     char failure_message[256];
     uint64_t duration_ns, syncs, lost_events, cuts, cut_ns, skipped_watches;
     uint64_t target_cpu_ns, recorder_cpu_ns, hit_ns;
+    uint64_t locked_bytes; /* of memory, for rings */
     bool left_running;
     char notes[6][256]; /* what the user should know */
     size_t n_notes;

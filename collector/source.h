@@ -14,6 +14,7 @@ struct etch_source_failure {
     bool seen, address_known;
     uint32_t pid, tid;
     uint64_t ip, address, tsc;
+    int code; /* the signal's; 0 where not known */
 };
 
 struct etch_recorder {

@@ -513,6 +513,7 @@ static int take_note(struct etch_recorder *r, const struct slot *s, const struct
                                                   .tid = s->shared->tid,
                                                   .ip = note->number,
                                                   .address = note->address,
+                                                  .code = (int)(uint32_t)note->value,
                                                   .tsc = note->event.tsc};
         return 0;
     case VPT_EVENT_EXEC:

@@ -3,6 +3,7 @@
 #include "collector/watch.h"
 
 #include "base/array.h"
+#include "collector/perf_ring.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,9 +31,7 @@ struct event {
 
 struct ring {
     int fd; /* of the event that it was mapped on; -1: none yet */
-    struct perf_event_mmap_page *head;
-    uint8_t *data;
-    size_t size;
+    struct etch_perf_ring memory;
 };
 
 struct counting {
@@ -47,7 +46,6 @@ struct etch_watches {
     struct ring *rings;
     ETCH_ARRAY(struct event) events;
     ETCH_ARRAY(struct etch_hit) hits;
-    uint8_t *linear; /* a record that wraps around the ring's end is put together here */
     bool kernel;
     uint64_t hit_ns;
     uint64_t window_hits; /* allowed; 0: no limit */
@@ -146,8 +144,7 @@ int etch_watches_new(struct etch_watches **watches, size_t ring_bytes, const str
     w->ring_bytes = ring_bytes;
     w->kernel = true; /* until refused */
     w->rings = calloc(w->cpus, sizeof(*w->rings));
-    w->linear = malloc(1 << 16);
-    if (!w->rings || !w->linear) {
+    if (!w->rings) {
         etch_watches_free(w);
         return etch_error_set(err, "out of memory");
     }
@@ -167,8 +164,8 @@ int etch_watches_new(struct etch_watches **watches, size_t ring_bytes, const str
 
 static void unmap(struct etch_watches *w, struct ring *ring)
 {
-    if (ring->head)
-        munmap(ring->head, ring->size + (size_t)sysconf(_SC_PAGESIZE));
+    if (ring->memory.page)
+        munmap(ring->memory.page, ring->memory.size + (size_t)sysconf(_SC_PAGESIZE));
     (void)w;
     *ring = (struct ring){.fd = -1};
 }
@@ -189,7 +186,6 @@ void etch_watches_free(struct etch_watches *watches)
     if (watches->rings)
         etch_watches_disarm_all(watches);
     free(watches->rings);
-    free(watches->linear);
     etch_array_free(&watches->events);
     etch_array_free(&watches->hits);
     free(watches);
@@ -211,9 +207,7 @@ static int give_ring(struct etch_watches *w, const struct event *event)
         if (map == MAP_FAILED)
             continue;
         ring->fd = event->fd;
-        ring->head = map;
-        ring->data = (uint8_t *)map + page;
-        ring->size = size;
+        ring->memory = (struct etch_perf_ring){map, (uint8_t *)map + page, size};
     }
     return map == MAP_FAILED ? -1 : 0;
 }
@@ -350,55 +344,32 @@ static const struct event *event_by_id(const struct etch_watches *w, uint64_t id
     return NULL;
 }
 
-/* The record at `tail`, in one piece. */
-static const uint8_t *record_at(struct etch_watches *w, const struct ring *ring, uint64_t tail, size_t available,
-                                size_t *size)
+struct draining {
+    struct etch_watches *watches;
+    const struct etch_watch_sink *sink;
+};
+
+static void take_record(void *context, const uint8_t *record, size_t size)
 {
-    size_t at = tail & (ring->size - 1), straight = ring->size - at;
-    struct perf_event_header header;
+    const struct draining *d = context;
+    struct etch_hit hit;
+    uint64_t lost = 0;
+    size_t used;
 
-    *size = available < straight ? available : straight;
-    if (*size < sizeof(header))
-        return NULL; /* records are multiples of 8 long, so is the header: this is not ours */
-    memcpy(&header, ring->data + at, sizeof(header));
-    if (header.size <= *size)
-        return ring->data + at;
-    if (header.size > available)
-        return NULL;
-    memcpy(w->linear, ring->data + at, straight);
-    memcpy(w->linear + straight, ring->data, header.size - straight);
-    *size = header.size;
-    return w->linear;
-}
+    switch (etch_hits_next(record, size, &used, &hit, &lost)) {
+    case ETCH_HITS_LOST: {
+        const struct event *event = event_by_id(d->watches, hit.event);
 
-static void drain_ring(struct etch_watches *w, struct ring *ring, const struct etch_watch_sink *sink)
-{
-    /* Pairs with the kernel's release of data_head: the records before it are whole. */
-    uint64_t head = __atomic_load_n(&ring->head->data_head, __ATOMIC_ACQUIRE);
-    uint64_t tail = ring->head->data_tail;
-
-    while (tail < head) {
-        struct etch_hit hit;
-        size_t size, used = 0;
-        uint64_t lost = 0;
-        const uint8_t *record = record_at(w, ring, tail, (size_t)(head - tail), &size);
-        enum etch_hits_item item = record ? etch_hits_next(record, size, &used, &hit, &lost) : ETCH_HITS_BAD;
-
-        if (item == ETCH_HITS_BAD || item == ETCH_HITS_END) {
-            tail = head;
-            break;
-        }
-        if (item == ETCH_HITS_LOST) {
-            const struct event *event = event_by_id(w, hit.event);
-
-            sink->lost(sink->context, event ? event->watch : 0, lost);
-        } else if (item == ETCH_HITS_HIT && !etch_array_push(&w->hits, hit)) {
-            sink->lost(sink->context, 0, 1);
-        }
-        tail += used;
+        d->sink->lost(d->sink->context, event ? event->watch : 0, lost);
+        break;
     }
-    /* Pairs with the kernel's acquire of data_tail: we are done reading before it writes over. */
-    __atomic_store_n(&ring->head->data_tail, tail, __ATOMIC_RELEASE);
+    case ETCH_HITS_HIT:
+        if (!etch_array_push(&d->watches->hits, hit))
+            d->sink->lost(d->sink->context, 0, 1);
+        break;
+    default:
+        break;
+    }
 }
 
 static int by_time(const void *a, const void *b)
@@ -456,10 +427,12 @@ static bool is_double(const struct etch_watches *w, const struct event *event, u
 
 void etch_watches_drain(struct etch_watches *watches, const struct etch_watch_sink *sink)
 {
+    struct draining draining = {watches, sink};
+
     watches->hits.n = 0;
     for (size_t i = 0; i < watches->cpus; i++)
-        if (watches->rings[i].head)
-            drain_ring(watches, &watches->rings[i], sink);
+        if (watches->rings[i].memory.page)
+            etch_perf_ring_drain(&watches->rings[i].memory, take_record, &draining);
     if (watches->hits.n > 1)
         qsort(watches->hits.v, watches->hits.n, sizeof(*watches->hits.v), by_time);
     for (size_t i = 0; i < watches->hits.n; i++) {

@@ -12,6 +12,37 @@ static bool add_slot(struct etch_slots *slots, const struct etch_slot *slot)
     return slot->tid == 0 || slot->end < slot->begin || etch_array_push(&slots->v, *slot);
 }
 
+/* Images are sorted by process. */
+static bool has_code(const struct etch_recording *r, uint32_t pid)
+{
+    size_t lo = 0, hi = r->images.n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (r->images.v[mid]->pid < pid)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < r->images.n && r->images.v[lo]->pid == pid;
+}
+
+/* Whoever has no code, as the kernel's own threads, ran none of what was traced. Records that were lost could have told
+ * of some: then all stay. */
+static void drop_slots_without_code(struct etch_slots *slots, const struct etch_recording *r)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < r->losses.n; i++)
+        if (r->losses.v[i]->cause == ETCH__LOSS_CAUSE__LOSS_SIDEBAND)
+            return;
+    for (size_t i = 0; i < slots->v.n; i++)
+        if (has_code(r, slots->v.v[i].pid) || r->images.n == 0)
+            slots->v.v[kept++] = slots->v.v[i];
+    slots->v.n = kept;
+}
+
 /* The switches of one CPU, in order. */
 static bool slots_of_cpu(struct etch_slots *slots, const Etch__Switch *s, size_t n)
 {
@@ -28,7 +59,7 @@ static bool slots_of_cpu(struct etch_slots *slots, const Etch__Switch *s, size_t
             since = s->tsc;
         }
         if (!running)
-            open = (struct etch_slot){s->cpu, s->pid, s->tid, s->in ? s->tsc : since, UINT64_MAX};
+            open = (struct etch_slot){s->cpu, s->pid, s->tid, s->in ? s->tsc : since, UINT64_MAX, false};
         running = s->in;
         if (!s->in) {
             open.end = s->tsc;
@@ -38,6 +69,19 @@ static bool slots_of_cpu(struct etch_slots *slots, const Etch__Switch *s, size_t
         since = s->tsc;
     }
     return !running || add_slot(slots, &open);
+}
+
+/* Between the last switch that came through and the word that records were lost, others may have run. */
+static bool unknown_slot(struct etch_slots *slots, const struct etch_recording *r, const Etch__Loss *loss)
+{
+    struct etch_slot slot = {loss->cpu, 0, 0, 0, loss->tsc, true};
+
+    if (loss->cause != ETCH__LOSS_CAUSE__LOSS_SIDEBAND || !loss->tsc || loss->watch)
+        return true;
+    for (size_t i = 0; i < r->switches.n; i++)
+        if (r->switches.v[i].cpu == loss->cpu && r->switches.v[i].tsc < loss->tsc && r->switches.v[i].tsc > slot.begin)
+            slot.begin = r->switches.v[i].tsc;
+    return etch_array_push(&slots->v, slot);
 }
 
 static bool has_switches(const struct etch_recording *r, uint32_t cpu)
@@ -51,7 +95,7 @@ static bool has_switches(const struct etch_recording *r, uint32_t cpu)
 /* Without switches: whom can it be but the only one? */
 static bool slot_by_elimination(struct etch_slots *slots, const struct etch_recording *r, uint32_t cpu)
 {
-    struct etch_slot slot = {cpu, 0, 0, 0, UINT64_MAX};
+    struct etch_slot slot = {cpu, 0, 0, 0, UINT64_MAX, false};
 
     if (r->threads.n > 0)
         slot.pid = r->threads.v[0]->pid;
@@ -87,6 +131,7 @@ bool etch_slots_build(struct etch_slots *slots, const struct etch_recording *r)
             return false;
         i += n;
     }
+    drop_slots_without_code(slots, r);
     for (size_t i = 0; i < r->streams.n; i++) {
         const Etch__Stream *about = r->streams.v[i].about;
 
@@ -94,6 +139,9 @@ bool etch_slots_build(struct etch_slots *slots, const struct etch_recording *r)
             !slot_by_elimination(slots, r, about->cpu))
             return false;
     }
+    for (size_t i = 0; i < r->losses.n; i++)
+        if (!unknown_slot(slots, r, r->losses.v[i]))
+            return false;
     if (slots->v.n)
         qsort(slots->v.v, slots->v.n, sizeof(slots->v.v[0]), compare_slots);
     return true;
@@ -135,7 +183,7 @@ bool etch_tenures_build(struct etch_tenures *tenures, const struct etch_slots *s
         const struct etch_slot *s = &slots->v.v[i];
         struct etch_tenure tenure = {s->cpu, s->pid, s->tid, s->begin, s->end};
 
-        if (!etch_array_push(&tenures->v, tenure))
+        if (!s->unknown && !etch_array_push(&tenures->v, tenure))
             return false;
     }
     if (tenures->v.n == 0)
@@ -213,6 +261,8 @@ static void close_region(struct scan *s, size_t at)
 /* Whose the time [lo, hi] on this CPU is. */
 enum whose { NOT_OURS, OURS, DOUBTFUL };
 
+/* A thread that left this CPU and came back has two tenures here. What may be of either is the earlier one's, and
+ * doubtful: it must not be there twice. */
 static enum whose whose(const struct scan *s, uint64_t lo, uint64_t hi)
 {
     const struct etch_tenure *t = s->tenure;
@@ -223,19 +273,21 @@ static enum whose whose(const struct scan *s, uint64_t lo, uint64_t hi)
 
         if (slot->begin > hi || slot->end < lo)
             continue;
-        if (slot->pid != t->pid || slot->tid != t->tid)
+        if (slot->unknown || slot->pid != t->pid || slot->tid != t->tid)
             others = true;
-        else if (slot->begin >= t->begin && slot->begin <= t->end)
+        else if (slot->begin < t->begin)
+            return NOT_OURS;
+        else if (slot->begin <= t->end)
             ours = true;
+        else
+            others = true;
     }
     return !ours ? NOT_OURS : others ? DOUBTFUL : OURS;
 }
 
 static enum whose whose_region(const struct scan *s, const struct when *when, uint64_t hi)
 {
-    enum whose w = whose(s, when->lo, hi);
-
-    return w == DOUBTFUL && when->timed ? whose(s, when->within.lo, when->within.hi) : w;
+    return when->timed ? whose(s, when->within.lo, when->within.hi) : whose(s, when->lo, hi);
 }
 
 /* A bound of time: what is closed and had none is settled. Regions that are not the thread's are dropped. */

@@ -11,6 +11,7 @@
 struct etch_slot {
     uint32_t cpu, pid, tid;
     uint64_t begin, end; /* 0 and UINT64_MAX where the record began or ended with it running */
+    bool unknown;        /* records were lost: anybody may have run, beside whom the other slots name */
 };
 
 struct etch_slots {

@@ -320,12 +320,12 @@ static struct etch_block *make_cut(struct etch_block_view *view, const struct et
     return keep(view->blocks, &made, b->sizes);
 }
 
-struct etch_block *etch_block_before(struct etch_block_view *view, const struct etch_block *b, uint64_t ip)
+static struct etch_block *cut_at(struct etch_block_view *view, const struct etch_block *b, uint64_t ip)
 {
     struct etch_block *block;
     size_t at;
 
-    if (ip <= b->first || ip >= b->end || !reserve(&view->cut, true))
+    if (!reserve(&view->cut, true))
         return NULL;
     at = slot(&view->cut, b->first, ip);
     if (view->cut.v[at])
@@ -336,4 +336,14 @@ struct etch_block *etch_block_before(struct etch_block_view *view, const struct 
         view->cut.used++;
     }
     return block;
+}
+
+struct etch_block *etch_block_before(struct etch_block_view *view, const struct etch_block *b, uint64_t ip)
+{
+    return ip <= b->first || ip >= b->end ? NULL : cut_at(view, b, ip);
+}
+
+struct etch_block *etch_block_begun(struct etch_block_view *view, const struct etch_block *b)
+{
+    return cut_at(view, b, b->first + b->sizes[0]);
 }

@@ -56,4 +56,7 @@ static inline struct etch_block *etch_block_fall(struct etch_block_view *view, s
  * instruction of `b` but the first begins there, or memory is short. */
 struct etch_block *etch_block_before(struct etch_block_view *view, const struct etch_block *b, uint64_t ip);
 
+/* The first instruction of `b` as a block of its own without a branch. NULL where memory is short. */
+struct etch_block *etch_block_begun(struct etch_block_view *view, const struct etch_block *b);
+
 #endif

@@ -21,9 +21,24 @@ bool etch_order_edge(struct etch_order *o, uint32_t from, uint32_t to, enum etch
 {
     struct edge edge = {.from = from, .to = to, .kind = (uint8_t)kind};
 
-    if (o->in->events[from].thread == o->in->events[to].thread)
+    if (o->thread[from] == o->thread[to])
         return true;
     return etch_array_push(&o->edges, edge);
+}
+
+static int by_key(const void *x, const void *y)
+{
+    const struct keyed *a = x;
+    const struct keyed *b = y;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return a->event < b->event ? -1 : a->event > b->event;
+}
+
+void etch_keyed_sort(struct keyed_list *list)
+{
+    qsort(list->v, list->n, sizeof(*list->v), by_key);
 }
 
 bool etch_order_excluded(const struct etch_order *o, uint64_t object)
@@ -36,12 +51,24 @@ bool etch_order_excluded(const struct etch_order *o, uint64_t object)
 
 /* ---- Setting up ---- */
 
-static int64_t shift(uint64_t tsc, int64_t by)
+#define FAR (INT64_C(1) << 61) /* no TSC gets there in decades; differences of what is nearer do not overflow */
+
+/* A stamp in reference time. Beyond all sense, what is claimed of it is less: a lower bound that lies lower, an upper one
+ * that lies higher. */
+static int64_t shift(uint64_t tsc, int64_t by, bool lower)
 {
-    int64_t t = tsc > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)tsc;
+    int64_t t = tsc > (uint64_t)FAR ? FAR + 1 : (int64_t)tsc;
     int64_t shifted;
 
-    return __builtin_sub_overflow(t, by, &shifted) ? (by > 0 ? INT64_MIN : INT64_MAX) : shifted;
+    if (t > FAR && !lower)
+        return INT64_MAX;
+    if (__builtin_sub_overflow(t, by, &shifted))
+        shifted = by > 0 ? INT64_MIN : INT64_MAX;
+    if (shifted > FAR)
+        return lower ? FAR : INT64_MAX;
+    if (shifted < -FAR)
+        return lower ? INT64_MIN : -FAR;
+    return shifted;
 }
 
 static bool clock_usable(const struct etch_order *o, uint32_t cpu)
@@ -49,13 +76,36 @@ static bool clock_usable(const struct etch_order *o, uint32_t cpu)
     return cpu < o->in->n_cpus && o->in->cpus[cpu].known && !o->cpu_blamed[cpu] && !o->clockless;
 }
 
+struct etch_cpu_range etch_cpu_range_any(const struct etch_cpu_range *cpus, uint32_t n)
+{
+    struct etch_cpu_range any = {.known = n > 0};
+
+    for (uint32_t i = 0; i < n; i++) {
+        any.known &= cpus[i].known;
+        any.lo = i == 0 || cpus[i].lo < any.lo ? cpus[i].lo : any.lo;
+        any.hi = i == 0 || cpus[i].hi > any.hi ? cpus[i].hi : any.hi;
+    }
+    return any;
+}
+
+static const struct etch_cpu_range *range_of(const struct etch_order *o, uint32_t cpu)
+{
+    if (cpu == ETCH_CPU_ANY)
+        return o->any.known ? &o->any : NULL;
+    return clock_usable(o, cpu) ? &o->in->cpus[cpu] : NULL;
+}
+
 static void set_times(struct etch_order *o)
 {
+    o->any = etch_cpu_range_any(o->in->cpus, o->in->n_cpus);
+    for (uint32_t cpu = 0; cpu < o->in->n_cpus; cpu++)
+        o->any.known &= clock_usable(o, cpu);
     for (size_t i = 0; i < o->n; i++) {
         const struct etch_event *e = &o->in->events[i];
+        const struct etch_cpu_range *lo = range_of(o, e->lo.cpu), *hi = range_of(o, e->hi.cpu);
 
-        o->lo[i] = clock_usable(o, e->lo.cpu) ? shift(e->lo.tsc, o->in->cpus[e->lo.cpu].hi) : INT64_MIN;
-        o->hi[i] = clock_usable(o, e->hi.cpu) ? shift(e->hi.tsc, o->in->cpus[e->hi.cpu].lo) : INT64_MAX;
+        o->lo[i] = lo ? shift(e->lo.tsc, lo->hi, true) : INT64_MIN;
+        o->hi[i] = hi ? shift(e->hi.tsc, hi->lo, false) : INT64_MAX;
     }
 }
 
@@ -66,8 +116,10 @@ static int set_threads(struct etch_order *o, struct etch_error *err)
     for (size_t i = 0; i < o->n; i++) {
         if (events[i].thread >= o->threads)
             return etch_error_set(err, "event %zu is of thread %u, and there are %u", i, events[i].thread, o->threads);
+        o->thread[i] = events[i].thread;
         o->thread_begin[events[i].thread + 1]++;
-        o->lossy |= events[i].kind == ETCH_EVENT_LOSS;
+        o->sync_lost |= events[i].kind == ETCH_EVENT_LOSS;
+        o->access_lost |= events[i].kind == ETCH_EVENT_LOSS && events[i].access != ETCH_LOST_SYNC;
     }
     for (uint32_t t = 0; t < o->threads; t++)
         o->thread_begin[t + 1] += o->thread_begin[t];
@@ -82,6 +134,36 @@ static int set_threads(struct etch_order *o, struct etch_error *err)
     for (uint32_t t = 0; t < o->threads; t++)
         for (uint32_t k = o->thread_begin[t]; k < o->thread_begin[t + 1]; k++)
             o->position[o->by_thread[k]] = k - o->thread_begin[t];
+    return 0;
+}
+
+/* Sequences of one thread, in rings. */
+static int set_siblings(struct etch_order *o, struct etch_error *err)
+{
+    const uint32_t *tasks = o->in->tasks;
+    uint32_t *last;
+
+    for (uint32_t t = 0; t < o->threads; t++) {
+        o->sibling[t] = t;
+        if (tasks && tasks[t] >= o->threads)
+            return etch_error_set(err, "sequence %u is of thread %u, and there are %u", t, tasks[t], o->threads);
+    }
+    if (!tasks)
+        return 0;
+    last = malloc((o->threads + 1) * sizeof(*last));
+    if (!last)
+        return etch_error_set(err, "out of memory");
+    memset(last, 0xff, (o->threads + 1) * sizeof(*last));
+    for (uint32_t t = 0; t < o->threads; t++) {
+        uint32_t other = last[tasks[t]];
+
+        if (other != UINT32_MAX) {
+            o->sibling[t] = o->sibling[other];
+            o->sibling[other] = t;
+        }
+        last[tasks[t]] = t;
+    }
+    free(last);
     return 0;
 }
 
@@ -149,7 +231,7 @@ static void push_bounds(struct etch_order *o)
 {
     for (size_t i = 0; i < o->n; i++) {
         uint32_t e = o->topological[i];
-        uint32_t thread = o->in->events[e].thread;
+        uint32_t thread = o->thread[e];
 
         o->l[e] = o->lo[e];
         o->l_from[e] = e;
@@ -192,7 +274,7 @@ static void pull_bounds(struct etch_order *o)
         for (uint32_t k = o->in_begin[e]; k < o->in_begin[e + 1]; k++)
             lower(o, o->edges.v[o->in_edge[k]].from, e);
         if (o->position[e] > 0)
-            lower(o, etch_event_at(o, o->in->events[e].thread, o->position[e] - 1), e);
+            lower(o, etch_event_at(o, o->thread[e], o->position[e] - 1), e);
     }
 }
 
@@ -200,7 +282,7 @@ static void pull_bounds(struct etch_order *o)
 static bool join(const struct etch_order *o, uint32_t *row, uint32_t from)
 {
     const uint32_t *theirs = &o->rows.v[(size_t)o->row[from] * o->threads];
-    uint32_t thread = o->in->events[from].thread;
+    uint32_t thread = o->thread[from];
     uint32_t changed = 0;
 
     for (uint32_t t = 0; t < o->threads; t++) {
@@ -218,6 +300,8 @@ static bool join(const struct etch_order *o, uint32_t *row, uint32_t from)
 static bool set_rows(struct etch_order *o, uint32_t *scratch)
 {
     o->rows.n = 0;
+    if (o->threads == 0)
+        return true;
     if (!etch_array_reserve(&o->rows, o->threads))
         return false;
     memset(o->rows.v, 0, o->threads * sizeof(uint32_t)); /* row 0: nothing known */
@@ -227,7 +311,7 @@ static bool set_rows(struct etch_order *o, uint32_t *scratch)
         uint32_t at = o->position[e];
         bool news = false;
 
-        o->row[e] = at > 0 ? o->row[etch_event_at(o, o->in->events[e].thread, at - 1)] : 0;
+        o->row[e] = at > 0 ? o->row[etch_event_at(o, o->thread[e], at - 1)] : 0;
         if (o->in_begin[e] == o->in_begin[e + 1])
             continue;
         memcpy(scratch, &o->rows.v[(size_t)o->row[e] * o->threads], o->threads * sizeof(uint32_t));
@@ -284,6 +368,13 @@ out:
     return result;
 }
 
+static void drop_lists(struct etch_order *o)
+{
+    free(o->posts.v);
+    free(o->located.v);
+    o->posts.v = o->located.v = NULL;
+}
+
 /* Turns until nothing new follows. */
 static enum pass settle(struct etch_order *o)
 {
@@ -291,6 +382,7 @@ static enum pass settle(struct etch_order *o)
 
     o->edges.n = 0;
     o->sections.n = 0;
+    drop_lists(o);
     set_times(o);
     if (etch_order_sync_collect(o) < 0)
         return PASS_MEMORY;
@@ -390,11 +482,11 @@ static bool set_sequence(struct etch_order *o)
 
     if (!places)
         return false;
-    for (size_t i = 0; i < o->n; i++) {
-        if (o->l[i] != INT64_MIN && o->l[i] < least)
-            least = o->l[i];
-        if (o->u[i] != INT64_MAX && o->u[i] > most)
-            most = o->u[i];
+    for (size_t i = 0; i < o->n; i++) { /* what is unknown lies at the end of all that is known, of either kind */
+        least = o->l[i] != INT64_MIN && o->l[i] < least ? o->l[i] : least;
+        least = o->u[i] < least ? o->u[i] : least;
+        most = o->u[i] != INT64_MAX && o->u[i] > most ? o->u[i] : most;
+        most = o->l[i] > most ? o->l[i] : most;
     }
     for (size_t i = 0; i < o->n; i++) {
         uint32_t e = o->topological[i];
@@ -416,9 +508,11 @@ static bool allocate(struct etch_order *o)
 {
     size_t n = o->n + 1;
 
+    o->thread = malloc(n * sizeof(uint32_t));
     o->by_thread = malloc(n * sizeof(uint32_t));
     o->thread_begin = calloc(o->threads + 2, sizeof(uint32_t));
     o->position = malloc(n * sizeof(uint32_t));
+    o->sibling = malloc((o->threads + 1) * sizeof(uint32_t));
     o->cpu_blamed = calloc(o->in->n_cpus + 1, sizeof(bool));
     o->lo = malloc(n * sizeof(int64_t));
     o->hi = malloc(n * sizeof(int64_t));
@@ -430,17 +524,19 @@ static bool allocate(struct etch_order *o)
     o->topological = malloc(n * sizeof(uint32_t));
     o->row = malloc(n * sizeof(uint32_t));
     o->sequence = malloc(n * sizeof(uint32_t));
-    return o->by_thread && o->thread_begin && o->position && o->cpu_blamed && o->lo && o->hi && o->l && o->u &&
-           o->l_from && o->u_from && o->in_begin && o->topological && o->row && o->sequence;
+    return o->thread && o->by_thread && o->thread_begin && o->position && o->sibling && o->cpu_blamed && o->lo &&
+           o->hi && o->l && o->u && o->l_from && o->u_from && o->in_begin && o->topological && o->row && o->sequence;
 }
 
 void etch_order_free(struct etch_order *o)
 {
     if (!o)
         return;
+    free(o->thread);
     free(o->by_thread);
     free(o->thread_begin);
     free(o->position);
+    free(o->sibling);
     free(o->cpu_blamed);
     free(o->lo);
     free(o->hi);
@@ -453,12 +549,21 @@ void etch_order_free(struct etch_order *o)
     free(o->topological);
     free(o->row);
     free(o->sequence);
+    drop_lists(o);
     etch_array_free(&o->edges);
     etch_array_free(&o->rows);
     etch_array_free(&o->sections);
     etch_array_free(&o->excluded);
     etch_array_free(&o->conflicts);
     free(o);
+}
+
+static int check_links(const struct etch_order_input *input, struct etch_error *err)
+{
+    for (size_t i = 0; i < input->n_links; i++)
+        if (input->links[i].from >= input->n || input->links[i].to >= input->n)
+            return etch_error_set(err, "link %zu is to an event that there is not", i);
+    return 0;
 }
 
 int etch_order_build(struct etch_order **order, const struct etch_order_input *input, struct etch_error *err)
@@ -478,13 +583,14 @@ int etch_order_build(struct etch_order **order, const struct etch_order_input *i
     }
     if (!allocate(o))
         goto memory;
-    if (set_threads(o, err) < 0) {
+    if (check_links(input, err) < 0 || set_threads(o, err) < 0 || set_siblings(o, err) < 0) {
         etch_order_free(o);
         return -1;
     }
     while ((result = settle(o)) == PASS_CONFLICT) /* each leaves out a clock or an object for good, so this ends */
         if (blame(o) == PASS_MEMORY)
             goto memory;
+    drop_lists(o);
     if (result == PASS_GOOD && set_sequence(o)) {
         *order = o;
         return 0;
@@ -520,7 +626,7 @@ static void add_link(struct chain *chain, enum etch_evidence_kind kind, uint32_t
 /* The first event of b's thread that already has `a` behind it, b at the latest. */
 static uint32_t earliest_after(const struct etch_order *o, uint32_t a, uint32_t b)
 {
-    uint32_t thread = o->in->events[b].thread;
+    uint32_t thread = o->thread[b];
     uint32_t lo = 0, hi = o->position[b];
 
     while (lo < hi) {
@@ -540,7 +646,7 @@ static void walk_back(const struct etch_order *o, uint32_t a, uint32_t b, struct
     while (a != b) {
         uint32_t came = b;
 
-        if (o->in->events[a].thread == o->in->events[b].thread) {
+        if (o->thread[a] == o->thread[b]) {
             add_link(chain, ETCH_BY_PROGRAM, a, b);
             return;
         }
@@ -556,7 +662,7 @@ static void walk_back(const struct etch_order *o, uint32_t a, uint32_t b, struct
             b = edge->from;
             break;
         }
-        if (b != a && o->in->events[b].thread == o->in->events[came].thread)
+        if (b != a && o->thread[b] == o->thread[came])
             return; /* cannot be: the vector clock came by one of these edges */
     }
 }
@@ -605,7 +711,7 @@ void etch_order_measure(const struct etch_order *o, struct etch_order_size *size
     size->edges = o->edges.n;
     size->rows = o->rows.n / (o->threads ? o->threads : 1);
     size->turns = o->turns;
-    size->bytes = o->n * (4 * sizeof(int64_t) + 8 * sizeof(uint32_t)) +
+    size->bytes = o->n * (4 * sizeof(int64_t) + 9 * sizeof(uint32_t)) +
                   o->edges.capacity * (sizeof(struct edge) + sizeof(uint32_t)) + o->rows.capacity * sizeof(uint32_t) +
                   o->sections.capacity * sizeof(struct section);
 }

@@ -19,8 +19,10 @@
 #include <stdint.h>
 
 #define ETCH_CPU_NONE UINT32_MAX
+#define ETCH_CPU_ANY (UINT32_MAX - 1)
 
-/* A stamp that bounds when something happened. cpu = ETCH_CPU_NONE: no bound on this side. */
+/* A stamp that bounds when something happened. cpu = ETCH_CPU_NONE: no bound on this side; ETCH_CPU_ANY: by the clock
+ * of some CPU, it is not known which. */
 struct etch_bound {
     uint64_t tsc;
     uint32_t cpu;
@@ -32,6 +34,9 @@ enum etch_event_kind {
     ETCH_EVENT_ACCESS, /* of the watched location `object` */
     ETCH_EVENT_LOSS,   /* records of this thread may be missing here; as its first event: anywhere */
 };
+
+/* What a loss may have taken: `access` of such an event. */
+enum { ETCH_LOST_ANYTHING, ETCH_LOST_SYNC };
 
 enum {
     ETCH_ACCESS_READ = 1,
@@ -45,7 +50,7 @@ struct etch_event {
     uint32_t thread; /* 0 .. threads - 1 */
     uint8_t kind;
     uint8_t op;     /* Etch__SyncOp */
-    uint8_t access; /* ETCH_ACCESS_... */
+    uint8_t access; /* ETCH_ACCESS_..., ETCH_LOST_... */
     int32_t result; /* of a sync operation */
     struct etch_bound lo, hi;
     uint64_t object; /* lock, location; for create and join the thread, as its own start has it in `object` */
@@ -60,6 +65,9 @@ struct etch_cpu_range {
     bool local; /* stamps of this CPU alone are in order (true of any clock that only goes forward) */
 };
 
+/* What holds for a stamp of any of n CPUs: known if each is. */
+struct etch_cpu_range etch_cpu_range_any(const struct etch_cpu_range *cpus, uint32_t n);
+
 /* A location of which every access was seen, from the first event to the last. */
 struct etch_watched {
     uint64_t object;
@@ -67,17 +75,30 @@ struct etch_watched {
     bool initial_known;
 };
 
+/* Event `from` is before event `to` of another sequence of the same thread: known to the caller, by its program. */
+struct etch_order_link {
+    uint32_t from, to;
+};
+
 struct etch_order_input {
     const struct etch_event *events; /* those of one thread in program order; threads may be mixed */
     size_t n;                        /* below 2^32 - 1 */
     uint32_t threads;
+    /* Where what is known of a thread comes in several sequences (records of one source, steps of another) whose events
+     * have no known places among each other, each sequence has a number of its own in etch_event.thread, and tasks[]
+     * says of which thread it is. NULL: each is a thread. */
+    const uint32_t *tasks;
+    const struct etch_order_link *links;
+    size_t n_links;
     const struct etch_cpu_range *cpus;
     uint32_t n_cpus;
     uint32_t reference;
     const struct etch_watched *locations;
     size_t n_locations;
-    bool signals_wake; /* a condition wait ends only when signalled: true of no standard, and off unless the user says
-                          so */
+    /* A condition wait that returns 0 was signalled. Off unless the user says so: POSIX lets it return for no reason at
+     * all, and glibc says of its own that it may (a waiter that cannot rule out that it took another's signal gives
+     * one back). */
+    bool signals_wake;
 };
 
 struct etch_order;

@@ -52,7 +52,7 @@ static size_t cycle_through(const struct etch_order *o, const bool *placed, uint
                 from = o->edges.v[o->in_edge[o->in_begin[e] + k]].from;
                 kind = o->edges.v[o->in_edge[o->in_begin[e] + k]].kind;
             } else if (o->position[e] > 0) {
-                from = etch_event_at(o, o->in->events[e].thread, o->position[e] - 1);
+                from = etch_event_at(o, o->thread[e], o->position[e] - 1);
             } else {
                 continue;
             }
@@ -99,6 +99,20 @@ static const struct etch_evidence *link_to_blame(const struct etch_evidence *cyc
     return worst;
 }
 
+/* All edges at once; if that was not enough, all clocks; if it still was not, what the caller said. Then there is
+ * nothing left that could contradict. */
+static void distrust_more(struct etch_order *o)
+{
+    bool clocks = false;
+
+    for (uint32_t c = 0; o->distrust && c < o->in->n_cpus; c++) {
+        clocks |= !o->cpu_blamed[c];
+        o->cpu_blamed[c] = true;
+    }
+    o->unlinked |= o->distrust && !clocks;
+    o->distrust = true;
+}
+
 /* Leaves out the object of one link, or, where that is impossible or was done already, all at once: there is no end
  * otherwise. */
 static bool leave_out(struct etch_order *o, struct etch_conflict *conflict)
@@ -107,11 +121,8 @@ static bool leave_out(struct etch_order *o, struct etch_conflict *conflict)
 
     if (link)
         conflict->object = object_of(&o->in->events[link->to]);
-    if (!link || etch_order_excluded(o, conflict->object)) {
-        for (uint32_t c = 0; c < o->in->n_cpus; c++)
-            o->cpu_blamed[c] |= o->distrust;
-        o->distrust = true;
-    }
+    if (!link || etch_order_excluded(o, conflict->object))
+        distrust_more(o);
     return etch_array_push(&o->excluded, conflict->object);
 }
 
@@ -280,11 +291,12 @@ struct tally {
 
 static void tally_slack(const struct etch_order *o, struct tally *t, uint32_t from, uint32_t to)
 {
+    uint32_t a = o->in->events[from].lo.cpu, b = o->in->events[to].hi.cpu;
     size_t at;
 
-    if (o->lo[from] == INT64_MIN || o->hi[to] == INT64_MAX)
+    if (o->lo[from] == INT64_MIN || o->hi[to] == INT64_MAX || a >= t->n || b >= t->n)
         return;
-    at = (size_t)o->in->events[from].lo.cpu * t->n + o->in->events[to].hi.cpu;
+    at = (size_t)a * t->n + b;
     if (o->hi[to] - o->lo[from] < t->slack[at])
         t->slack[at] = o->hi[to] - o->lo[from];
 }
@@ -298,7 +310,8 @@ static void tally_crossed(const struct etch_order *o, struct tally *t)
             continue;
         a = o->in->events[o->l_from[i]].lo.cpu;
         b = o->in->events[i].hi.cpu;
-        t->crossed[(size_t)a * t->n + b]++;
+        if (a < t->n && b < t->n) /* else by some clock, and none can be named for it */
+            t->crossed[(size_t)a * t->n + b]++;
     }
     for (size_t i = 0; i < o->edges.n; i++)
         tally_slack(o, t, o->edges.v[i].from, o->edges.v[i].to);
@@ -424,7 +437,7 @@ int etch_order_blame_clock(struct etch_order *o)
     if (conflict.cpu != ETCH_CPU_NONE)
         o->cpu_blamed[conflict.cpu] = true;
     else
-        o->distrust = true; /* no clock is left to blame */
+        distrust_more(o); /* no clock is left to blame */
     result = etch_array_push(&o->conflicts, conflict) ? 0 : -1;
 out:
     free(t.crossed);

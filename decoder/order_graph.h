@@ -18,6 +18,18 @@ struct section {
     uint64_t object;
     uint32_t first, last; /* acquire and release */
     bool shared;
+    bool misused; /* a release by a thread that had not acquired it: no mutual exclusion, whatever it is called */
+};
+
+/* An event and what it is about, for sorting by that. */
+struct keyed {
+    uint64_t key;
+    uint32_t event;
+};
+
+struct keyed_list {
+    struct keyed *v;
+    size_t n;
 };
 
 struct etch_order {
@@ -25,9 +37,11 @@ struct etch_order {
     size_t n;
     uint32_t threads;
 
+    uint32_t *thread;       /* of an event: what every pass asks first, so it lies close */
     uint32_t *by_thread;    /* events, thread by thread, in program order */
     uint32_t *thread_begin; /* threads + 1 places in by_thread */
     uint32_t *position;     /* of an event within its thread */
+    uint32_t *sibling;      /* another sequence of the same thread, in a ring */
 
     bool *cpu_blamed;
     int64_t *lo, *hi; /* in reference time; INT64_MIN and INT64_MAX where unknown */
@@ -43,12 +57,17 @@ struct etch_order {
     ETCH_ARRAY(uint32_t) rows;
 
     ETCH_ARRAY(struct section) sections;
+    struct keyed_list posts;       /* of semaphores, and their waits; of one settling, made when first needed */
+    struct keyed_list located;     /* accesses by location: its place in the input; the same */
     ETCH_ARRAY(uint64_t) excluded; /* objects whose records contradict themselves */
     ETCH_ARRAY(struct etch_conflict) conflicts;
     bool blaming;   /* a contradiction is to be noted, rather than just found */
     bool clockless; /* no clock is used, for the time being */
     bool distrust;  /* nothing but program order and clocks is */
-    bool lossy;     /* records are missing somewhere */
+    bool unlinked;  /* not even the input's links */
+    bool sync_lost; /* records are missing somewhere: of synchronisation, of accesses */
+    bool access_lost;
+    struct etch_cpu_range any; /* of all CPUs' clocks together */
     uint32_t *sequence;
     unsigned turns;
 };
@@ -66,9 +85,9 @@ static inline uint32_t etch_thread_size(const struct etch_order *o, uint32_t thr
 /* By program order, synchronisation and values alone. */
 static inline bool etch_order_logical(const struct etch_order *o, uint32_t a, uint32_t b)
 {
-    uint32_t ta = o->in->events[a].thread;
+    uint32_t ta = o->thread[a];
 
-    if (ta == o->in->events[b].thread)
+    if (ta == o->thread[b])
         return o->position[a] < o->position[b];
     return o->rows.v[(size_t)o->row[b] * o->threads + ta] > o->position[a];
 }
@@ -77,6 +96,9 @@ static inline bool etch_order_before(const struct etch_order *o, uint32_t a, uin
 {
     return o->u[a] < o->l[b] || etch_order_logical(o, a, b);
 }
+
+/* By key, then as they came. */
+void etch_keyed_sort(struct keyed_list *list);
 
 bool etch_order_excluded(const struct etch_order *o, uint64_t object);
 

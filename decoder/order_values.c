@@ -142,7 +142,7 @@ static void try_sources(const struct values *v, uint32_t read, bool known, uint6
 /* The last write of the reading thread before the read; no read sees anything older. */
 static uint32_t own_write(const struct etch_order *o, const uint32_t *last_write, uint32_t read)
 {
-    return last_write[o->in->events[read].thread];
+    return last_write[o->thread[read]];
 }
 
 /* True where the first value of the location may be what was read. */
@@ -157,7 +157,7 @@ static bool add(struct values *v, uint32_t from, uint32_t to)
         return true;
     if (!etch_order_edge(v->o, from, to, ETCH_BY_VALUE))
         return false;
-    v->found += v->o->in->events[from].thread != v->o->in->events[to].thread;
+    v->found += v->o->thread[from] != v->o->thread[to];
     return true;
 }
 
@@ -283,7 +283,7 @@ static int note_impossible(struct etch_order *o, const struct values *v)
 }
 
 /* The accesses to one location, as they come, and its writes. */
-static bool gather(struct values *v, const uint32_t *events, size_t n)
+static bool gather(struct values *v, const struct keyed *events, size_t n)
 {
     const struct etch_order *o = v->o;
 
@@ -293,21 +293,23 @@ static bool gather(struct values *v, const uint32_t *events, size_t n)
     if (!v->reads || !v->by_time || !v->by_value)
         return false;
     for (size_t i = 0; i < n; i++) {
-        const struct etch_event *e = &o->in->events[events[i]];
+        uint32_t event = events[i].event;
+        const struct etch_event *e = &o->in->events[event];
         bool known = e->access & ETCH_ACCESS_WRITTEN_KNOWN;
 
-        v->reads[v->n_reads++] = events[i];
+        v->reads[v->n_reads++] = event;
         if (!(e->access & ETCH_ACCESS_WRITE))
             continue;
         v->n_known += known;
-        v->by_time[v->n++] = (struct write){
-            .u = o->u[events[i]], .l = o->l[events[i]], .event = events[i], .known = known, .value = e->written};
+        v->by_time[v->n++] =
+            (struct write){.u = o->u[event], .l = o->l[event], .event = event, .known = known, .value = e->written};
     }
     sort_writes(v);
     return true;
 }
 
-static int64_t derive_one(struct etch_order *o, const struct etch_watched *location, const uint32_t *events, size_t n)
+static int64_t derive_one(struct etch_order *o, const struct etch_watched *location, const struct keyed *events,
+                          size_t n)
 {
     struct values v = {.o = o, .location = location};
     int64_t found = ETCH_DERIVE_MEMORY;
@@ -320,36 +322,51 @@ static int64_t derive_one(struct etch_order *o, const struct etch_watched *locat
     return found;
 }
 
-static const struct etch_watched *location_of(const struct etch_order *o, uint64_t object)
+/* Where in the input the location of an object stands, from 1; the first one counts. Locations are few: watches. */
+static uint64_t location_of(const struct etch_order *o, uint64_t object)
 {
     for (size_t i = 0; i < o->in->n_locations; i++)
         if (o->in->locations[i].object == object)
-            return &o->in->locations[i];
-    return NULL;
+            return etch_order_excluded(o, object) ? 0 : i + 1;
+    return 0;
 }
 
-/* Locations are few (watches), so each is one pass over the events. A loss anywhere ends the claim that all was seen.
- */
+/* All accesses to locations, by location, then as they came. */
+static bool list_located(struct etch_order *o)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < o->n; i++)
+        n += o->in->events[i].kind == ETCH_EVENT_ACCESS;
+    o->located.v = malloc((n + 1) * sizeof(*o->located.v));
+    o->located.n = 0;
+    if (!o->located.v)
+        return false;
+    for (size_t i = 0; i < o->n; i++) {
+        uint64_t location = o->in->events[i].kind == ETCH_EVENT_ACCESS ? location_of(o, o->in->events[i].object) : 0;
+
+        if (location)
+            o->located.v[o->located.n++] = (struct keyed){.key = location, .event = (uint32_t)i};
+    }
+    etch_keyed_sort(&o->located);
+    return true;
+}
+
+/* A loss anywhere ends the claim that all was seen. */
 int64_t etch_order_values_derive(struct etch_order *o)
 {
     int64_t found = 0;
 
-    if (o->lossy || o->distrust || o->in->n_locations == 0)
+    if (o->access_lost || o->distrust || o->in->n_locations == 0)
         return 0;
-    for (size_t k = 0; k < o->in->n_locations; k++) {
-        const struct etch_watched *location = &o->in->locations[k];
-        ETCH_ARRAY(uint32_t) events = {0};
-        int64_t news = 0;
+    if (!o->located.v && !list_located(o))
+        return ETCH_DERIVE_MEMORY;
+    for (size_t i = 0, end; i < o->located.n; i = end) {
+        int64_t news;
 
-        if (etch_order_excluded(o, location->object) || location_of(o, location->object) != location)
-            continue;
-        for (size_t i = 0; news == 0 && i < o->n; i++)
-            if (o->in->events[i].kind == ETCH_EVENT_ACCESS && o->in->events[i].object == location->object &&
-                !etch_array_push(&events, (uint32_t)i))
-                news = ETCH_DERIVE_MEMORY;
-        if (news == 0 && events.n)
-            news = derive_one(o, location, events.v, events.n);
-        etch_array_free(&events);
+        for (end = i; end < o->located.n && o->located.v[end].key == o->located.v[i].key;)
+            end++;
+        news = derive_one(o, &o->in->locations[o->located.v[i].key - 1], &o->located.v[i], end - i);
         if (news < 0)
             return news;
         found += news;

@@ -314,16 +314,24 @@ static int place_snapshot(struct loader *l, struct etch_stream *stream, struct e
     return 0;
 }
 
-/* Bytes that are there already are not taken twice. */
-static void place_full(const struct etch_stream *stream, struct etch_piece *piece)
-{
-    uint64_t end = 0, again;
+enum { PERF_ALIGNMENT = 8 };
 
-    if (stream->pieces.n)
-        end = stream->pieces.v[stream->pieces.n - 1].offset + stream->pieces.v[stream->pieces.n - 1].size;
-    if (piece->offset >= end)
+/* perf fills up each piece with zeros to a multiple of eight bytes, and does not count them in the offset of the next:
+ * such a tail gives way. Other bytes that are there already are not taken twice. */
+static void place_full(struct etch_stream *stream, struct etch_piece *piece)
+{
+    struct etch_piece *before = stream->pieces.n ? &stream->pieces.v[stream->pieces.n - 1] : NULL;
+    uint64_t again;
+
+    if (!before || piece->offset >= before->offset + before->size)
         return;
-    again = end - piece->offset < piece->size ? end - piece->offset : piece->size;
+    again = before->offset + before->size - piece->offset;
+    if (again < PERF_ALIGNMENT && again < before->size) {
+        before->size -= again;
+        return;
+    }
+    if (again > piece->size)
+        again = piece->size;
     piece->offset += again;
     piece->where += again;
     piece->size -= again;

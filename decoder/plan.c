@@ -5,6 +5,7 @@
 #include "decoder/pt_packet.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,6 +213,7 @@ static void fill(const struct cursor *c, struct etch_stretch *stretch)
     stretch->input.size = stretch->bytes.n;
     stretch->input.offset = c->at;
     stretch->input.until = UINT64_MAX;
+    stretch->input.fault = 0;
     stretch->input.pid = about->pid;
     stretch->input.config = about->pt;
     stretch->input.regions = NULL;
@@ -286,6 +288,19 @@ static uint64_t end_of(const struct etch_plan *plan, size_t stream)
     return UINT64_MAX;
 }
 
+/* The instruction that this thread died of: a fault, not a signal from outside. Of SIGILL and SIGFPE an emulator may
+ * not know the code. */
+static uint64_t fault_of(const struct etch_plan *plan, uint32_t pid, uint32_t tid)
+{
+    const Etch__Failure *f = plan->recording->failure;
+
+    if (!f || f->kind != ETCH__FAILURE_KIND__FAILURE_SIGNAL || f->pid != pid || f->tid != tid)
+        return 0;
+    if (f->signal == SIGILL || f->signal == SIGFPE)
+        return f->code >= 0 ? f->ip : 0;
+    return (f->signal == SIGSEGV || f->signal == SIGBUS) && f->code > 0 ? f->ip : 0;
+}
+
 static int next_of_threads(struct etch_plan *plan, struct etch_stretch *stretch, struct etch_error *err)
 {
     while (plan->stream < plan->end_stream) {
@@ -296,8 +311,10 @@ static int next_of_threads(struct etch_plan *plan, struct etch_stretch *stretch,
         found = cursor_next(&plan->cursor, stretch, err);
         if (found < 0)
             return -1;
-        if (found > 0 && plan->cursor.at >= etch_stream_end(plan->cursor.stream))
+        if (found > 0 && plan->cursor.at >= etch_stream_end(plan->cursor.stream)) {
             stretch->input.until = end_of(plan, plan->stream);
+            stretch->input.fault = fault_of(plan, stretch->pid, stretch->tid);
+        }
         if (found == 0) {
             plan->stream++;
             plan->cursor.stream = NULL;
@@ -358,6 +375,24 @@ static bool may_hold(const struct etch_plan *plan, const struct etch_tenure *t, 
            !is_outside(plan, place->time);
 }
 
+static bool same_thread(const struct etch_tenure *a, const struct etch_tenure *b)
+{
+    return a->pid == b->pid && a->tid == b->tid;
+}
+
+/* Whether nothing behind this place is the tenant's. */
+static bool is_end_of_thread(const struct etch_plan *plan, const struct cpu *cpu, size_t place)
+{
+    const struct etch_tenure *t = &plan->tenures.v.v[plan->tenure];
+
+    if (plan->tenure + 1 < plan->tenures.v.n && same_thread(t, t + 1))
+        return false;
+    for (place++; place < cpu->places.n; place++)
+        if (may_hold(plan, t, cpu, &cpu->places.v[place]))
+            return false;
+    return true;
+}
+
 static int next_of_cpus(struct etch_plan *plan, struct etch_stretch *stretch, struct etch_error *err)
 {
     for (; plan->tenure < plan->end_tenure; plan->tenure++, plan->cpu = 0) {
@@ -372,7 +407,8 @@ static int next_of_cpus(struct etch_plan *plan, struct etch_stretch *stretch, st
 
                 if (may_hold(plan, t, cpu, place) && (plan->skip == 0 || plan->skip-- == 0))
                     found = read_place(plan, cpu, place, t, stretch, err);
-
+                if (found > 0 && fault_of(plan, t->pid, t->tid) && is_end_of_thread(plan, cpu, plan->place - 1))
+                    stretch->input.fault = fault_of(plan, t->pid, t->tid);
                 if (found != 0)
                     return found;
             }
@@ -389,11 +425,6 @@ int etch_plan_next(struct etch_plan *plan, struct etch_stretch *stretch, struct 
 }
 
 /* ---- Rows, and their ends ---- */
-
-static bool same_thread(const struct etch_tenure *a, const struct etch_tenure *b)
-{
-    return a->pid == b->pid && a->tid == b->tid;
-}
 
 /* Where the row of tenures that begins at `from` ends. */
 static size_t row_end(const struct etch_plan *plan, size_t from)

@@ -21,6 +21,7 @@ struct etch_pt_input {
     uint64_t offset; /* of bytes[0] in the stream */
     bool last;       /* nothing follows */
     uint64_t until;  /* if so: nothing of it is later; UINT64_MAX: not known */
+    uint64_t fault;  /* the instruction that the thread died of, if what it did last is in here; 0: none */
     uint32_t pid;
     const Etch__PtConfig *config;         /* may be NULL */
     const struct etch_pt_region *regions; /* NULL: all of it is the thread's */

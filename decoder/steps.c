@@ -68,6 +68,8 @@ static void add_count(struct etch_steps_count *to, const struct etch_steps_count
     to->branches += c->branches;
     to->losses += c->losses;
     to->bytes += c->bytes;
+    for (unsigned i = 0; i < ETCH_LOSS_CAUSES; i++)
+        to->lost[i] += c->lost[i];
 }
 
 static void decode_stretch(struct work *w, struct etch_blocks *blocks)

@@ -76,8 +76,11 @@ struct etch_steps_options {
     uint64_t last; /* only the last so many instructions of each thread, and what lies between them; 0: all */
 };
 
+enum { ETCH_LOSS_CAUSES = 16 }; /* more than Etch__LossCause has */
+
 struct etch_steps_count {
     uint64_t blocks, instructions, branches, losses, bytes;
+    uint64_t lost[ETCH_LOSS_CAUSES]; /* losses by cause */
 };
 
 /* Decodes `recording` and calls `visit`. `count` may be NULL. Returns 0, what the visitor returned, or -1 with `err`

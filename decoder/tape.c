@@ -107,8 +107,10 @@ static int give_event(struct etch_tape_reading *r, const struct etch_tape_event 
     s->cause = e->cause;
     s->offset = e->offset;
     s->detail = e->detail;
-    if (e->kind == ETCH_STEP_LOSS)
+    if (e->kind == ETCH_STEP_LOSS) {
         r->count.losses++;
+        r->count.lost[(unsigned)e->cause % ETCH_LOSS_CAUSES]++;
+    }
     return give(r);
 }
 

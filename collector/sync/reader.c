@@ -134,6 +134,7 @@ void etch_sync_event_record(Etch__Sync *sync, uint32_t tid, const struct etch_sy
 {
     etch__sync__init(sync);
     sync->tsc = event->tsc;
+    sync->across = event->across;
     sync->cpu = event->cpu;
     sync->tid = tid;
     sync->op = (Etch__SyncOp)event->op;

@@ -20,6 +20,7 @@
 struct etch_sync_event {
     uint64_t sequence; /* index + 1, written last */
     uint64_t tsc;
+    uint64_t across; /* the stamp on the other side of the call, of the same CPU; 0: none, or not yet */
     uint64_t object, other, caller;
     int32_t result;
     uint16_t cpu;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The library that LD_PRELOAD puts (or a link with it) between a program and its pthread functions. Each call goes on
  * to the real one and leaves an event in the thread's ring: what acquires is stamped after it returned, what releases
- * before it is called, so that the stamps of a pair are in the order in which the pair happened. No locks, no
- * allocation, no system call but one per thread. Without ETCH_SYNC in the environment it does nothing. */
+ * before it is called, so that the stamps of a pair are in the order in which the pair happened. Where a call does not
+ * wait, a second stamp on its other side says how long it took at most. No locks, no allocation, no system call but one
+ * per thread. Without ETCH_SYNC in the environment it does nothing. */
 #include "collector/sync/ring.h"
 
 #include <dlfcn.h>
@@ -44,6 +45,8 @@ enum {
     MUTEX_BLOCKED = 20,
     MUTEX_INIT = 21,
     MUTEX_DESTROY = 22,
+    SEM_INIT = 23,
+    BARRIER_INIT = 24,
 };
 
 #define EXPORT __attribute__((visibility("default")))
@@ -84,7 +87,9 @@ static struct {
     int (*cond_clockwait)(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
     int (*cond_signal)(pthread_cond_t *);
     int (*cond_broadcast)(pthread_cond_t *);
+    int (*barrier_init)(pthread_barrier_t *, const pthread_barrierattr_t *, unsigned);
     int (*barrier_wait)(pthread_barrier_t *);
+    int (*sem_init)(sem_t *, int, unsigned);
     int (*sem_post)(sem_t *);
     int (*sem_wait)(sem_t *);
     int (*sem_trywait)(sem_t *);
@@ -141,7 +146,9 @@ static void resolve(void)
     FIND(cond_clockwait, "pthread_cond_clockwait", NULL);
     FIND(cond_signal, "pthread_cond_signal", cond);
     FIND(cond_broadcast, "pthread_cond_broadcast", cond);
+    FIND(barrier_init, "pthread_barrier_init", NULL);
     FIND(barrier_wait, "pthread_barrier_wait", NULL);
+    FIND(sem_init, "sem_init", NULL);
     FIND(sem_post, "sem_post", NULL);
     FIND(sem_wait, "sem_wait", NULL);
     FIND(sem_trywait, "sem_trywait", NULL);
@@ -270,8 +277,24 @@ static inline struct etch_sync_event *begin_event(uint64_t *index)
     /* A reader that finds 0, or another lap's number, before or after its copy throws the copy away. */
     __atomic_store_n(&event->sequence, 0, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* x86 keeps stores in order; the compiler must as well */
+    event->across = 0;
     event->tsc = stamp(&event->cpu);
     return event;
+}
+
+/* A stamp before a call that acquires. */
+struct before {
+    uint64_t tsc;
+    uint16_t cpu;
+};
+
+static inline struct before before_call(void)
+{
+    struct before before = {0};
+
+    if (memory)
+        before.tsc = stamp(&before.cpu);
+    return before;
 }
 
 static inline void finish_event(struct etch_sync_event *event, uint64_t index, uint8_t op, uint64_t object,
@@ -286,13 +309,39 @@ static inline void finish_event(struct etch_sync_event *event, uint64_t index, u
     __atomic_store_n(&event->sequence, index + 1, __ATOMIC_RELEASE);
 }
 
-static inline void put(uint8_t op, uint64_t object, uint64_t other, int result, uint64_t caller)
+static inline struct etch_sync_event *put(uint8_t op, uint64_t object, uint64_t other, int result, uint64_t caller)
 {
     uint64_t index;
     struct etch_sync_event *event = begin_event(&index);
 
     if (event)
         finish_event(event, index, op, object, other, result, caller);
+    return event;
+}
+
+/* After an acquire that began with `before`. */
+static inline void put_since(struct before before, uint8_t op, uint64_t object, int result, uint64_t caller)
+{
+    uint64_t index;
+    struct etch_sync_event *event = begin_event(&index);
+
+    if (!event)
+        return;
+    event->across = before.cpu == event->cpu ? before.tsc : 0;
+    finish_event(event, index, op, object, 0, result, caller);
+}
+
+/* After a release that put `event`. The reader may have it already; then it does without. */
+static inline void call_over(struct etch_sync_event *event)
+{
+    uint16_t cpu;
+    uint64_t tsc;
+
+    if (!event)
+        return;
+    tsc = stamp(&cpu);
+    if (cpu == event->cpu)
+        __atomic_store_n(&event->across, tsc, __ATOMIC_RELAXED);
 }
 
 /* ---- Beginning and end ---- */
@@ -411,6 +460,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
     /* Stamped before, as all that releases: the new thread may run before the call returns. Its name is known after. */
     event = begin_event(&index);
     result = real.create(thread, attr, live_and_leave, birth);
+    call_over(event);
     if (event)
         finish_event(event, index, THREAD_CREATE, ADDRESS(routine), result ? 0 : ADDRESS(*thread), result, caller);
     if (result)
@@ -469,125 +519,155 @@ EXPORT int pthread_mutex_destroy(pthread_mutex_t *mutex)
 
 EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
+    struct before before;
     int result;
 
     READY();
     if (!memory)
         return real.mutex_lock(mutex);
+    before = before_call();
     /* A try tells whether it will wait; whatever else it says, it says what lock would. */
     result = real.mutex_trylock(mutex);
     if (result == EBUSY) {
         put(MUTEX_BLOCKED, ADDRESS(mutex), 0, 0, CALLER);
         result = real.mutex_lock(mutex);
     }
-    put(MUTEX_LOCK, ADDRESS(mutex), 0, result, CALLER);
+    put_since(before, MUTEX_LOCK, ADDRESS(mutex), result, CALLER);
     return result;
 }
 
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.mutex_trylock(mutex);
-    put(MUTEX_LOCK, ADDRESS(mutex), 0, result, CALLER);
+    put_since(before, MUTEX_LOCK, ADDRESS(mutex), result, CALLER);
     return result;
 }
 
 EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.mutex_timedlock(mutex, until);
-    put(MUTEX_LOCK, ADDRESS(mutex), 0, result, CALLER);
+    put_since(before, MUTEX_LOCK, ADDRESS(mutex), result, CALLER);
     return result;
 }
 
 EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.mutex_clocklock(mutex, clock, until);
-    put(MUTEX_LOCK, ADDRESS(mutex), 0, result, CALLER);
+    put_since(before, MUTEX_LOCK, ADDRESS(mutex), result, CALLER);
     return result;
 }
 
 EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
+    struct etch_sync_event *event;
+    int result;
+
     READY();
-    put(MUTEX_UNLOCK, ADDRESS(mutex), 0, 0, CALLER);
-    return real.mutex_unlock(mutex);
+    event = put(MUTEX_UNLOCK, ADDRESS(mutex), 0, 0, CALLER);
+    result = real.mutex_unlock(mutex);
+    call_over(event);
+    return result;
 }
 
 /* ---- Read-write locks ---- */
 
 EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.rdlock(lock);
-    put(RWLOCK_RDLOCK, ADDRESS(lock), 0, result, CALLER);
+    put_since(before, RWLOCK_RDLOCK, ADDRESS(lock), result, CALLER);
     return result;
 }
 
 EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.tryrdlock(lock);
-    put(RWLOCK_RDLOCK, ADDRESS(lock), 0, result, CALLER);
+    put_since(before, RWLOCK_RDLOCK, ADDRESS(lock), result, CALLER);
     return result;
 }
 
 EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.timedrdlock(lock, until);
-    put(RWLOCK_RDLOCK, ADDRESS(lock), 0, result, CALLER);
+    put_since(before, RWLOCK_RDLOCK, ADDRESS(lock), result, CALLER);
     return result;
 }
 
 EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.wrlock(lock);
-    put(RWLOCK_WRLOCK, ADDRESS(lock), 0, result, CALLER);
+    put_since(before, RWLOCK_WRLOCK, ADDRESS(lock), result, CALLER);
     return result;
 }
 
 EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.trywrlock(lock);
-    put(RWLOCK_WRLOCK, ADDRESS(lock), 0, result, CALLER);
+    put_since(before, RWLOCK_WRLOCK, ADDRESS(lock), result, CALLER);
     return result;
 }
 
 EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.timedwrlock(lock, until);
-    put(RWLOCK_WRLOCK, ADDRESS(lock), 0, result, CALLER);
+    put_since(before, RWLOCK_WRLOCK, ADDRESS(lock), result, CALLER);
     return result;
 }
 
 EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
+    struct etch_sync_event *event;
+    int result;
+
     READY();
-    put(RWLOCK_UNLOCK, ADDRESS(lock), 0, 0, CALLER);
-    return real.rwunlock(lock);
+    event = put(RWLOCK_UNLOCK, ADDRESS(lock), 0, 0, CALLER);
+    result = real.rwunlock(lock);
+    call_over(event);
+    return result;
 }
 
 /* ---- Conditions: waiting releases the mutex at its beginning and acquires it at its end ---- */
@@ -628,19 +708,42 @@ EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, 
 
 EXPORT int pthread_cond_signal(pthread_cond_t *cond)
 {
+    struct etch_sync_event *event;
+    int result;
+
     READY();
-    put(COND_SIGNAL, ADDRESS(cond), 0, 0, CALLER);
-    return real.cond_signal(cond);
+    event = put(COND_SIGNAL, ADDRESS(cond), 0, 0, CALLER);
+    result = real.cond_signal(cond);
+    call_over(event);
+    return result;
 }
 
 EXPORT int pthread_cond_broadcast(pthread_cond_t *cond)
 {
+    struct etch_sync_event *event;
+    int result;
+
     READY();
-    put(COND_BROADCAST, ADDRESS(cond), 0, 0, CALLER);
-    return real.cond_broadcast(cond);
+    event = put(COND_BROADCAST, ADDRESS(cond), 0, 0, CALLER);
+    result = real.cond_broadcast(cond);
+    call_over(event);
+    return result;
 }
 
 /* ---- Barriers, semaphores, spin locks ---- */
+
+/* One that other processes may use too, unseen, is not to be counted: it lets through 0 at a time. */
+EXPORT int pthread_barrier_init(pthread_barrier_t *barrier, const pthread_barrierattr_t *attr, unsigned count)
+{
+    int result, shared = PTHREAD_PROCESS_PRIVATE;
+
+    READY();
+    result = real.barrier_init(barrier, attr, count);
+    if (attr)
+        pthread_barrierattr_getpshared(attr, &shared);
+    put(BARRIER_INIT, ADDRESS(barrier), shared == PTHREAD_PROCESS_PRIVATE ? count : 0, result, CALLER);
+    return result;
+}
 
 EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
@@ -653,61 +756,88 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
     return result;
 }
 
+/* Only of one that this process has for itself; without its first value nothing is counted. */
+EXPORT int sem_init(sem_t *sem, int shared, unsigned value)
+{
+    int result;
+
+    READY();
+    result = real.sem_init(sem, shared, value);
+    if (result == 0 && !shared)
+        put(SEM_INIT, ADDRESS(sem), value, 0, CALLER);
+    return result;
+}
+
 EXPORT int sem_post(sem_t *sem)
 {
+    struct etch_sync_event *event;
+    int result;
+
     READY();
-    put(SEM_POST, ADDRESS(sem), 0, 0, CALLER);
-    return real.sem_post(sem);
+    event = put(SEM_POST, ADDRESS(sem), 0, 0, CALLER);
+    result = real.sem_post(sem);
+    call_over(event);
+    return result;
 }
 
 /* These report through errno; nothing of ours touches it. */
 EXPORT int sem_wait(sem_t *sem)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.sem_wait(sem);
-    put(SEM_WAIT, ADDRESS(sem), 0, result ? errno : 0, CALLER);
+    put_since(before, SEM_WAIT, ADDRESS(sem), result ? errno : 0, CALLER);
     return result;
 }
 
 EXPORT int sem_trywait(sem_t *sem)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.sem_trywait(sem);
-    put(SEM_WAIT, ADDRESS(sem), 0, result ? errno : 0, CALLER);
+    put_since(before, SEM_WAIT, ADDRESS(sem), result ? errno : 0, CALLER);
     return result;
 }
 
 EXPORT int sem_timedwait(sem_t *sem, const struct timespec *until)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.sem_timedwait(sem, until);
-    put(SEM_WAIT, ADDRESS(sem), 0, result ? errno : 0, CALLER);
+    put_since(before, SEM_WAIT, ADDRESS(sem), result ? errno : 0, CALLER);
     return result;
 }
 
 EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.spin_lock(lock);
-    put(SPIN_LOCK, ADDRESS(lock), 0, result, CALLER);
+    put_since(before, SPIN_LOCK, ADDRESS(lock), result, CALLER);
     return result;
 }
 
 EXPORT int pthread_spin_trylock(pthread_spinlock_t *lock)
 {
+    struct before before;
     int result;
 
     READY();
+    before = before_call();
     result = real.spin_trylock(lock);
-    put(SPIN_LOCK, ADDRESS(lock), 0, result, CALLER);
+    put_since(before, SPIN_LOCK, ADDRESS(lock), result, CALLER);
     return result;
 }
 

@@ -122,7 +122,8 @@ struct vpt_access {
 struct vpt_note {
     struct vpt_event event;
     uint64_t number, address, value;
-    uint32_t flags, text_size; /* VPT_EVENT_FAULT: flags 1: address is that of the access which failed */
+    uint32_t flags, text_size; /* VPT_EVENT_FAULT: flags 1: address is that of the access which failed,
+                                  value the signal's code */
 };
 
 #endif

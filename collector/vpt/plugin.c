@@ -483,7 +483,8 @@ static void die(void)
     if (t->block)
         interrupt(t, ip);
     vpt_commit(&t->writer, 0);
-    vpt_event_note(t, VPT_EVENT_FAULT, __rdtsc(), ip, known ? t->fault.address : 0, 0, known, NULL);
+    vpt_event_note(t, VPT_EVENT_FAULT, __rdtsc(), ip, known ? t->fault.address : 0,
+                   known ? (uint64_t)(unsigned)t->fault.code : 0, known, NULL);
     end();
 }
 

@@ -121,6 +121,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
         t->fault.tnt = t->writer.tnt;
         t->fault.block = t->block;
         t->fault.address = (uint64_t)(uintptr_t)info->si_addr - base;
+        t->fault.code = info->si_code;
     }
     qemus[number].sa_sigaction(number, info, context);
 }

@@ -22,6 +22,7 @@ struct vpt_self {
         uint64_t tnt;
         const struct vpt_block *block;
         uint64_t address;
+        int code; /* si_code */
     } fault;
     bool first;              /* nothing was written yet */
     uint64_t signal_context; /* of the newest signal frame that a handler was entered with */

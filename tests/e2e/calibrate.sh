@@ -28,6 +28,25 @@ if d["trap_latency"]:
     assert d["trap_latency"]["outside"] == 0  # the conversion puts every trap between the stamps around it
 PY
 checks=$((checks + 1))
+# A machine whose clock changes its speed, or stops: no order across CPUs, and it says why; in a recording too.
+mkdir -p "$work/root/proc"
+for lacks in constant nonstop; do
+  sed "s/ ${lacks}_tsc//" /proc/cpuinfo >"$work/root/proc/cpuinfo"
+  ETCH_CLOCK_ROOT=$work/root expect 1 "$ETCH" calibrate --seconds 0.2
+  has "$work/out" "NOT $lacks"
+  has "$work/out" "events are NOT ordered across CPUs by it: the time stamp counter is not $lacks"
+  ETCH_CLOCK_ROOT=$work/root expect 1 "$ETCH" calibrate --seconds 0.2 --json
+  has "$work/out" '"orders": false'
+  has "$work/out" "the time stamp counter is not $lacks"
+done
+"$ETCH_CC" -O1 -g -pthread "$ETCH_SOURCE/tests/programs/native/ordered.c" -o "$work/ordered"
+ETCH_CLOCK_ROOT=$work/root expect 0 "$ETCH" record --source none -o "$work/run.etch" "$work/ordered" "$work/log" 60 1
+has "$work/err" "events are not ordered across CPUs by their clocks"
+expect 0 "$ETCH_BUILD/tests/ordered" syncs "$work/run.etch" "$work/log"
+has "$work/out" "0 clocks of "
+has "$work/out" "not constant and nonstop"
+! grep -q 'by.* clock' "$work/out" || { cat "$work/out" >&2; fail "events are ordered by a clock that is not fit"; }
+
 expect 0 taskset -c 0 "$ETCH" calibrate --seconds 0.2
 has "$work/out" "one CPU only"
 expect 2 "$ETCH" calibrate --seconds zero

@@ -4,7 +4,7 @@
 # or may not be, etch says so and nothing is left behind.
 . "$(dirname "$0")/lib.sh"
 programs=$ETCH_SOURCE/tests/programs/native
-for p in self patient tracer deny counter; do
+for p in self patient tracer breaker deny counter; do
   "$ETCH_CC" -O1 -g -pthread "$programs/$p.c" -o "$work/$p"
 done
 "$ETCH_CC" -O1 -static "$programs/self.c" -o "$work/self-static" 2>/dev/null || true
@@ -82,6 +82,17 @@ has "$work/err" "there is no process"
 expect 125 "${record[@]}" ./tracer
 has "$work/err" "uses ptrace itself"
 expect 0 "${record[@]}" --allow-ptrace ./tracer
+
+# A program that sets hardware breakpoints itself: not watched, recorded otherwise, and then as without etch.
+if "$ETCH" doctor --json | grep -q '"delivered": true'; then
+  expect 125 "${record[@]}" --watch 'watched[0]' ./breaker
+  has "$work/err" "hardware breakpoints, itself"
+  [ ! -s "$work/out" ] || fail "the program ran"
+  ./breaker >breaker.out
+  expect 0 "${record[@]}" ./breaker
+  same "$work/out" breaker.out
+  expect 0 "${record[@]}" --allow-breakpoints --watch 'watched[0]' ./breaker
+fi
 
 # Without permission: an error with a way out, the program not started or left running.
 ASAN_OPTIONS=detect_leaks=0 expect 125 ./deny 101 "${record[@]}" ./patient 1

@@ -16,9 +16,10 @@ decode() {
   fi
 }
 
-# Instructions that ran to their end: without those that faulted, and without the unused room at the end of the log
+# Instructions that ran to their end, and the one that the thread died of, with which the log ends: without those that
+# faulted and were tried again or handled, and without the unused room at the end of the log
 finished() {
-  tr -d '\0' <"$1" | grep -v ' fault$' || true
+  tr -d '\0' <"$1" | sed -e '$s/ fault$//' -e '/ fault$/d'
 }
 
 # record NAME STATUS: leaves NAME/run.etch and NAME/*.truth
@@ -68,6 +69,9 @@ for name in segv segv-static crash; do
   # The last instruction that the failing thread began is the one that failed.
   last=$(cat $name/*.truth | tr -d '\0' | sed -n 's/ fault$//p')
   [ "$last" = "$(failing_ip $name)" ] || fail "$name: failed at $(failing_ip $name), the last instruction was $last"
+  tid=$("$ETCH" info --json "$name/run.etch" | grep -A12 '"failure"' | sed -n 's/.*"tid": \([0-9]*\).*/\1/p')
+  [ "$("$ETCH" decode "$name/run.etch" --as insn --fields ip --thread "$tid" --last 1)" = "$last" ] ||
+    fail "$name: the last decoded instruction is not the one that failed"
   checks=$((checks + 1))
 done
 record wild 139

@@ -109,7 +109,7 @@ struct thread {
     bool shared;
     uint8_t doing; /* Etch__SyncOp, or ACCESS */
     uint32_t with; /* lock, condition, variable */
-    bool woken;
+    bool woken, signalled;
     uint32_t barriers;
     uint32_t losing;
     bool hidden; /* a mark of loss stands for the lost ones already */
@@ -196,6 +196,61 @@ static void maybe_migrate(struct world *w, struct thread *t, unsigned chance)
         t->cpu = (uint32_t)sim_below(&w->m.random, w->m.options->cpus);
 }
 
+/* A step at true time `at`, known within an interval by the CPU's clock, of which it may not be known whose it is. */
+static void mark(struct world *w, uint32_t thread, int64_t at)
+{
+    const struct sim_options *o = w->m.options;
+    uint32_t cpu = w->threads[thread].cpu;
+    uint64_t lo = clock_of(&w->m, cpu, at - sim_between(&w->m.random, 1, o->pace));
+    uint64_t hi = clock_of(&w->m, cpu, at + sim_between(&w->m.random, 1, o->pace));
+
+    if (!emit(w, o->threads + thread, ETCH_EVENT_MARK))
+        return;
+    /* For the time being; see set_marks(). */
+    w->run->stamps[w->run->n - 1].tsc = lo;
+    w->run->stamps[w->run->n - 1].latency = (uint32_t)(hi - lo);
+    w->run->stamps[w->run->n - 1].cpu = sim_chance(&w->m.random, 300) ? ETCH_CPU_ANY : cpu;
+}
+
+static void set_marks(struct sim_run *run, uint32_t threads)
+{
+    for (size_t i = 0; i < run->n; i++) {
+        const struct etch_event_stamp *s = &run->stamps[i];
+
+        if (run->events[i].thread < threads)
+            continue;
+        run->events[i].lo = (struct etch_bound){.tsc = s->tsc, .cpu = s->cpu};
+        run->events[i].hi = (struct etch_bound){.tsc = s->tsc + s->latency, .cpu = s->cpu};
+    }
+}
+
+/* The stamp on the other side of a call, as etch-sync.so takes it: how far it is from the first. The CPU is the same.
+ */
+static uint32_t span_of(struct world *w, const struct thread *t, uint8_t op, int64_t ready, int64_t at,
+                        const struct etch_event_stamp *stamp)
+{
+    uint64_t other;
+
+    switch (op) {
+    case ETCH__SYNC_OP__SYNC_MUTEX_LOCK:
+    case ETCH__SYNC_OP__SYNC_RWLOCK_RDLOCK:
+    case ETCH__SYNC_OP__SYNC_RWLOCK_WRLOCK:
+    case ETCH__SYNC_OP__SYNC_SEM_WAIT: /* it was called at some time since the thread was free to */
+        other = clock_of(&w->m, t->cpu, sim_between(&w->m.random, ready > at - 200 ? ready : at - 200, at));
+        return (uint32_t)(stamp->tsc - other);
+    case ETCH__SYNC_OP__SYNC_MUTEX_UNLOCK:
+    case ETCH__SYNC_OP__SYNC_RWLOCK_UNLOCK:
+    case ETCH__SYNC_OP__SYNC_COND_SIGNAL:
+    case ETCH__SYNC_OP__SYNC_COND_BROADCAST:
+    case ETCH__SYNC_OP__SYNC_SEM_POST:
+    case ETCH__SYNC_OP__SYNC_THREAD_CREATE:
+        other = clock_of(&w->m, t->cpu, at + sim_between(&w->m.random, 5, 60));
+        return (uint32_t)(other - stamp->tsc);
+    default:
+        return 0;
+    }
+}
+
 /* An effect at true time `at`, its record and its stamp. Sets when the thread may go on. */
 static struct etch_event *effect(struct world *w, uint32_t thread, enum etch_event_kind kind, uint8_t op,
                                  uint64_t object, int64_t at)
@@ -205,9 +260,12 @@ static struct etch_event *effect(struct world *w, uint32_t thread, enum etch_eve
     enum etch_stamping stamping = kind == ETCH_EVENT_SYNC ? etch_timeline_stamping(op) : ETCH_STAMPED_AFTER;
     int64_t delay = kind == ETCH_EVENT_ACCESS ? sim_between(random, w->m.options->trap / 8 + 1, w->m.options->trap + 2)
                                               : sim_between(random, 5, 60);
-    int64_t stamp_at;
+    int64_t stamp_at, ready = t->ready;
+    uint32_t cpu = t->cpu;
     struct etch_event *e;
 
+    if (w->m.options->mark && sim_chance(random, w->m.options->mark))
+        mark(w, thread, at);
     if (sim_chance(random, w->m.options->preempt))
         delay += sim_between(random, 1000, 100000);
     /* Before: it was stamped when the thread last was free to, somewhere between then and now. */
@@ -228,6 +286,8 @@ static struct etch_event *effect(struct world *w, uint32_t thread, enum etch_eve
     e->object = object;
     w->run->stamps[w->run->n - 1] = (struct etch_event_stamp){
         .tsc = clock_of(&w->m, t->cpu, stamp_at), .cpu = t->cpu, .stamping = (uint8_t)stamping};
+    if (w->m.options->spans && kind == ETCH_EVENT_SYNC && t->cpu == cpu)
+        w->run->stamps[w->run->n - 1].latency = span_of(w, t, op, ready, at, &w->run->stamps[w->run->n - 1]);
     return e;
 }
 
@@ -312,8 +372,10 @@ static void acquire(struct world *w, uint32_t thread, int64_t at)
     if (t->doing == ETCH__SYNC_OP__SYNC_COND_WAIT_END) {
         struct etch_event *e = effect(w, thread, ETCH_EVENT_SYNC, t->doing, object_of(3, t->with), at);
 
-        if (e)
+        if (e) {
             e->other = lock_object(w, t->with);
+            e->result = w->m.options->signals_wake && !t->signalled ? 110 : 0;
+        }
     } else {
         effect(w, thread, ETCH_EVENT_SYNC, t->doing, lock_object(w, t->with), at);
     }
@@ -354,6 +416,7 @@ static void wait_begin(struct world *w, uint32_t thread, int64_t at)
     release(w, thread, at);
     t->doing = ETCH__SYNC_OP__SYNC_COND_WAIT_END;
     t->woken = true;
+    t->signalled = false;
     t->at = at + sim_between(&w->m.random, 100, 60000);
 }
 
@@ -367,6 +430,9 @@ static void signal_condition(struct world *w, uint32_t thread, int64_t at)
 
         if (other->doing != ETCH__SYNC_OP__SYNC_COND_WAIT_END || other->with != t->with || other->at == NEVER)
             continue;
+        if (other->signalled && t->doing == ETCH__SYNC_OP__SYNC_COND_SIGNAL)
+            continue;
+        other->signalled = true;
         if (other->at > at + 600)
             other->at = at + sim_between(&w->m.random, 50, 600);
         if (t->doing == ETCH__SYNC_OP__SYNC_COND_SIGNAL)
@@ -588,13 +654,14 @@ static bool prepare(struct world *w, struct sim_run *run, const struct sim_optio
     run->cpus = calloc(o->cpus, sizeof(*run->cpus));
     run->skew = w->m.skew = calloc(o->cpus, sizeof(*run->skew));
     run->locations = calloc(o->variables + 1, sizeof(*run->locations));
+    run->tasks = calloc(2 * (size_t)o->threads, sizeof(*run->tasks));
     w->m.drift = calloc(o->cpus, sizeof(*w->m.drift));
     w->threads = calloc(o->threads, sizeof(*w->threads));
     w->locks = calloc(o->mutexes + o->rwlocks + 1, sizeof(*w->locks));
     w->values = calloc(o->variables + 1, sizeof(*w->values));
     w->counts = calloc(o->semaphores + 1, sizeof(*w->counts));
-    if (!run->cpus || !run->skew || !run->locations || !w->m.drift || !w->threads || !w->locks || !w->values ||
-        !w->counts)
+    if (!run->cpus || !run->skew || !run->locations || !run->tasks || !w->m.drift || !w->threads || !w->locks ||
+        !w->values || !w->counts)
         return false;
     for (uint32_t c = 1; c < o->cpus; c++) {
         w->m.skew[c] = sim_between(&w->m.random, -o->max_skew, o->max_skew);
@@ -605,6 +672,8 @@ static bool prepare(struct world *w, struct sim_run *run, const struct sim_optio
         run->locations[v] = (struct etch_watched){
             .object = object_of(5, v), .initial = w->values[v], .initial_known = sim_chance(&w->m.random, 800)};
     }
+    for (uint32_t i = 0; i < 2 * o->threads; i++)
+        run->tasks[i] = i % o->threads;
     w->fresh = 10;
     w->m.change_at = START + llround(o->wrong_from * (double)o->steps * (double)o->pace);
     return true;
@@ -620,7 +689,8 @@ int sim_run_new(struct sim_run *run, const struct sim_options *options)
     if (good) {
         play(&w);
         set_ranges(&w);
-        etch_timeline_bounds(run->events, run->stamps, run->n, options->threads);
+        etch_timeline_bounds(run->events, run->stamps, run->n, 2 * options->threads);
+        set_marks(run, options->threads);
     }
     free(w.m.drift);
     free(w.threads);
@@ -629,11 +699,13 @@ int sim_run_new(struct sim_run *run, const struct sim_options *options)
     free(w.counts);
     run->input = (struct etch_order_input){.events = run->events,
                                            .n = run->n,
-                                           .threads = options->threads,
+                                           .threads = (options->mark ? 2 : 1) * options->threads,
+                                           .tasks = run->tasks,
                                            .cpus = run->cpus,
                                            .n_cpus = options->cpus,
                                            .locations = run->locations,
-                                           .n_locations = options->variables};
+                                           .n_locations = options->variables,
+                                           .signals_wake = options->signals_wake};
     return good && !w.out_of_memory ? 0 : -1;
 }
 
@@ -645,5 +717,6 @@ void sim_run_free(struct sim_run *run)
     free(run->cpus);
     free(run->skew);
     free(run->locations);
+    free(run->tasks);
     memset(run, 0, sizeof(*run));
 }

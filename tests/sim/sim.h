@@ -31,6 +31,7 @@ struct sim_options {
     unsigned migrate;  /* in a thousand steps */
     unsigned preempt;  /* in a thousand: a long wait between event and stamp */
     unsigned lose;     /* in a thousand steps a run of records begins to be lost */
+    unsigned mark;     /* in a thousand steps: also something with an interval of its own, in a second sequence */
     uint32_t mutexes, rwlocks, conditions, semaphores, variables;
     unsigned access;    /* in a hundred steps */
     unsigned barrier;   /* one every so many steps, in all threads; 0: none */
@@ -42,6 +43,8 @@ struct sim_options {
     int64_t wrong_by;
     double wrong_from;
     bool clocks_refused; /* no range is known */
+    bool spans;          /* calls that do not wait are stamped on both sides */
+    bool signals_wake;   /* a wait that nobody signals times out; else it may return for no reason */
 };
 
 #define SIM_OPTIONS_DEFAULT                                                                                            \
@@ -70,6 +73,7 @@ struct sim_run {
     struct etch_cpu_range *cpus;
     int64_t *skew; /* at the start, against CPU 0 */
     struct etch_watched *locations;
+    uint32_t *tasks; /* of a sequence: thread t has its records in sequence t, its marks in t + threads */
     struct etch_order_input input;
     uint64_t lost;
 };

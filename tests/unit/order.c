@@ -53,7 +53,7 @@ static struct etch_order *build(struct etch_order_input *input, const struct etc
 
     input->events = events;
     input->n = n;
-    input->threads = 2;
+    input->threads = 3;
     input->cpus = cpus;
     input->n_cpus = 3;
     assert_int_equal(etch_order_build(&order, input, &err), 0);
@@ -124,6 +124,142 @@ static void locks_exclude_each_other(void **state)
     order = build(&input, events, 4);
     assert_int_equal(etch_order_ask(order, 1, 2), ETCH_UNORDERED);
     etch_order_free(order);
+}
+
+/* A program that unlocks what it does not hold: from then on the lock excludes nobody, and the sections overlap. */
+static void a_lock_that_is_misused_orders_nothing(void **state)
+{
+    struct etch_event events[] = {sync_at(0, 0, 0, 100, ETCH__SYNC_OP__SYNC_MUTEX_LOCK),
+                                  sync_at(0, 0, 150, 500, ETCH__SYNC_OP__SYNC_MUTEX_UNLOCK),
+                                  sync_at(1, 0, 90, 120, ETCH__SYNC_OP__SYNC_MUTEX_UNLOCK),
+                                  sync_at(1, 0, 120, 400, ETCH__SYNC_OP__SYNC_MUTEX_LOCK),
+                                  sync_at(1, 0, 410, 900, ETCH__SYNC_OP__SYNC_MUTEX_UNLOCK)};
+    struct etch_order_input input = {0};
+    struct etch_order *order = build(&input, events, 5);
+
+    (void)state;
+    assert_int_equal(etch_order_ask(order, 1, 3), ETCH_UNORDERED);
+    etch_order_free(order);
+    events[2] = at(1, 0, 90, 120); /* without that one it would have been before */
+    order = build(&input, events, 5);
+    assert_int_equal(etch_order_ask(order, 1, 3), ETCH_BEFORE);
+    etch_order_free(order);
+}
+
+/* No bounds at all. */
+static struct etch_event somewhere(uint32_t thread, Etch__SyncOp op)
+{
+    return sync_at(thread, ETCH_CPU_NONE, 0, 0, op);
+}
+
+static void lives_need_every_record(void **state)
+{
+    struct etch_event events[] = {
+        somewhere(0, ETCH__SYNC_OP__SYNC_THREAD_CREATE), somewhere(1, ETCH__SYNC_OP__SYNC_THREAD_START),
+        somewhere(1, ETCH__SYNC_OP__SYNC_THREAD_EXIT), somewhere(0, ETCH__SYNC_OP__SYNC_THREAD_JOIN),
+        somewhere(0, ETCH__SYNC_OP__SYNC_MUTEX_INIT)};
+    struct etch_order_input input = {0};
+    struct etch_order *order = build(&input, events, 5);
+
+    (void)state;
+    assert_int_equal(etch_order_ask(order, 0, 1), ETCH_BEFORE);
+    assert_int_equal(etch_order_ask(order, 2, 3), ETCH_BEFORE);
+    etch_order_free(order);
+    events[4].kind = ETCH_EVENT_LOSS; /* the create and the start may be of two threads that had one handle */
+    order = build(&input, events, 5);
+    assert_int_equal(etch_order_ask(order, 0, 1), ETCH_UNORDERED);
+    etch_order_free(order);
+}
+
+/* A thread id that the kernel gave out twice: the first thread's join is behind the first life only. */
+static void a_join_is_behind_one_life(void **state)
+{
+    struct etch_event events[] = {
+        somewhere(0, ETCH__SYNC_OP__SYNC_THREAD_CREATE), somewhere(1, ETCH__SYNC_OP__SYNC_THREAD_START),
+        somewhere(1, ETCH__SYNC_OP__SYNC_THREAD_EXIT),   somewhere(0, ETCH__SYNC_OP__SYNC_THREAD_JOIN),
+        somewhere(0, ETCH__SYNC_OP__SYNC_THREAD_CREATE), somewhere(1, ETCH__SYNC_OP__SYNC_THREAD_START),
+        somewhere(1, ETCH__SYNC_OP__SYNC_MUTEX_INIT)};
+    struct etch_order_input input = {0};
+    struct etch_order *order;
+    size_t conflicts;
+
+    (void)state;
+    events[4].object = events[5].object = LOCK + 1;
+    order = build(&input, events, 7);
+    assert_int_equal(etch_order_ask(order, 2, 3), ETCH_BEFORE);
+    assert_int_equal(etch_order_ask(order, 6, 3), ETCH_AFTER); /* by the second create */
+    etch_order_conflicts(order, &conflicts);
+    assert_int_equal(conflicts, 0);
+    etch_order_free(order);
+}
+
+/* Thread 0 signals three times, before, during and perhaps during a wait of thread 1. */
+static void a_wait_that_returns_was_signalled_if_the_user_says_so(void **state)
+{
+    struct etch_event events[] = {sync_at(0, 0, 10, 20, ETCH__SYNC_OP__SYNC_COND_SIGNAL),
+                                  sync_at(0, 0, 100, 400, ETCH__SYNC_OP__SYNC_COND_SIGNAL),
+                                  sync_at(0, 0, 410, 500, ETCH__SYNC_OP__SYNC_COND_BROADCAST),
+                                  sync_at(1, 0, 50, 600, ETCH__SYNC_OP__SYNC_COND_WAIT_BEGIN),
+                                  at(1, 0, 60, 600), /* in a signal handler */
+                                  sync_at(1, 0, 60, 600, ETCH__SYNC_OP__SYNC_COND_WAIT_END)};
+    struct etch_order_input input = {0};
+    struct etch_order *order;
+    struct etch_evidence link;
+
+    (void)state;
+    events[3].other = events[5].other = LOCK + 1;
+    order = build(&input, events, 6);
+    assert_int_equal(etch_order_ask(order, 1, 5), ETCH_UNORDERED); /* nothing is proven */
+    etch_order_free(order);
+    input.signals_wake = true;
+    order = build(&input, events, 6);
+    assert_int_equal(etch_order_ask(order, 1, 5), ETCH_BEFORE); /* it, or the one behind it */
+    assert_int_equal(etch_order_ask(order, 2, 5), ETCH_UNORDERED);
+    assert_int_equal(etch_order_why(order, 1, 5, &link, 1), 1);
+    assert_int_equal(link.kind, ETCH_BY_SIGNAL);
+    etch_order_free(order);
+    events[5].result = 110; /* timed out */
+    order = build(&input, events, 6);
+    assert_int_equal(etch_order_ask(order, 1, 5), ETCH_UNORDERED);
+    etch_order_free(order);
+    events[5].result = 0;
+    events[4] = sync_at(2, 0, 60, 600, ETCH__SYNC_OP__SYNC_COND_SIGNAL); /* it may have been another thread */
+    order = build(&input, events, 6);
+    assert_int_equal(etch_order_ask(order, 1, 5), ETCH_UNORDERED);
+    etch_order_free(order);
+}
+
+/* One event has only a lower bound, the other only an upper one. */
+static void the_sequence_respects_half_known_times(void **state)
+{
+    struct etch_event events[] = {at(0, 0, 59, 0), at(1, 0, 0, 10)};
+    struct etch_order_input input = {0};
+    struct etch_order *order;
+
+    (void)state;
+    events[0].hi.cpu = events[1].lo.cpu = ETCH_CPU_NONE;
+    order = build(&input, events, 2);
+    assert_int_equal(etch_order_ask(order, 1, 0), ETCH_BEFORE);
+    assert_int_equal(etch_order_sequence(order)[0], 1);
+    etch_order_free(order);
+}
+
+/* Links that go in a circle, and links to nowhere: no end, or an error, but no hang. */
+static void impossible_links_are_left_out(void **state)
+{
+    struct etch_event events[] = {at(0, 0, 10, 20), at(1, 0, 30, 40)};
+    struct etch_order_link links[] = {{0, 1}, {1, 0}};
+    struct etch_order_input input = {.links = links, .n_links = 2};
+    struct etch_order *order = build(&input, events, 2);
+    struct etch_error err;
+    size_t conflicts;
+
+    (void)state;
+    etch_order_conflicts(order, &conflicts);
+    assert_true(conflicts > 0);
+    etch_order_free(order);
+    links[1].to = 2;
+    assert_int_equal(etch_order_build(&order, &input, &err), -1);
 }
 
 static void a_read_follows_the_only_write_of_its_value(void **state)
@@ -248,22 +384,22 @@ static void clocks_take_the_hull_or_nothing(void **state)
     (void)state;
     fill(&before, &b, &bl, ETCH__CLOCK_PHASE__CLOCK_BEFORE, -100, 50);
     fill(&after, &a, &al, ETCH__CLOCK_PHASE__CLOCK_AFTER, -20, 90);
-    assert_int_equal(etch_timeline_clocks(&clocks, records, 2, 10, &err), 0);
+    assert_int_equal(etch_timeline_clocks(&clocks, records, 2, false, 10, &err), 0);
     assert_true(clocks.cpus[1].known);
     assert_int_equal(clocks.cpus[1].lo, -110);
     assert_int_equal(clocks.cpus[1].hi, 100);
     etch_timeline_clocks_free(&clocks);
     a.lo = 51; /* it changed in between */
-    assert_int_equal(etch_timeline_clocks(&clocks, records, 2, 10, &err), 0);
+    assert_int_equal(etch_timeline_clocks(&clocks, records, 2, false, 10, &err), 0);
     assert_false(clocks.cpus[1].known);
     assert_int_equal(clocks.changed, 1);
     etch_timeline_clocks_free(&clocks);
     before.nonstop = 0;
-    assert_int_equal(etch_timeline_clocks(&clocks, records, 2, 10, &err), 0);
+    assert_int_equal(etch_timeline_clocks(&clocks, records, 2, false, 10, &err), 0);
     assert_true(clocks.refused);
     assert_false(clocks.cpus[0].known);
     etch_timeline_clocks_free(&clocks);
-    assert_int_equal(etch_timeline_clocks(&clocks, records, 0, 10, &err), 0);
+    assert_int_equal(etch_timeline_clocks(&clocks, records, 0, false, 10, &err), 0);
     assert_true(clocks.refused);
     etch_timeline_clocks_free(&clocks);
 }
@@ -275,6 +411,12 @@ int main(void)
         cmocka_unit_test(equal_stamps_order_nothing),
         cmocka_unit_test(an_unknown_clock_orders_its_own_cpu_only),
         cmocka_unit_test(locks_exclude_each_other),
+        cmocka_unit_test(a_lock_that_is_misused_orders_nothing),
+        cmocka_unit_test(lives_need_every_record),
+        cmocka_unit_test(a_join_is_behind_one_life),
+        cmocka_unit_test(a_wait_that_returns_was_signalled_if_the_user_says_so),
+        cmocka_unit_test(the_sequence_respects_half_known_times),
+        cmocka_unit_test(impossible_links_are_left_out),
         cmocka_unit_test(a_read_follows_the_only_write_of_its_value),
         cmocka_unit_test(a_value_that_nobody_wrote_is_reported),
         cmocka_unit_test(a_cycle_names_the_clock),

@@ -391,6 +391,32 @@ static void join_snapshots(void **state)
     recording_release(&r);
 }
 
+/* perf writes pieces in multiples of eight bytes and counts offsets in true ones. */
+static void join_padded(void **state)
+{
+    uint8_t first[24] = {0}, second[16] = "behind", again[16] = "behindthe end";
+    struct etch_recording r;
+    struct etch_error err;
+    const struct etch_stream *s;
+
+    (void)state;
+    memcpy(first, psb, 16);
+    memcpy(first + 16, "\2\43\1", 3);
+    pb_start(&bytes, true);
+    pb_auxtrace_info(&bytes, false);
+    pb_auxtrace(&bytes, 0, 1, 20, first, 24);
+    pb_auxtrace(&bytes, 19, 1, 20, second, 16);
+    pb_auxtrace(&bytes, 19, 1, 20, again, 16);
+    assert_int_equal(load(&r, &err), 0);
+    s = &r.streams.v[0];
+    assert_int_equal(s->pieces.n, 2); /* the third has nothing new */
+    assert_int_equal(s->pieces.v[0].size, 19);
+    assert_int_equal(s->pieces.v[1].offset, 19);
+    assert_int_equal(s->pieces.v[1].size, 16);
+    assert_memory_equal(bytes.v + s->pieces.v[1].where, second, 16);
+    recording_release(&r);
+}
+
 static void convert_times(void **state)
 {
     const struct etch_perf_time_conv conv = {31, 672039594, 0xfffffff000000000ull};
@@ -467,8 +493,9 @@ int main(void)
         cmocka_unit_test(load_cut_anywhere),       cmocka_unit_test(load_each_byte_wrong),
         cmocka_unit_test(refuse_foreign),          cmocka_unit_test(refuse_without_pt),
         cmocka_unit_test(pass_over_hostile_sizes), cmocka_unit_test(load_compressed),
-        cmocka_unit_test(join_snapshots),          cmocka_unit_test(convert_times),
-        cmocka_unit_test(write_and_load),          cmocka_unit_test(fail_on_full_disk),
+        cmocka_unit_test(join_snapshots),          cmocka_unit_test(join_padded),
+        cmocka_unit_test(convert_times),           cmocka_unit_test(write_and_load),
+        cmocka_unit_test(fail_on_full_disk),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

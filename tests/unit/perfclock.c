@@ -3,6 +3,7 @@
 #include "calibrate/perfclock.h"
 #include "tests/sim/sim.h"
 
+#include <linux/perf_event.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,6 +92,55 @@ static void converts_as_the_kernel_header_says(void **state)
     (void)state;
     assert_int_equal(etch_clock_offered_ns(&offered, 0), 1000);
     assert_true(fabs((double)(etch_clock_offered_ns(&offered, 23000000000u) - 1000) - 1e10) < 100);
+    for (uint64_t tsc = 1; tsc < UINT64_MAX / 100; tsc = tsc * 3 + 1) /* and back, within the ns that it is cut to */
+        assert_in_range(tsc - etch_clock_offered_tsc(&offered, etch_clock_offered_ns(&offered, tsc)), 0, 5);
+}
+
+/* A page as a kernel on bare metal fills it: 2.3 GHz, the clock began at TSC 5,000,000. */
+static void takes_what_the_page_offers(void **state)
+{
+    struct perf_event_mmap_page page = {.lock = 6};
+    struct etch_clock_offered offered;
+
+    (void)state;
+    page.time_shift = 31;
+    page.time_mult = 933688543u; /* 2^31 / 2.3 */
+    page.time_zero = 1000;
+    etch_clock_offered_take(&offered, &page);
+    assert_false(offered.offered); /* it does not say so */
+    page.cap_user_time_zero = 1;
+    etch_clock_offered_take(&offered, &page);
+    assert_true(offered.offered);
+    assert_int_equal(offered.mult, 933688543u);
+    assert_int_equal(etch_clock_offered_ns(&offered, 0), 1000);
+    page.time_shift = 64; /* nonsense */
+    etch_clock_offered_take(&offered, &page);
+    assert_false(offered.offered);
+    page.time_shift = 63; /* the product needs more than 64 bits */
+    page.time_mult = UINT32_MAX;
+    etch_clock_offered_take(&offered, &page);
+    assert_int_equal(etch_clock_offered_ns(&offered, INT64_MAX), UINT64_C(999) + UINT32_MAX);
+}
+
+/* The offered conversion against a scheduler clock that follows it, and one that is off. */
+static void checks_the_offered_conversion(void **state)
+{
+    struct etch_clock_offered offered = {.offered = true, .shift = 31, .mult = 933688543u, .zero = 1000};
+    struct sim_random random = {.state = 8};
+    struct etch_clock_pair pairs[100];
+
+    (void)state;
+    for (uint64_t i = 0; i < 100; i++) {
+        pairs[i].before = 5000000000u + i * 1000003;
+        pairs[i].after = pairs[i].before + 1000 + sim_below(&random, 40000);
+        pairs[i].ns =
+            etch_clock_offered_ns(&offered, pairs[i].before + sim_below(&random, pairs[i].after - pairs[i].before + 1));
+    }
+    assert_int_equal(etch_clock_offered_miss(&offered, pairs, 100), 0);
+    pairs[40].ns = etch_clock_offered_ns(&offered, pairs[40].after) + 77;
+    assert_int_equal(etch_clock_offered_miss(&offered, pairs, 100), 77);
+    pairs[41].ns = etch_clock_offered_ns(&offered, pairs[41].before) - 99;
+    assert_int_equal(etch_clock_offered_miss(&offered, pairs, 100), -99);
 }
 
 static void fits_this_machine(void **state)
@@ -111,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(error_bounds_the_line),       cmocka_unit_test(error_grows_with_a_bend),
         cmocka_unit_test(fit_refuses_what_is_no_line), cmocka_unit_test(converts_as_the_kernel_header_says),
+        cmocka_unit_test(takes_what_the_page_offers),  cmocka_unit_test(checks_the_offered_conversion),
         cmocka_unit_test(fits_this_machine),
     };
 
