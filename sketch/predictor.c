@@ -247,10 +247,26 @@ static bool value_passes(const struct etch_predictor *p, const struct etch_run_a
     return false;
 }
 
+static bool is_value_of(const struct etch_predictor *p, const struct etch_run_access *a)
+{
+    return a->place == p->places[0] && a->variable == p->variable && a->known && a->write == p->write;
+}
+
+/* A run that failed stopped there: the last time is the one that counts. One that passed went through each time. */
+static bool ever_passes(const struct etch_predictor *p, const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->accesses.n; i++)
+        if (is_value_of(p, &run->accesses.v[i]) && value_passes(p, &run->accesses.v[i]))
+            return true;
+    return false;
+}
+
 static enum etch_truth value_holds(const struct etch_predictor *p, const struct etch_run *run)
 {
     const struct etch_run_access *a = last_value(run, p->places[0], p->variable, p->write);
 
+    if (a && p->ever && !run->failing)
+        return ever_passes(p, run) ? ETCH_TRUE : ETCH_FALSE;
     if (a)
         return value_passes(p, a) ? ETCH_TRUE : ETCH_FALSE;
     return did_execute(run, p->places[0]) == ETCH_FALSE ? ETCH_FALSE : ETCH_UNKNOWN;
@@ -464,26 +480,31 @@ static bool add_too_early(struct search *s, const struct facts *failing)
     return true;
 }
 
-/* The values that passing runs had at the same place. False where there is none. */
-static bool passing_range(const struct search *s, const struct etch_run_access *a, int64_t *lo, int64_t *hi)
+/* The values that passing runs had at the same place: the last ones, or all. False where there is none. */
+static bool passing_range(const struct search *s, const struct etch_predictor *p, int64_t *lo, int64_t *hi)
 {
     bool any = false;
 
     for (size_t i = 0; i < s->n; i++) {
-        const struct etch_run_access *b =
-            s->runs[i]->failing ? NULL : last_value(s->runs[i], a->place, a->variable, a->write);
-        int64_t v = b ? signed_value(b->value, b->size) : 0;
+        const struct etch_run *run = s->runs[i];
+        const struct etch_run_access *last =
+            run->failing ? NULL : last_value(run, p->places[0], p->variable, p->write);
 
-        if (!b)
-            continue;
-        *lo = any && *lo < v ? *lo : v;
-        *hi = any && *hi > v ? *hi : v;
-        any = true;
+        for (size_t k = 0; last && k < run->accesses.n; k++) {
+            const struct etch_run_access *b = &run->accesses.v[k];
+            int64_t v = signed_value(b->value, b->size);
+
+            if (!is_value_of(p, b) || (b != last && !p->ever))
+                continue;
+            *lo = any && *lo < v ? *lo : v;
+            *hi = any && *hi > v ? *hi : v;
+            any = true;
+        }
     }
     return any;
 }
 
-static bool add_value(struct search *s, const struct etch_run_access *a)
+static bool add_value(struct search *s, const struct etch_run_access *a, bool fails_here)
 {
     struct etch_predictor p = {.kind = ETCH_PREDICTOR_VALUE,
                                .n_places = 1,
@@ -491,6 +512,7 @@ static bool add_value(struct search *s, const struct etch_run_access *a)
                                .variable = a->variable,
                                .second = ETCH_NOWHERE,
                                .write = a->write,
+                               .ever = fails_here,
                                .size = a->size};
     int64_t v = signed_value(a->value, a->size), lo = 0, hi = 0;
     bool good = true;
@@ -508,24 +530,12 @@ static bool add_value(struct search *s, const struct etch_run_access *a)
         p.test = ETCH_VALUE_NEGATIVE;
         good = add(s, p);
     }
-    if (good && passing_range(s, a, &lo, &hi) && (v < lo || v > hi)) {
+    if (good && passing_range(s, &p, &lo, &hi) && (v < lo || v > hi)) {
         p.test = v < lo ? ETCH_VALUE_BELOW : ETCH_VALUE_ABOVE;
         p.value = (uint64_t)(v < lo ? lo : hi);
         good = add(s, p);
     }
     return good;
-}
-
-static bool add_values(struct search *s, const struct etch_run *run)
-{
-    for (size_t i = 0; i < run->accesses.n; i++) {
-        const struct etch_run_access *a = &run->accesses.v[i];
-
-        if (a->place != ETCH_NOWHERE && a->variable != ETCH_NOWHERE && a->known &&
-            last_value(run, a->place, a->variable, a->write) == a && !add_value(s, a))
-            return false;
-    }
-    return true;
 }
 
 static bool is_the_failure(const struct etch_run *run, uint32_t place)
@@ -535,6 +545,18 @@ static bool is_the_failure(const struct etch_run *run, uint32_t place)
     for (size_t i = 0; run->failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG && i < run->threads.n; i++)
         waits |= run->threads.v[i].wait_place == place;
     return waits || place == run->failing_place;
+}
+
+static bool add_values(struct search *s, const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+
+        if (a->place != ETCH_NOWHERE && a->variable != ETCH_NOWHERE && a->known &&
+            last_value(run, a->place, a->variable, a->write) == a && !add_value(s, a, is_the_failure(run, a->place)))
+            return false;
+    }
+    return true;
 }
 
 static bool add_flow(struct search *s, const struct etch_run *run)
