@@ -22,7 +22,7 @@
 
 #define FIRST_SIGMA 16u       /* of vpt: an emulated watch costs no debug register, so the first round may be wide */
 #define FIRST_SIGMA_NATIVE 8u /* about what four debug registers can hold, or two runs' worth */
-#define SLOTS 4u        /* debug registers */
+#define SLOTS 4u              /* debug registers */
 #define STRONG 0.999
 #define FAILING_ENOUGH 2u /* failing runs of which a strong predictor is true */
 #define FAILING_MAX 2u    /* kept of a round for each set of watches; then it is widened or given up */
@@ -31,6 +31,7 @@
 struct diagnose_options {
     char **argv;
     unsigned runs, jobs;
+    uint32_t sigma; /* statements to begin with; 0: as the source takes best */
     double time, timeout;
     const char *fails_if, *store, *source;
     bool fresh;
@@ -57,7 +58,7 @@ struct diagnosis {
     double best_f;
     unsigned best_true, best_passing; /* failing runs of which it is true, passing ones that can tell */
     bool best_is_value;
-    unsigned needed;                  /* failures when it became the best, and strong */
+    unsigned needed; /* failures when it became the best, and strong */
     bool exhausted, done;
     bool terminal;
 };
@@ -288,6 +289,8 @@ static uint32_t first_sigma(const struct diagnosis *d)
 {
     if (d->sigma)
         return d->sigma; /* goes on where the call before ended */
+    if (d->o->sigma)
+        return d->o->sigma;
     return is_native(d) ? FIRST_SIGMA_NATIVE : FIRST_SIGMA;
 }
 
@@ -327,7 +330,8 @@ static bool is_symptom(const struct diagnosis *d)
 
 static bool is_enough(const struct diagnosis *d)
 {
-    return d->best && !is_symptom(d) && d->best_f >= STRONG && d->best_true >= FAILING_ENOUGH && d->best_passing >= PASSING_ENOUGH;
+    return d->best && !is_symptom(d) && d->best_f >= STRONG && d->best_true >= FAILING_ENOUGH &&
+           d->best_passing >= PASSING_ENOUGH;
 }
 
 static int consider(struct diagnosis *d, const char *verdict, struct etch_error *err)
@@ -533,14 +537,21 @@ static int bad_number(const struct etch_command *self, const char *option, const
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},          {"runs", required_argument, NULL, 'r'},
-        {"time", required_argument, NULL, 't'},    {"jobs", required_argument, NULL, 'J'},
-        {"timeout", required_argument, NULL, 'T'}, {"fails-if", required_argument, NULL, 'f'},
-        {"store", required_argument, NULL, 'S'},   {"fresh", no_argument, NULL, 'F'},
-        {"html", required_argument, NULL, 'H'},    {"json", required_argument, NULL, 'j'},
-        {"sarif", required_argument, NULL, 's'},   {"all", no_argument, NULL, 'a'},
-        {"source", required_argument, NULL, 'o'},  {0}};
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"runs", required_argument, NULL, 'r'},
+                                                 {"time", required_argument, NULL, 't'},
+                                                 {"jobs", required_argument, NULL, 'J'},
+                                                 {"timeout", required_argument, NULL, 'T'},
+                                                 {"fails-if", required_argument, NULL, 'f'},
+                                                 {"store", required_argument, NULL, 'S'},
+                                                 {"fresh", no_argument, NULL, 'F'},
+                                                 {"html", required_argument, NULL, 'H'},
+                                                 {"json", required_argument, NULL, 'j'},
+                                                 {"sarif", required_argument, NULL, 's'},
+                                                 {"all", no_argument, NULL, 'a'},
+                                                 {"source", required_argument, NULL, 'o'},
+                                                 {"sigma", required_argument, NULL, 'g'},
+                                                 {0}};
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     struct diagnose_options o = {
         .runs = 300, .jobs = cpus > 0 ? (unsigned)cpus : 1, .timeout = 10, .store = ".etch", .source = "vpt"};
@@ -555,6 +566,11 @@ static int run(const struct etch_command *self, int argc, char **argv)
             if (!number(optarg, 1, 1e6, &value))
                 return bad_number(self, "--runs", optarg);
             o.runs = (unsigned)value;
+            break;
+        case 'g':
+            if (!number(optarg, 1, 1e6, &value))
+                return bad_number(self, "--sigma", optarg);
+            o.sigma = (uint32_t)value;
             break;
         case 't':
             if (!number(optarg, 0.1, 1e7, &o.time))
@@ -628,8 +644,10 @@ const struct etch_command etch_command_diagnose = {
         "  --fails-if CMD a run that ends by itself fails if this shell command succeeds: it gets the output on "
         "standard\n"
         "                 input and as the file $ETCH_OUTPUT, and the exit status as $ETCH_STATUS\n"
-        "  --source S     vpt: every step, under QEMU; none: at native speed, on this CPU itself, with its four hardware\n"
+        "  --source S     vpt: every step, under QEMU; none: at native speed, on this CPU itself, with its four "
+        "hardware\n"
         "                 watchpoints, which runs take turns at, and without control flow (vpt)\n"
+        "  --sigma N      begin with the N statements nearest to the failure (16; with none 8); each round doubles it\n"
         "  --store DIR    where runs are kept (.etch)\n"
         "  --fresh        forget the runs kept before\n"
         "  --html FILE, --json FILE, --sarif FILE, --all\n"

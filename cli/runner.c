@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define WATCH_HITS 20000 /* a second: a hardware watch that is hit more often is cut, and said to be */
-#define GRACE 3.0 /* seconds from the request to end to the end by force */
+#define GRACE 3.0        /* seconds from the request to end to the end by force */
 
 /* What a child has to say, in memory that both see. */
 struct runner_report {

@@ -29,7 +29,7 @@ struct etch_record_options {
         *clock; /* the clocks as measured before, for the bundle; NULL: measured where something is watched */
     uint64_t
         snapshot; /* keep the newest bytes of each thread (vpt) or CPU (pt) only; 0: all (vpt), or as many as fit */
-    bool sync;     /* of vpt: put the synchronisation library in, which the others do by themselves */
+    bool sync;    /* of vpt: put the synchronisation library in, which the others do by themselves */
 
     /* Of Intel PT (source "pt"). */
     bool full;                                    /* record all, rather than keep the newest */

@@ -234,7 +234,8 @@ static int fill_control(struct vpt *v, const struct etch_recorder *r, struct etc
     return 0;
 }
 
-/* Only a program that loads libraries takes one more; QEMU's option for the environment knows no way to write a comma. */
+/* Only a program that loads libraries takes one more; QEMU's option for the environment knows no way to write a comma.
+ */
 static int open_sync(struct vpt *v, const struct etch_recorder *r, struct etch_error *err)
 {
     struct etch_object *object = NULL;
@@ -263,8 +264,8 @@ static int vpt_open(struct etch_recorder *r, struct etch_error *err)
     r->state = v;
     for (size_t i = 0; i < ACCESSES_AT_ONCE; i++)
         v->access_list[i] = &v->accesses[i];
-    if (find_parts(v, err) < 0 || make_folder(v, err) < 0 || make_control(v, err) < 0 ||
-        fill_control(v, r, err) < 0 || open_sync(v, r, err) < 0)
+    if (find_parts(v, err) < 0 || make_folder(v, err) < 0 || make_control(v, err) < 0 || fill_control(v, r, err) < 0 ||
+        open_sync(v, r, err) < 0)
         return -1;
     return 0;
 }

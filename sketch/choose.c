@@ -46,8 +46,8 @@ static void mark_top(const struct composition *c, bool *shown)
 
 /* ---- How threads met ---- */
 
-/* The value that was there before: what the first of the accesses read, or wrote over. Where a thread tears its own write
- * and what follows it, that write is where it begins. */
+/* The value that was there before: what the first of the accesses read, or wrote over. Where a thread tears its own
+ * write and what follows it, that write is where it begins. */
 static void mark_before(const struct composition *c, bool *shown)
 {
     uint32_t at[ETCH_PREDICTOR_ACCESSES];
@@ -172,8 +172,8 @@ static void mark_taken(const struct composition *c, bool *shown)
                     run->accesses.v[k].read && run->accesses.v[k].object != ETCH_NOWHERE &&
                     etch_story_definition(run, k) != ETCH_NOWHERE)
                     mark_sliced(c, shown, run->accesses.v[etch_story_definition(run, k)].place);
-        } else if (!is_address(run, a) && !etch_story_has_role(etch_story_statement(c, from),
-                                                               ETCH__STATEMENT_ROLE__ROLE_CONTROL)) {
+        } else if (!is_address(run, a) &&
+                   !etch_story_has_role(etch_story_statement(c, from), ETCH__STATEMENT_ROLE__ROLE_CONTROL)) {
             mark(c, shown, from);
             mark_handed(c, shown);
         }
@@ -241,8 +241,8 @@ static uint32_t written_since(const struct etch_run *run, uint32_t place)
     for (size_t i = 0; i < run->accesses.n; i++) {
         const struct etch_run_access *a = &run->accesses.v[i];
 
-        for (size_t k = i + 1; a->place == place && a->thread == run->failing_thread && a->object != ETCH_NOWHERE &&
-                               k < run->accesses.n;
+        for (size_t k = i + 1;
+             a->place == place && a->thread == run->failing_thread && a->object != ETCH_NOWHERE && k < run->accesses.n;
              k++)
             if (run->accesses.v[k].write && run->accesses.v[k].object == a->object &&
                 run->accesses.v[k].thread != a->thread)
@@ -312,7 +312,8 @@ static void mark_calls(const struct composition *c, bool *shown)
 static void mark_creation(const struct composition *c, bool *shown)
 {
     const struct etch_run *run = c->run;
-    const struct etch_run_thread *t = run->failing_thread < run->threads.n ? &run->threads.v[run->failing_thread] : NULL;
+    const struct etch_run_thread *t =
+        run->failing_thread < run->threads.n ? &run->threads.v[run->failing_thread] : NULL;
     const struct etch_line_place *made;
 
     if (c->top->kind != ETCH_PREDICTOR_ORDER || !t || t->made_at >= c->names->places.n)
@@ -342,8 +343,8 @@ static void choose_threaded(const struct composition *c, bool *shown)
 /* ---- Where threads have no part ---- */
 
 /* The way of the data, as the slice has it: what ran and fed, directly or not, a statement that is shown. Whether a
- * function has no part in it yet: nothing in it is shown before, and it is not main. What it does is the inside of a call,
- * which is shown as one. */
+ * function has no part in it yet: nothing in it is shown before, and it is not main. What it does is the inside of a
+ * call, which is shown as one. */
 static bool is_inside(const struct composition *c, const bool *seeds, const char *function)
 {
     for (size_t i = 0; i < c->names->places.n; i++)
@@ -360,8 +361,8 @@ static bool is_idle(const struct composition *c, const bool *shown, uint32_t pla
 
     for (uint32_t i = 0; i < run->accesses.n; i++) {
         const struct etch_run_access *a = &run->accesses.v[i];
-        uint32_t write = a->read && a->place < c->names->places.n && shown[a->place] ? etch_story_definition(run, i)
-                                                                                     : ETCH_NOWHERE;
+        uint32_t write =
+            a->read && a->place < c->names->places.n && shown[a->place] ? etch_story_definition(run, i) : ETCH_NOWHERE;
 
         if (write != ETCH_NOWHERE && run->accesses.v[write].place == place)
             return false;

@@ -24,8 +24,7 @@ static const struct etch_run_sync *held(const struct etch_run *run, uint32_t thr
     for (size_t i = 0; i < run->syncs.n; i++) {
         const struct etch_run_sync *s = &run->syncs.v[i];
 
-        bool waits =
-            s->op == ETCH__SYNC_OP__SYNC_COND_WAIT_BEGIN || s->op == ETCH__SYNC_OP__SYNC_COND_WAIT_END;
+        bool waits = s->op == ETCH__SYNC_OP__SYNC_COND_WAIT_BEGIN || s->op == ETCH__SYNC_OP__SYNC_COND_WAIT_END;
 
         if (s->thread != thread || (waits ? s->other : s->object) != object)
             continue;

@@ -14,8 +14,8 @@ enum etch_hang_kind {
     ETCH_HANG_NEVER,    /* no wake-up at all */
 };
 
-/* places: of a ring, in turn where a thread took what it holds and where it waits; of a wake-up that came too early, its
- * place and the wait's; else the wait's. A ring begins with the thread whose wait has the lowest number. */
+/* places: of a ring, in turn where a thread took what it holds and where it waits; of a wake-up that came too early,
+ * its place and the wait's; else the wait's. A ring begins with the thread whose wait has the lowest number. */
 struct etch_hang {
     enum etch_hang_kind kind;
     uint32_t n, places[ETCH_HANG_PLACES];

@@ -31,7 +31,7 @@ struct composition {
     ETCH_ARRAY(struct layout_item) items;
     ETCH_ARRAY(uint32_t) variables;
     bool *before; /* by two items: the first is proven to be before the second */
-    bool failed; /* memory was short */
+    bool failed;  /* memory was short */
 };
 
 void *etch_compose_new(struct composition *c, size_t size);

@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-#define SLACK 4096u /* cycles: clocks of two CPUs are nearer than that, where steps are compared by their times alone */
+#define SLACK 4096u /* cycles: clocks of two CPUs are nearer than that, where steps are compared by their times alone  \
+                     */
 
 static uint32_t sync_event(const struct etch_run *run, const struct layout_item *item)
 {
@@ -30,8 +31,7 @@ static bool is_around(const struct composition *c, const struct layout_item *ite
 /* When an item was: by its access, else by its step. */
 static void settle_time(struct composition *c, struct layout_item *item)
 {
-    const struct etch_run_access *a =
-        item->access != ETCH_NOWHERE ? &c->run->accesses.v[item->access] : NULL;
+    const struct etch_run_access *a = item->access != ETCH_NOWHERE ? &c->run->accesses.v[item->access] : NULL;
 
     item->event = ETCH_NOWHERE;
     if (!item->nth)

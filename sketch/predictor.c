@@ -386,10 +386,9 @@ struct search {
 static bool is_same(const struct etch_predictor *a, const struct etch_predictor *b)
 {
     return a->kind == b->kind && a->n_places == b->n_places && a->variable == b->variable && a->second == b->second &&
-           a->ever == b->ever &&
-           a->negated == b->negated && a->test == b->test && a->value == b->value && a->write == b->write &&
-           a->address == b->address && a->taken == b->taken && strcmp(a->pattern, b->pattern) == 0 &&
-           memcmp(a->places, b->places, a->n_places * sizeof(a->places[0])) == 0;
+           a->ever == b->ever && a->negated == b->negated && a->test == b->test && a->value == b->value &&
+           a->write == b->write && a->address == b->address && a->taken == b->taken &&
+           strcmp(a->pattern, b->pattern) == 0 && memcmp(a->places, b->places, a->n_places * sizeof(a->places[0])) == 0;
 }
 
 static bool add(struct search *s, struct etch_predictor candidate)
@@ -487,8 +486,7 @@ static bool passing_range(const struct search *s, const struct etch_predictor *p
 
     for (size_t i = 0; i < s->n; i++) {
         const struct etch_run *run = s->runs[i];
-        const struct etch_run_access *last =
-            run->failing ? NULL : last_value(run, p->places[0], p->variable, p->write);
+        const struct etch_run_access *last = run->failing ? NULL : last_value(run, p->places[0], p->variable, p->write);
 
         for (size_t k = 0; last && k < run->accesses.n; k++) {
             const struct etch_run_access *b = &run->accesses.v[k];
@@ -718,8 +716,8 @@ static bool is_below_branch(const struct search *s, uint32_t place)
     return false;
 }
 
-/* Whether the last of three accesses went back in its function's text without a new call of it: the next turn of a loop,
- * which nobody takes for one step with the turn before. Where calls are not known: whether that may be. */
+/* Whether the last of three accesses went back in its function's text without a new call of it: the next turn of a
+ * loop, which nobody takes for one step with the turn before. Where calls are not known: whether that may be. */
 static bool is_next_turn(const struct search *s, const struct etch_predictor *p)
 {
     bool back = s->names->places.v[p->places[2]].line < s->names->places.v[p->places[0]].line;
@@ -776,8 +774,8 @@ static bool is_given(const struct search *s, const struct etch_predictor *p)
 
                 if (b->place != p->places[1] || b->object != a->object || b->thread == a->thread)
                     continue;
-                if (etch_run_compare(s->runs[r], &s->runs[r]->accesses.v[a->first],
-                                     &s->runs[r]->accesses.v[b->last]) >= 0)
+                if (etch_run_compare(s->runs[r], &s->runs[r]->accesses.v[a->first], &s->runs[r]->accesses.v[b->last]) >=
+                    0)
                     return false;
                 any |= !s->runs[r]->failing;
             }
@@ -796,7 +794,8 @@ static bool has_happened(const struct search *s, const struct etch_predictor *p)
     return false;
 }
 
-/* What was meant to be one step: what the failing statement takes together, an update, a check and what it guards, a write and what is made of it. */
+/* What was meant to be one step: what the failing statement takes together, an update, a check and what it guards, a
+ * write and what is made of it. */
 static bool is_meant(const struct search *s, const struct etch_predictor *p)
 {
     bool together = is_one_function(s, p->places[0], p->places[2]) && !is_next_turn(s, p);
@@ -870,10 +869,10 @@ static int by_places(const struct etch_predictor *a, const struct etch_predictor
     return a->n_places < b->n_places ? -1 : a->n_places > b->n_places;
 }
 
-/* What says more, of predictors with the same numbers: who waits for whom; how threads met; a value that means something
- * (nothing, below nothing); who wrote it; how a branch went, which is the program's own test; a number that only fits
- * these runs; a value that came from nowhere. That a thread
- * waits for what it holds itself is the failure, and no cause of it. */
+/* What says more, of predictors with the same numbers: who waits for whom; how threads met; a value that means
+ * something (nothing, below nothing); who wrote it; how a branch went, which is the program's own test; a number that
+ * only fits these runs; a value that came from nowhere. That a thread waits for what it holds itself is the failure,
+ * and no cause of it. */
 static int weight(const struct etch_predictor *p)
 {
     switch (p->kind) {
@@ -953,8 +952,9 @@ static bool find_candidates(struct search *s)
     for (size_t i = 0; i < s->n; i++) {
         const struct etch_run *run = s->runs[i];
 
-        if (run->failing && !(add_hangs(s, &s->facts[i]) && add_orders(s, &s->facts[i]) && add_too_early(s, &s->facts[i]) && add_values(s, run) &&
-                              add_flow(s, run) && add_missing(s, run)))
+        if (run->failing &&
+            !(add_hangs(s, &s->facts[i]) && add_orders(s, &s->facts[i]) && add_too_early(s, &s->facts[i]) &&
+              add_values(s, run) && add_flow(s, run) && add_missing(s, run)))
             return false;
     }
     return true;

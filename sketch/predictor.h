@@ -37,9 +37,9 @@ struct etch_predictor {
     uint32_t variable; /* ETCH_NOWHERE: none */
     uint32_t second;   /* of an atomicity of two variables: that of the last two places; else ETCH_NOWHERE */
     char pattern[8];   /* WR, RWR, ... */
-    bool ever;         /* at any time; otherwise the last time. Of a value at the failing statement: no passing run may have
-                          had it at any time */
-    bool negated;      /* executed: it was not */
+    bool ever;    /* at any time; otherwise the last time. Of a value at the failing statement: no passing run may have
+                     had it at any time */
+    bool negated; /* executed: it was not */
     enum etch_value_test test;
     uint64_t value;
     uint32_t size;    /* of the value */

@@ -54,9 +54,9 @@ bool etch_names_feeds(const struct etch_names *names, uint32_t from, uint32_t to
 struct etch_run_visit {
     uint32_t thread, place;
     uint64_t count;
-    uint64_t seq;                              /* of the last time: steps of the thread before it */
-    uint64_t lo, hi;                           /* when that was, in TSC; 0 and UINT64_MAX: no bound */
-    uint32_t depth;                            /* of calls */
+    uint64_t seq;    /* of the last time: steps of the thread before it */
+    uint64_t lo, hi; /* when that was, in TSC; 0 and UINT64_MAX: no bound */
+    uint32_t depth;  /* of calls */
 };
 
 /* A conditional branch of a slice statement, by its address in the file. */

@@ -90,8 +90,7 @@ static bool is_last_read(const struct etch_run *run, size_t at)
     const struct etch_run_access *a = &run->accesses.v[at];
 
     for (size_t i = at + 1; i < run->accesses.n; i++)
-        if (run->accesses.v[i].place == a->place && run->accesses.v[i].read &&
-            run->accesses.v[i].operand == a->operand)
+        if (run->accesses.v[i].place == a->place && run->accesses.v[i].read && run->accesses.v[i].operand == a->operand)
             return false;
     return true;
 }
@@ -119,7 +118,8 @@ static bool is_told(const struct story *t, uint32_t place, bool seed)
     if (!s || (s->branch && etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_CONTROL) &&
                etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA)))
         return false;
-    return seed || etch_story_on_stack(t->c, s->place->function) || (t->home && strcmp(t->home, s->place->function) == 0);
+    return seed || etch_story_on_stack(t->c, s->place->function) ||
+           (t->home && strcmp(t->home, s->place->function) == 0);
 }
 
 /* What wrote the values that a statement read last. Returns whether something it read was written by nothing. */

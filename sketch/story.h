@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The way of the data in the run that is laid out: from the statement that failed back over the writes whose values were
- * really read, the calls that brought them and the branches that let them happen. Part of choosing what a sketch shows. */
+/* The way of the data in the run that is laid out: from the statement that failed back over the writes whose values
+ * were really read, the calls that brought them and the branches that let them happen. Part of choosing what a sketch
+ * shows. */
 #ifndef ETCH_SKETCH_STORY_H
 #define ETCH_SKETCH_STORY_H
 
@@ -24,8 +25,8 @@ bool etch_story_is_call_of(const struct composition *c, const Etch__Statement *s
 /* Whether a statement is in the slice because of one at that place. */
 bool etch_story_brought_in(const struct composition *c, const Etch__Statement *s, uint32_t place);
 
-/* From what is shown already on to where a value came from: of the failing statement only what writes `variable` counts,
- * ETCH_NOWHERE: all. */
+/* From what is shown already on to where a value came from: of the failing statement only what writes `variable`
+ * counts, ETCH_NOWHERE: all. */
 void etch_story_follow(const struct composition *c, bool *shown, uint32_t variable);
 
 #endif

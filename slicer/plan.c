@@ -217,7 +217,7 @@ struct planning {
     struct etch_slice *slice;
     Etch__Plan *plan;
     uint32_t slots;
-    struct etch_strings locations; /* watched already */
+    struct etch_strings locations;      /* watched already */
     ETCH_ARRAY(struct planned) watches; /* by location */
 };
 
@@ -241,8 +241,8 @@ static Etch__PlanWatch *watch_at(uint32_t statement, const struct etch_mention *
     return NULL;
 }
 
-/* A location that is no global becomes known where an instruction first uses it. Which one comes first differs from run to
- * run: the nearest to the failure is tried, and the furthest from it; the first to be reached arms. */
+/* A location that is no global becomes known where an instruction first uses it. Which one comes first differs from run
+ * to run: the nearest to the failure is tried, and the furthest from it; the first to be reached arms. */
 static bool add_further(struct planning *p, uint32_t number, uint32_t statement, const struct etch_mention *mention,
                         const struct etch_site *site)
 {

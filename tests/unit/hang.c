@@ -233,8 +233,12 @@ static void see_visits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(find_ring),        cmocka_unit_test(find_own_lock),        cmocka_unit_test(wait_gives_lock_up),
-        cmocka_unit_test(find_lost_wakeup), cmocka_unit_test(claim_no_late_signal), cmocka_unit_test(find_no_signal),
+        cmocka_unit_test(find_ring),
+        cmocka_unit_test(find_own_lock),
+        cmocka_unit_test(wait_gives_lock_up),
+        cmocka_unit_test(find_lost_wakeup),
+        cmocka_unit_test(claim_no_late_signal),
+        cmocka_unit_test(find_no_signal),
         cmocka_unit_test(see_visits),
     };
 

@@ -304,8 +304,10 @@ static void find_read_too_early(void **state)
 /* Within one thread: by which statement the value was written that failed. */
 static void find_origin(void **state)
 {
-    const struct made bad[] = {{1, MAKE, 'W', 7, 100, 0, 1}, {1, CLEAR, 'W', 9, 300, 0, 1}, {1, USE, 'R', 9, 500, 0, 1}};
-    const struct made good[] = {{1, CLEAR, 'W', 9, 100, 0, 1}, {1, MAKE, 'W', 7, 300, 0, 1}, {1, USE, 'R', 7, 500, 0, 1}};
+    const struct made bad[] = {
+        {1, MAKE, 'W', 7, 100, 0, 1}, {1, CLEAR, 'W', 9, 300, 0, 1}, {1, USE, 'R', 9, 500, 0, 1}};
+    const struct made good[] = {
+        {1, CLEAR, 'W', 9, 100, 0, 1}, {1, MAKE, 'W', 7, 300, 0, 1}, {1, USE, 'R', 7, 500, 0, 1}};
     struct fixture f = {.n = 2};
     const struct etch_predictor *top;
 
