@@ -1025,7 +1025,9 @@ static int settle_accesses(struct build *b, struct etch_error *err)
     struct etch_code *code;
     int status;
 
-    if (!b->recording->accesses.n || b->recording->source != ETCH__SOURCE__SOURCE_NONE)
+    if (b->recording->source == ETCH__SOURCE__SOURCE_VPT)
+        return etch_accesses_doubt(b->recording, err);
+    if (!b->recording->accesses.n)
         return 0;
     if (etch_code_open(&code, b->recording, NULL, err) < 0)
         return -1;
