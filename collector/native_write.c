@@ -282,6 +282,10 @@ void native_write_clock(struct native *n, Etch__ClockPhase phase)
     struct etch_error ignored;
     bool done = false;
 
+    if (before && n->options->clock) {
+        native_write(n, ETCH__RECORD__BODY_CLOCK, (void *)(uintptr_t)n->options->clock);
+        return;
+    }
     if (options.budget_ns && (before || n->calibrated) && etch_calibrate(calibration, &options, &ignored) == 0)
         done = write_calibration(n, calibration, phase);
     if (before)
@@ -447,16 +451,7 @@ static void on_sync(void *context, uint32_t tid, const struct etch_sync_event *e
     struct native *n = context;
     Etch__Sync *sync = &n->syncs[n->n_syncs];
 
-    etch__sync__init(sync);
-    sync->tsc = event->tsc;
-    sync->across = event->across;
-    sync->cpu = event->cpu;
-    sync->tid = tid;
-    sync->op = (Etch__SyncOp)event->op;
-    sync->object = event->object;
-    sync->other = event->other;
-    sync->result = event->result;
-    sync->caller = event->caller;
+    etch_sync_event_record(sync, tid, event);
     look_for_code(n, event->caller);
     n->summary->syncs++;
     if (++n->n_syncs == NATIVE_BATCH)
