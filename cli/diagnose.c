@@ -26,7 +26,7 @@
 #define SLOTS 4u              /* debug registers */
 #define STRONG 0.999
 #define FAILING_ENOUGH 2u         /* failing runs of which a strong predictor is true */
-#define FAILING_MAX 2u            /* kept of a round for each set of watches; then it is widened or given up */
+#define FAILING_MAX 4u            /* kept of a round for each set of watches; then it is widened or given up */
 #define PASSING_ENOUGH 5u         /* passing runs of which it is known not to be */
 #define PASSING_KEPT 40u          /* bundles of passing runs, with watches */
 #define PASSING_KEPT_UNTRACKED 4u /* and without */

@@ -5,6 +5,7 @@
 #include "sketch/interleave.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -245,7 +246,7 @@ static void take_halves(const struct etch_predictor *p, struct etch_predictor ha
         halves[i] = *p;
         halves[i].kind = ETCH_PREDICTOR_ORDER;
         halves[i].n_places = 2;
-        strcpy(halves[i].pattern, i ? "RW" : "WR");
+        snprintf(halves[i].pattern, sizeof(halves[i].pattern), "%s", i ? "RW" : "WR");
     }
     memcpy(halves[1].places, p->places + p->n_places - 2, 2 * sizeof(p->places[0]));
     if (p->n_places == 4)
@@ -1057,7 +1058,7 @@ static bool add_pair(struct search *s, struct etch_predictor first, struct etch_
         return true;
     if (one)
         p.places[2] = second.places[1];
-    strcpy(p.pattern, one ? "WRW" : "WRRW");
+    snprintf(p.pattern, sizeof(p.pattern), "%s", one ? "WRW" : "WRRW");
     return add(s, p);
 }
 

@@ -32,29 +32,28 @@ enum etch_truth { ETCH_FALSE, ETCH_TRUE, ETCH_UNKNOWN };
 
 struct etch_predictor {
     enum etch_predictor_kind kind;
-    uint32_t places[ETCH_PREDICTOR_PLACES];
     uint32_t n_places;
+    uint32_t places[ETCH_PREDICTOR_PLACES];
+    uint64_t value;
+    uint64_t address; /* of the branch */
+    double precision, recall, f, f_lo, f_hi;
     uint32_t variable; /* ETCH_NOWHERE: none */
     uint32_t second;   /* of an atomicity of two variables: that of the last two places; else ETCH_NOWHERE */
-    char pattern[8];   /* WR, RWR, ... */
+    enum etch_value_test test;
+    uint32_t size; /* of the value */
+    uint32_t to;   /* where the branch went, in the run that brought it up */
+    uint32_t failing_true, failing, passing_true, passing, unknown;
+    uint32_t distance, spread; /* of its nearest statement, and of all its statements, from the failure */
+    char pattern[8];           /* WR, RWR, ... */
     bool ever;    /* at any time; otherwise the last time. Of a value at the failing statement: no passing run may have
                      had it at any time */
     bool negated; /* executed: it was not */
-    enum etch_value_test test;
-    uint64_t value;
-    uint32_t size;    /* of the value */
-    bool write;       /* a value written, rather than read */
-    uint64_t address; /* of the branch */
-    bool taken;
-    uint32_t to; /* where the branch went, in the run that brought it up */
-
-    uint32_t failing_true, failing, passing_true, passing, unknown;
-    double precision, recall, f, f_lo, f_hi;
-    bool guarded;              /* atomicity that was meant: an update, or a check and what it guards */
-    bool given;                /* an order that no run has the other way round: it is not what differs */
-    bool early;                /* an order whose second statement had not run in any failing run */
-    bool unwritten;            /* a value that nothing of the slice wrote in a run where it was seen */
-    uint32_t distance, spread; /* of its nearest statement, and of all its statements, from the failure */
+    bool write;   /* a value written, rather than read */
+    bool taken;   /* the branch was */
+    bool guarded; /* atomicity that was meant: an update, or a check and what it guards */
+    bool given;   /* an order that no run has the other way round: it is not what differs */
+    bool early;   /* an order whose second statement had not run in any failing run */
+    bool unwritten; /* a value that nothing of the slice wrote in a run where it was seen */
 };
 
 struct etch_predictors {

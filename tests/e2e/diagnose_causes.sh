@@ -33,15 +33,11 @@ for source in $sources; do
   is "$(lines deadlock-abba a1 b1 b2 a2)" "$(field lines)"
 done
 
-# Who wrote what was read; how a branch went. Only control flow and the thread's own variables tell that.
+# Who wrote what was read. Only control flow and the thread's own variables tell that.
 compile off-by-one
 expect 0 "$ETCH" diagnose --store s-vpt --time 200 --timeout 20 --json sketch.json ./off-by-one
 is origin "$(field kind)"
 is "$(lines off-by-one write use)" "$(field lines)"
-compile uninitialised
-expect 0 "$ETCH" diagnose --store s-vpt --time 200 --timeout 20 --json sketch.json ./uninitialised
-is branch "$(field kind)"
-is "$(lines uninitialised test)" "$(field lines)"
 
 # A value, and the way that it came.
 compile bad-input
