@@ -17,7 +17,9 @@ def main():
     ideal, source = fields(sys.argv[1]), open(sys.argv[2]).read().split("\n")
     labels = {m: n + 1 for n, line in enumerate(source) for m in re.findall(r"//@(\w+)", line)}
     sketch = json.load(open(sys.argv[3]))
-    want = [labels[name] for name in ideal["sketch"].split()]
+    groups = [group.split("+") for group in ideal["sketch"].split()]  # a+b: either may come first
+    want = [labels[name] for group in groups for name in group]
+    free = {frozenset((labels[a], labels[b])) for group in groups for a in group for b in group if a != b}
     bug = sys.argv[2].rsplit("/", 1)[-1]
 
     def place(p):
@@ -33,22 +35,28 @@ def main():
     ranks = {}
     for step in sketch["steps"]:
         ranks.setdefault(place(step["place"]), []).append(step["row"])
-    # A pair disagrees where the sketch puts every instance of the later one strictly before every one of the earlier one:
-    # equal ranks are "unordered", which claims nothing.
+    # A pair disagrees where the sketch puts every instance of the later one strictly before every one of the earlier one.
+    # Equal ranks, and what the sketch calls unordered, claim nothing.
+    unknown = {frozenset(u["steps"]) for u in sketch["unordered"]}
+    where = {}
+    for i, step in enumerate(sketch["steps"]):
+        where.setdefault(place(step["place"]), []).append(i)
     pairs = wrong = 0
     for i, first in enumerate(both):
         for second in both[i + 1:]:
             pairs += 1
-            wrong += max(ranks[second]) < min(ranks[first])
+            wrong += frozenset((first, second)) not in free and max(ranks[second]) < min(ranks[first]) and not all(
+                frozenset((a, b)) in unknown for a in where[first] for b in where[second])
     a_o = 100 * (1 - wrong / pairs) if pairs else 100
     kind, *names = ideal["predictor"].split()
     top = sketch["predictors"][0] if sketch["predictors"] else None
     cause = "no"
     if top:
         lines = [s["line"] for s in top["statements"]]
-        if kind in ("order", "atomicity"):
+        if kind in ("order", "atomicity", "lock_order", "wait", "origin"):
             expected = [labels[n] for n in names if n in labels]
-            if top["kind"] == kind and lines == expected:
+            turned = [lines[i:] + lines[:i] for i in range(0, len(lines), 2)]  # a ring begins anywhere
+            if top["kind"] == kind and (lines == expected or kind == "lock_order" and expected in turned):
                 cause = "yes"
             elif top["kind"] in ("order", "atomicity", "lock_order") and len(set(lines) & set(expected)) >= min(2, len(set(expected))):
                 cause = "part"
@@ -56,12 +64,14 @@ def main():
             if labels[names[0]] in lines:
                 cause = "yes" if top["kind"] == kind else "part"
         elif kind == "value" and top["kind"] == "value":
-            cause = "yes" if top["text"].startswith(names[0] + " == ") else "part"
+            cause = "yes" if top["text"].startswith(names[0] + (" < " if names[1] == "<" else " == ")) else "part"
     text = top["text"] if top else "-"
     shown = {v: k for k, v in labels.items()}
-    print(f"{a_r:.0f}\t{a_o:.0f}\t{(a_r + a_o) / 2:.0f}\t{cause}\t{sketch['failing_runs']}\t{sketch['passing_runs']}"
-          f"\t{top['f'] if top else 0:.2f}\t{text}\tlacks {' '.join(n for n in ideal['sketch'].split() if labels[n] not in got) or '-'};"
-          f" extra {' '.join(shown.get(n, str(n)) for n in got if n not in want) or '-'}")
+    lacks = " ".join(shown[n] for n in want if n not in got) or "-"
+    extra = " ".join(shown.get(n, str(n)) for n in got if n not in want) or "-"
+    fields_out = [f"{a_r:.0f}", f"{a_o:.0f}", f"{(a_r + a_o) / 2:.0f}", cause, sketch["failing_runs"], sketch["passing_runs"],
+                  f"{top['f'] if top else 0:.2f}", text, f"lacks {lacks}; extra {extra}"]
+    print("\t".join(str(f) for f in fields_out))
 
 
 main()

@@ -23,11 +23,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FIRST_SIGMA 16u /* an emulated watch costs no debug register, so the first round may be wide */
+#define FIRST_SIGMA 16u       /* of vpt: an emulated watch costs no debug register, so the first round may be wide */
+#define FIRST_SIGMA_NATIVE 8u /* about what four debug registers can hold, or two runs' worth */
+#define SLOTS 4u              /* debug registers */
 #define STRONG 0.999
-#define FAILING_ENOUGH 3u /* failing runs with a strong predictor */
-#define FAILING_MAX 4u    /* kept of a round; then it is widened or given up */
-#define PASSING_ENOUGH 5u
+#define FAILING_ENOUGH 2u         /* failing runs of which a strong predictor is true */
+#define FAILING_MAX 4u            /* kept of a round for each set of watches; then it is widened or given up */
+#define PASSING_ENOUGH 5u         /* passing runs of which it is known not to be */
 #define PASSING_KEPT 40u          /* bundles of passing runs, with watches */
 #define PASSING_KEPT_UNTRACKED 4u /* and without */
 #define HOPELESS 20u              /* runs, of which none passed: more will not either */
@@ -36,6 +38,7 @@
 struct diagnose_options {
     char **argv;
     unsigned runs, jobs;
+    uint32_t sigma; /* statements to begin with; 0: as the source takes best */
     double time, timeout;
     const char *fails_if, *store, *source, *input, *program, *bug;
     bool fresh;
@@ -56,14 +59,17 @@ struct diagnosis {
     unsigned passed;
     unsigned unplaced;        /* failed, but nowhere in the program */
     unsigned passing_kept[2]; /* bundles: without watches, and with */
-    unsigned failing_tracked, passing_tracked, failing_at_round;
+    unsigned failing_tracked, passing_tracked, failing_at_round, passing_at_round;
     unsigned round;
     uint32_t sigma;
     ETCH_ARRAY(char *) watches;
-    char plan_file[4200]; /* of source soft, where the watches are the CPU's own and go in sets */
-    char *best;           /* the top predictor's words */
+    char plan[4200]; /* for sources none and soft: the file with this round's watches, in sets; empty: none */
+    uint32_t sets;
+    char *best; /* the top predictor's words */
     double best_f;
-    unsigned stable; /* failing runs since it is the top */
+    unsigned best_true, best_passing; /* failing runs of which it is true, passing ones that can tell */
+    bool best_is_value;
+    unsigned needed; /* failures when it became the best, and strong */
     bool exhausted, done;
     bool terminal;
 };
@@ -134,6 +140,7 @@ static int choose_folder(struct diagnosis *d, struct etch_error *err)
     }
     for (char **a = d->o->argv + (d->o->program ? 0 : 1); *a; a++)
         hash = mix_text(hash, *a);
+    hash = mix_text(hash, d->o->source);
     if (d->o->fails_if)
         hash = mix_text(hash, d->o->fails_if);
     if (d->o->input)
@@ -168,8 +175,6 @@ static unsigned count_tracked(const struct diagnosis *d, const char *bucket)
 
 static void account(struct diagnosis *d, const struct sketching_bundle *b)
 {
-    bool ours = b->failing && !b->unplaced && (!d->s.sliced || strcmp(b->bucket, d->s.sliced) == 0);
-
     d->runs++;
     d->passed += !b->failing;
     d->unplaced += b->unplaced;
@@ -177,7 +182,6 @@ static void account(struct diagnosis *d, const struct sketching_bundle *b)
     d->passing_kept[b->tracked] += !b->failing;
     d->passing_tracked += b->tracked && !b->failing;
     d->failing_tracked = count_tracked(d, d->s.sliced);
-    d->stable += ours && b->tracked;
 }
 
 /* A run whose bundle is not kept. */
@@ -215,11 +219,31 @@ static int open_store(struct diagnosis *d, struct etch_error *err)
     return etch_store_list(d->store, take_stored, d, err);
 }
 
-/* A passing run of which there are enough like it. */
+/* Runs take turns at the sets of watches: each set needs its share of them. */
+static unsigned for_each_set(const struct diagnosis *d, unsigned n)
+{
+    return n * (d->sets > 1 ? d->sets : 1);
+}
+
+static bool has_failing_enough(const struct diagnosis *d)
+{
+    return d->failing_tracked >= d->failing_at_round + for_each_set(d, FAILING_MAX);
+}
+
+static bool has_passing_enough(const struct diagnosis *d)
+{
+    return d->passing_tracked >= d->passing_at_round + PASSING_ENOUGH;
+}
+
+/* A passing run of which there are enough like it; each round needs its own. */
 static bool is_one_too_many(const struct diagnosis *d, const struct runner_result *result)
 {
-    return is_pass(result->verdict) &&
-           d->passing_kept[result->sigma != 0] >= (result->sigma ? PASSING_KEPT : PASSING_KEPT_UNTRACKED);
+    if (!is_pass(result->verdict))
+        return false;
+    if (!result->sigma)
+        return d->passing_kept[0] >= PASSING_KEPT_UNTRACKED;
+    return d->passing_kept[1] >= PASSING_KEPT &&
+           d->passing_tracked >= d->passing_at_round + for_each_set(d, PASSING_ENOUGH);
 }
 
 /* The same of a failing run, which has been looked into. A program that nearly always fails: what counts then is to see
@@ -230,7 +254,7 @@ static bool is_surplus(const struct diagnosis *d, const struct sketching_bundle 
 
     if (!b->failing || !b->tracked)
         return false;
-    return b->unplaced || count_tracked(d, b->bucket) > (ours ? d->failing_at_round + FAILING_MAX : FAILING_MAX);
+    return b->unplaced || count_tracked(d, b->bucket) > (ours ? d->failing_at_round : 0) + for_each_set(d, FAILING_MAX);
 }
 
 /* So the store stays small, and reading it quick: what adds nothing is only counted. */
@@ -279,26 +303,25 @@ static bool has_watch(const struct diagnosis *d, const char *text)
     return false;
 }
 
-/* The CPU has four watchpoints: each run takes one set of the plan's. */
+static bool is_native(const struct diagnosis *d)
+{
+    return strcmp(d->o->source, "none") == 0 || strcmp(d->o->source, "soft") == 0;
+}
+
+/* A debug register takes shared memory only, four at a time: runs take turns at the sets of the plan. */
 static int plan_sets(struct diagnosis *d, struct etch_error *err)
 {
-    Etch__Record record = ETCH__RECORD__INIT;
-    Etch__Plan *made = etch_slice_plan(d->s.slicing, d->sigma, ETCH_WATCH_SLOTS);
-    struct etch_bundle_writer *writer;
+    Etch__Plan *plan = etch_slice_plan(d->s.slicing, d->sigma, SLOTS);
     int status = -1;
 
-    if (!made)
+    if (!plan)
         return etch_error_set(err, "out of memory");
-    snprintf(d->plan_file, sizeof(d->plan_file), "%.4000s/plan-%u.etch", d->folder, d->round);
-    record.body_case = ETCH__RECORD__BODY_PLAN;
-    record.plan = made;
-    if (etch_bundle_create(&writer, d->plan_file, err) == 0) {
-        status = etch_bundle_write(writer, &record, err) == 0 ? etch_bundle_finish(writer, err) : -1;
-        etch_bundle_writer_free(writer);
-    }
-    d->runner.plan = d->plan_file;
-    d->runner.sets = made->n_sets ? (uint32_t)made->n_sets : 1;
-    etch__plan__free_unpacked(made, NULL);
+    d->sets = (uint32_t)plan->n_sets;
+    snprintf(d->plan, sizeof(d->plan), "%.4000s/round-%u.plan", d->folder, d->round);
+    status = sketching_write_plan(d->plan, plan, err);
+    if (!d->sets)
+        d->plan[0] = '\0';
+    etch__plan__free_unpacked(plan, NULL);
     return status;
 }
 
@@ -307,7 +330,7 @@ static int plan(struct diagnosis *d, struct etch_error *err)
 {
     const Etch__Slice *slice = d->s.slice;
 
-    if (strcmp(d->o->source, "soft") == 0)
+    if (is_native(d))
         return plan_sets(d, err);
     drop_watches(d);
     if (strcmp(d->o->source, "vpt") != 0)
@@ -365,7 +388,18 @@ static int next_round(struct diagnosis *d, uint32_t sigma, struct etch_error *er
     d->sigma = sigma < statements ? sigma : statements;
     d->exhausted = d->sigma == statements;
     d->failing_tracked = d->failing_at_round = count_tracked(d, d->s.sliced);
+    d->passing_at_round = d->passing_tracked;
+    d->runner.sync = sketching_hangs(&d->s); /* else it would only shift the times at which threads start */
     return plan(d, err);
+}
+
+static uint32_t first_sigma(const struct diagnosis *d)
+{
+    if (d->sigma)
+        return d->sigma; /* goes on where the call before ended */
+    if (d->o->sigma)
+        return d->o->sigma;
+    return is_native(d) ? FIRST_SIGMA_NATIVE : FIRST_SIGMA;
 }
 
 /* ---- After each run ---- */
@@ -382,20 +416,30 @@ static int rank(struct diagnosis *d, struct etch_error *err)
     if (!sketch)
         return -1;
     top = sketch->n_predictors ? sketch->predictors[0] : NULL;
+    if (top && (!d->best || strcmp(d->best, top->text) != 0 || d->best_f < STRONG))
+        d->needed = d->failures;
     if (top && (!d->best || strcmp(d->best, top->text) != 0)) {
         free(d->best);
         d->best = strdup(top->text);
-        d->stable = 1;
     }
     d->best_f = top ? top->f : 0;
+    d->best_is_value = top && strcmp(top->kind, "value") == 0;
+    d->best_true = top ? top->failing_true : 0;
+    d->best_passing = top ? top->passing : 0;
     etch__sketch__free_unpacked(sketch, NULL);
     return 0;
 }
 
+/* Where threads share it, a value is what came of it: as long as there is more to watch, the cause may be nearer. */
+static bool is_symptom(const struct diagnosis *d)
+{
+    return d->best_is_value && !d->exhausted && sketching_is_threaded(&d->s);
+}
+
 static bool is_enough(const struct diagnosis *d)
 {
-    return d->best && d->best_f >= STRONG && d->failing_tracked + 1 >= FAILING_ENOUGH && d->stable >= 2 &&
-           d->passing_tracked >= PASSING_ENOUGH;
+    return d->best && !is_symptom(d) && d->best_f >= STRONG && d->best_true >= FAILING_ENOUGH &&
+           d->best_passing >= PASSING_ENOUGH;
 }
 
 static int consider(struct diagnosis *d, const char *verdict, struct etch_error *err)
@@ -405,17 +449,18 @@ static int consider(struct diagnosis *d, const char *verdict, struct etch_error 
     if (!d->failures)
         return 0;
     if (!d->round) {
-        if (sketching_prepare(&d->s, err) < 0 || next_round(d, d->sigma ? d->sigma : FIRST_SIGMA, err) < 0)
+        if (sketching_prepare(&d->s, err) < 0 || next_round(d, first_sigma(d), err) < 0)
             return -1;
         return rank(d, err);
     }
-    if (!failing && d->best_f < STRONG && d->passing_tracked > PASSING_ENOUGH)
+    if (!failing && d->best_f < STRONG && d->passing_tracked > d->passing_at_round + PASSING_ENOUGH &&
+        !has_failing_enough(d))
         return 0; /* only failing runs can still make it stronger */
     if (rank(d, err) < 0)
         return -1;
     if (is_enough(d))
         d->done = true;
-    else if (d->failing_tracked >= d->failing_at_round + FAILING_MAX && d->passing_tracked >= PASSING_ENOUGH) {
+    else if (has_failing_enough(d) && has_passing_enough(d)) {
         if (d->exhausted)
             d->done = true;
         else
@@ -430,12 +475,17 @@ static int start_more(struct diagnosis *d, unsigned limit, struct etch_error *er
 {
     while (runner_busy(&d->runner) < d->runner.jobs && d->runs - d->stored + runner_busy(&d->runner) < limit) {
         int64_t number = etch_store_reserve(d->store, err);
+        struct runner_watches watches = {.list = d->watches.v,
+                                         .n = d->watches.n,
+                                         .plan = d->plan[0] ? d->plan : NULL,
+                                         .set = d->sets && number > 0 ? (uint32_t)((uint64_t)number % d->sets) : 0,
+                                         .sigma = d->round ? d->sigma : 0};
         char bundle[4200];
 
         if (number < 0)
             return -1;
         snprintf(bundle, sizeof(bundle), "%.4000s/%06" PRId64 ".etch", d->folder, number);
-        if (!runner_start(&d->runner, number, bundle, d->watches.v, d->watches.n, d->round ? d->sigma : 0))
+        if (!runner_start(&d->runner, number, bundle, &watches))
             return etch_error_set_errno(err, errno, "cannot start a run");
     }
     return 0;
@@ -538,10 +588,19 @@ static int conclude(struct diagnosis *d, struct etch_error *err)
     return status < 0 ? -1 : ETCH_EXIT_DONE;
 }
 
+static const char *needed_text(const struct diagnosis *d, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (d->best && d->best_f >= STRONG)
+        snprintf(text, size, ", the cause stood after %u failure%s", d->needed, d->needed == 1 ? "" : "s");
+    return text;
+}
+
 static int diagnose(const struct etch_command *self, const struct diagnose_options *o)
 {
     struct diagnosis *d = calloc(1, sizeof(*d));
     struct etch_error err;
+    char needed[80];
     int status;
 
     if (!d)
@@ -561,8 +620,8 @@ static int diagnose(const struct etch_command *self, const struct diagnose_optio
     } else if (status == 0) {
         status = conclude(d, &err);
         if (status >= 0)
-            fprintf(stderr, "etch diagnose: %u runs, %u failed, %.1f s; kept in %s\n", d->runs, d->failures,
-                    runner_now() - d->began, d->folder);
+            fprintf(stderr, "etch diagnose: %u runs, %u failed, %.1f s%s; kept in %s\n", d->runs, d->failures,
+                    runner_now() - d->began, needed_text(d, needed, sizeof(needed)), d->folder);
     }
     drop_watches(d);
     etch_array_free(&d->watches);
@@ -592,23 +651,16 @@ static int bad_number(const struct etch_command *self, const char *option, const
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
-                                                 {"runs", required_argument, NULL, 'r'},
-                                                 {"time", required_argument, NULL, 't'},
-                                                 {"jobs", required_argument, NULL, 'J'},
-                                                 {"timeout", required_argument, NULL, 'T'},
-                                                 {"fails-if", required_argument, NULL, 'f'},
-                                                 {"store", required_argument, NULL, 'S'},
-                                                 {"fresh", no_argument, NULL, 'F'},
-                                                 {"html", required_argument, NULL, 'H'},
-                                                 {"json", required_argument, NULL, 'j'},
-                                                 {"sarif", required_argument, NULL, 's'},
-                                                 {"all", no_argument, NULL, 'a'},
-                                                 {"source", required_argument, NULL, 'o'},
-                                                 {"input", required_argument, NULL, 'i'},
-                                                 {"program", required_argument, NULL, 'p'},
-                                                 {"bug", required_argument, NULL, 'b'},
-                                                 {0}};
+    static const struct option long_options[] = {
+        {"help", no_argument, NULL, 'h'},          {"runs", required_argument, NULL, 'r'},
+        {"time", required_argument, NULL, 't'},    {"jobs", required_argument, NULL, 'J'},
+        {"timeout", required_argument, NULL, 'T'}, {"fails-if", required_argument, NULL, 'f'},
+        {"store", required_argument, NULL, 'S'},   {"fresh", no_argument, NULL, 'F'},
+        {"html", required_argument, NULL, 'H'},    {"json", required_argument, NULL, 'j'},
+        {"sarif", required_argument, NULL, 's'},   {"all", no_argument, NULL, 'a'},
+        {"source", required_argument, NULL, 'o'},  {"input", required_argument, NULL, 'i'},
+        {"program", required_argument, NULL, 'p'}, {"bug", required_argument, NULL, 'b'},
+        {"sigma", required_argument, NULL, 'g'},   {0}};
     struct diagnose_options o = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "auto"};
     double value;
     int c;
@@ -622,6 +674,11 @@ static int run(const struct etch_command *self, int argc, char **argv)
                 return bad_number(self, "--runs", optarg);
             o.runs = (unsigned)value;
             o.patient = true;
+            break;
+        case 'g':
+            if (!number(optarg, 1, 1e6, &value))
+                return bad_number(self, "--sigma", optarg);
+            o.sigma = (uint32_t)value;
             break;
         case 't':
             if (!number(optarg, 0.1, 1e7, &o.time))
@@ -668,9 +725,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
             o.output.all = true;
             break;
         case 'o':
-            if (strcmp(optarg, "vpt") != 0 && strcmp(optarg, "soft") != 0 && strcmp(optarg, "pt") != 0 &&
-                strcmp(optarg, "auto") != 0)
-                return etch_command_usage(self, "--source takes soft, vpt, pt or auto");
+            if (strcmp(optarg, "vpt") != 0 && strcmp(optarg, "soft") != 0 && strcmp(optarg, "none") != 0 &&
+                strcmp(optarg, "pt") != 0 && strcmp(optarg, "auto") != 0)
+                return etch_command_usage(self, "--source takes soft, vpt, pt, none or auto");
             o.source = optarg;
             break;
         default:
@@ -680,7 +737,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
     if (optind == argc)
         return etch_command_usage(self, "which program?");
     if (strcmp(o.source, "auto") == 0)
-        o.source = etch_record_has_recorder(argv[optind]) ? "soft" : "vpt";
+        o.source = !o.program && etch_record_has_recorder(argv[optind]) ? "soft" : "vpt";
+    if (o.program && (strcmp(o.source, "none") == 0 || strcmp(o.source, "soft") == 0))
+        return etch_command_usage(self, "--source %s watches the program that it starts itself: no --program", o.source);
     if (o.jobs > RUNNER_JOBS_MAX)
         o.jobs = RUNNER_JOBS_MAX;
     o.argv = argv + optind;
@@ -715,7 +774,12 @@ const struct etch_command etch_command_diagnose = {
         "standard\n"
         "                 input and as the file $ETCH_OUTPUT, and the exit status as $ETCH_STATUS\n"
         "  --bug TEXT     where runs fail in several ways: the one whose name has TEXT in it\n"
-        "  --source S     vpt (the default); pt: Intel PT, without watches for now, so values and orders stay unknown\n"
+        "  --source S     vpt: every step, under QEMU; none: at native speed, on this CPU itself, with its four "
+        "hardware\n"
+        "                 watchpoints, which runs take turns at, and without control flow; pt: Intel PT, without "
+        "watches\n"
+        "                 for now, so values and orders stay unknown (vpt)\n"
+        "  --sigma N      begin with the N statements nearest to the failure (16; with none 8); each round doubles it\n"
         "  --store DIR    where runs are kept (.etch)\n"
         "  --fresh        forget the runs kept before\n"
         "  --html FILE, --json FILE, --sarif FILE, --all\n"

@@ -2,6 +2,8 @@
 /* Recorded runs in processes of their own; see runner.h. */
 #include "cli/runner.h"
 
+#include "proto/etch.pb-c.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,12 +17,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GRACE 10.0 /* seconds that a recorder has to finish its bundle, before it is ended by force */
+#define WATCH_HITS 20000 /* a second: a hardware watch that is hit more often is cut, and said to be */
+#define GRACE 10.0       /* seconds that a recorder has to finish its bundle, before it is ended by force */
 
 /* What a child has to say, in memory that both see. */
 struct runner_report {
     bool recorded;
-    bool out_of_time, crashed;
+    bool out_of_time, hung, crashed;
     int status;
     double ended; /* when the bundle was whole */
     struct etch_error err;
@@ -59,17 +62,21 @@ static int redirect(const struct runner *r, const struct runner_job *job, struct
 }
 
 static _Noreturn void become_recorder(struct runner *r, const struct runner_job *job, struct runner_report *report,
-                                      char *const *watches, size_t n)
+                                      const struct runner_watches *watches)
 {
     struct etch_record_options options = {.output = job->bundle,
                                           .source = r->source,
                                           .argv = r->argv,
                                           .clock = r->clock,
+                                          .sync = r->sync,
+                                          .plan = watches->plan,
+                                          .set_given = true,
+                                          .set = watches->set,
+                                          .fail_on_exit = !r->fails_if,
                                           .wall_s = job->limit,
                                           .subject = r->subject,
                                           .kill_on_hang = true,
-                                          .watch_hits_per_s = 100000,
-                                          .watch_share = 0.25};
+                                          .watch_hits_per_s = WATCH_HITS};
     struct etch_record_summary summary = {0};
     char number[24];
 
@@ -81,22 +88,19 @@ static _Noreturn void become_recorder(struct runner *r, const struct runner_job 
     signal(SIGHUP, SIG_DFL);
     snprintf(number, sizeof(number), "%lld", (long long)job->number);
     setenv("ETCH_RUN", number, 1);
-    for (size_t i = 0; i < n && i < ETCH_RECORD_MAX_WATCHES; i++)
-        options.watches[options.n_watches++] = watches[i];
-    if (r->plan) {
-        options.plan = r->plan;
-        options.set_given = true;
-        options.set = (uint32_t)(job->number % r->sets);
-    }
+    for (size_t i = 0; i < watches->n && i < ETCH_RECORD_MAX_WATCHES; i++)
+        options.watches[options.n_watches++] = watches->list[i];
     report->recorded = redirect(r, job, &report->err) == 0 && etch_record(&options, &summary, &report->err) == 0;
     report->status = summary.status;
     report->out_of_time = summary.out_of_time;
     report->crashed = summary.failed && summary.failure_placed;
+    report->hung = summary.failure_kind == ETCH__FAILURE_KIND__FAILURE_HANG ||
+                   summary.failure_kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT;
     report->ended = runner_now();
     _exit(0);
 }
 
-bool runner_start(struct runner *r, int64_t number, const char *bundle, char *const *watches, size_t n, uint32_t sigma)
+bool runner_start(struct runner *r, int64_t number, const char *bundle, const struct runner_watches *watches)
 {
     unsigned i = 0;
     struct runner_job *job;
@@ -106,14 +110,14 @@ bool runner_start(struct runner *r, int64_t number, const char *bundle, char *co
     if (i == r->jobs)
         return false;
     job = &r->job[i];
-    *job = (struct runner_job){.number = number, .sigma = sigma, .started = runner_now()};
-    job->limit = sigma && r->tracked_timeout > r->timeout ? r->tracked_timeout : r->timeout;
+    *job = (struct runner_job){.number = number, .sigma = watches->sigma, .started = runner_now()};
+    job->limit = watches->sigma && r->tracked_timeout > r->timeout ? r->tracked_timeout : r->timeout;
     snprintf(job->bundle, sizeof(job->bundle), "%s", bundle);
     snprintf(job->output, sizeof(job->output), "%.4080s.output", bundle);
     memset(&r->reports[i], 0, sizeof(r->reports[i]));
     job->pid = fork();
     if (job->pid == 0)
-        become_recorder(r, job, &r->reports[i], watches, n);
+        become_recorder(r, job, &r->reports[i], watches);
     if (job->pid < 0)
         job->pid = 0;
     else
@@ -149,10 +153,11 @@ static bool check_fails(const struct runner *r, const struct runner_job *job, in
 static const char *judge(const struct runner *r, const struct runner_job *job, const struct runner_report *report)
 {
     int status = report->status;
+    bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 
-    if (r->subject && report->crashed)
+    if (r->subject && report->crashed && !report->hung)
         return "fail";
-    if (report->out_of_time && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+    if ((report->hung || report->out_of_time) && killed)
         return "hang";
     if (r->fails_if && !WIFSIGNALED(status))
         return check_fails(r, job, status) ? "fail" : "pass";

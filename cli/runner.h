@@ -28,10 +28,9 @@ struct runner {
     const char *input;    /* a file; NULL: none */
     double timeout;
     double tracked_timeout; /* where this is longer: watches make a program slow */
+    bool sync;              /* under vpt: record synchronisation too */
     unsigned jobs;
     const struct Etch__Clock *clock;
-    const char *plan; /* watches in sets, one for each run in turn; NULL: those given with the run */
-    uint32_t sets;
     struct runner_job job[RUNNER_JOBS_MAX];
     struct runner_report *reports; /* shared with the children, one per job */
 };
@@ -49,8 +48,17 @@ double runner_now(void);
 
 int runner_open(struct runner *r, struct etch_error *err);
 
-/* Starts a run with these watches. Returns false where all jobs are taken. */
-bool runner_start(struct runner *r, int64_t number, const char *bundle, char *const *watches, size_t n, uint32_t sigma);
+/* What a run watches. */
+struct runner_watches {
+    char *const *list; /* for vpt */
+    size_t n;
+    const char *plan; /* a file, for sources that use the debug registers; NULL: nothing */
+    uint32_t set;     /* which of its sets */
+    uint32_t sigma;   /* for how many statements this is */
+};
+
+/* Starts a run. Returns false where all jobs are taken. */
+bool runner_start(struct runner *r, int64_t number, const char *bundle, const struct runner_watches *watches);
 
 /* Waits up to `seconds` for a run to end. Returns whether one did. */
 bool runner_wait(struct runner *r, double seconds, struct runner_result *result);

@@ -4,6 +4,7 @@
 #include "cli/source_text.h"
 
 #include "decoder/recording.h"
+#include "proto/bundle.h"
 #include "sketch/render.h"
 #include "sketch/run_build.h"
 
@@ -314,6 +315,36 @@ int sketching_prepare(struct sketching *s, struct etch_error *err)
         if (!s->bundles.v[i].run && make_run(s, &s->bundles.v[i], err) < 0)
             return -1;
     return 0;
+}
+
+int sketching_write_plan(const char *path, const Etch__Plan *plan, struct etch_error *err)
+{
+    Etch__Record record = ETCH__RECORD__INIT;
+    struct etch_bundle_writer *writer;
+    int status = etch_bundle_create(&writer, path, err);
+
+    if (status < 0)
+        return -1;
+    record.body_case = ETCH__RECORD__BODY_PLAN;
+    record.plan = (Etch__Plan *)(uintptr_t)plan;
+    status = etch_bundle_write(writer, &record, err);
+    if (status == 0)
+        status = etch_bundle_finish(writer, err);
+    etch_bundle_writer_free(writer);
+    return status;
+}
+
+bool sketching_is_threaded(const struct sketching *s)
+{
+    for (size_t i = 0; i < s->bundles.n; i++)
+        if (s->bundles.v[i].failing && s->bundles.v[i].run && s->bundles.v[i].run->threads.n > 1)
+            return true;
+    return false;
+}
+
+bool sketching_hangs(const struct sketching *s)
+{
+    return s->sliced && strncmp(s->sliced, "hang", 4) == 0;
 }
 
 /* ---- The sketch ---- */

@@ -59,6 +59,15 @@ void sketching_drop_last(struct sketching *s);
 /* Slices from the commonest failure, unless that is done, and makes the runs of all bundles. */
 int sketching_prepare(struct sketching *s, struct etch_error *err);
 
+/* Writes a plan for etch record. */
+int sketching_write_plan(const char *path, const Etch__Plan *plan, struct etch_error *err);
+
+/* Whether a failing run had more threads than one. */
+bool sketching_is_threaded(const struct sketching *s);
+
+/* Whether the failure that the slice is of is a hang. */
+bool sketching_hangs(const struct sketching *s);
+
 Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t sigma, bool all, struct etch_error *err);
 
 /* Prints the sketch and writes the files asked for. */

@@ -4,6 +4,7 @@
 
 #include "collector/host.h"
 #include "collector/plan_file.h"
+#include "collector/sync/preload.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -255,6 +256,16 @@ static int arm_watches(struct native *n, struct etch_error *err)
     return status;
 }
 
+/* A plan may name several sites of one location: it needs one debug register only. */
+static bool is_armed_already(const struct native *n, uint32_t index)
+{
+    for (uint32_t i = 0; i < n->n_list; i++)
+        if (i != index && n->list[i].armed && n->list[i].set == n->list[index].set &&
+            n->list[i].address == n->list[index].address && n->list[i].size == n->list[index].size)
+            return true;
+    return false;
+}
+
 /* The first arrival at a site: the location is now known. The thread is stopped before the instruction. */
 static bool on_site(struct native *n, pid_t tid)
 {
@@ -276,6 +287,8 @@ static bool on_site(struct native *n, pid_t tid)
         w->armed = true;
         if (!etch_place_fits(w->address, w->size))
             native_write_watch(n, w, "the location is not aligned to its length");
+        else if (is_armed_already(n, i))
+            native_write_watch(n, w, "another watch has the location already");
         else if (arm_everywhere(n, i, false, &err) < 0)
             native_write_watch(n, w, err.what);
         else
@@ -415,35 +428,17 @@ static void on_stopped(void *context, struct etch_target *target, int signal)
 
 /* ---- Before the start ---- */
 
-static bool find_library(char *path, size_t size)
-{
-    static const char *const places[] = {"etch-sync.so", "../lib/etch/etch-sync.so"};
-    char self[4096] = "";
-    char *slash;
-
-    if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 || !(slash = strrchr(self, '/')))
-        return false;
-    *slash = '\0';
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        snprintf(path, size, "%s/%s", self, places[i]);
-        if (access(path, R_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
 struct environment {
     char **words;
-    char preload[8300], sync[64], before[4200];
+    struct etch_sync_words sync;
 };
 
 /* The program's environment, with the library in it. */
 static int prepare_environment(struct environment *e, const char *library, const struct native *native)
 {
     extern char **environ;
-    const char *given = getenv("LD_PRELOAD");
-    char path[48];
     size_t n = 0, k = 0;
+    bool given = false;
 
     while (environ[n])
         n++;
@@ -452,20 +447,18 @@ static int prepare_environment(struct environment *e, const char *library, const
         return -1;
     if (native->flow && native->flow->environment) /* first: of two of a name the first counts */
         k = native->flow->environment(native->flow_state, e->words, 2);
-    for (size_t i = 0; i < n; i++) /* each in its place: the program may look */
-        e->words[k++] = library && strncmp(environ[i], "LD_PRELOAD=", 11) == 0 ? e->preload : environ[i];
+    if (library)
+        etch_sync_words_make(&e->sync, library, native->sync);
+    for (size_t i = 0; i < n; i++) { /* each in its place: the program may look */
+        bool ours = library && strncmp(environ[i], "LD_PRELOAD=", 11) == 0;
+
+        given |= ours;
+        e->words[k++] = ours ? e->sync.preload : environ[i];
+    }
     if (!library)
         return 0;
-    etch_sync_reader_path(native->sync, path, sizeof(path));
-    snprintf(e->preload, sizeof(e->preload), "LD_PRELOAD=%s%s%s", library, given ? ":" : "", given ? given : "");
-    snprintf(e->sync, sizeof(e->sync), ETCH_SYNC_VARIABLE "=%s", path);
-    e->words[k++] = e->sync;
-    if (!given) {
-        e->words[k++] = e->preload;
-    } else {
-        snprintf(e->before, sizeof(e->before), ETCH_SYNC_PRELOAD_VARIABLE "=%s", given);
-        e->words[k++] = e->before;
-    }
+    e->words[k++] = e->sync.sync;
+    e->words[k++] = given ? e->sync.before : e->sync.preload;
     return 0;
 }
 
@@ -518,7 +511,7 @@ static int examine(struct native *n, char *library, size_t size, struct etch_err
         library[0] = '\0';
     else if (object && !etch_object_is_dynamic(object))
         native_note(n, "no synchronisation events: %s is linked statically", n->path);
-    else if (!find_library(library, size))
+    else if (!etch_sync_library_find(library, size))
         native_note(n, "no synchronisation events: etch-sync.so is not beside etch");
     else if (strpbrk(library, ": \t"))
         library[0] = '\0', native_note(n, "no synchronisation events: the path of etch-sync.so has a space or colon");

@@ -451,16 +451,7 @@ static void on_sync(void *context, uint32_t tid, const struct etch_sync_event *e
     struct native *n = context;
     Etch__Sync *sync = &n->syncs[n->n_syncs];
 
-    etch__sync__init(sync);
-    sync->tsc = event->tsc;
-    sync->across = event->across;
-    sync->cpu = event->cpu;
-    sync->tid = tid;
-    sync->op = (Etch__SyncOp)event->op;
-    sync->object = event->object;
-    sync->other = event->other;
-    sync->result = event->result;
-    sync->caller = event->caller;
+    etch_sync_event_record(sync, tid, event);
     look_for_code(n, event->caller);
     n->summary->syncs++;
     if (++n->n_syncs == NATIVE_BATCH)

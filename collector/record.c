@@ -58,6 +58,18 @@ int etch_recorder_write_accesses(struct etch_recorder *r, Etch__Accesses *access
     return etch_bundle_write(r->bundle, &record, err);
 }
 
+int etch_recorder_write_syncs(struct etch_recorder *r, Etch__Syncs *syncs, struct etch_error *err)
+{
+    Etch__Record record = ETCH__RECORD__INIT;
+
+    if (!syncs->n_syncs)
+        return 0;
+    r->summary->syncs += syncs->n_syncs;
+    record.body_case = ETCH__RECORD__BODY_SYNCS;
+    record.syncs = syncs;
+    return etch_bundle_write(r->bundle, &record, err);
+}
+
 int etch_recorder_write_thread(struct etch_recorder *r, Etch__Thread *thread, struct etch_error *err)
 {
     Etch__Record record = ETCH__RECORD__INIT;

@@ -31,6 +31,7 @@ struct etch_record_options {
     uint64_t
         snapshot;  /* keep the newest bytes of each thread (vpt) or CPU (pt) only; 0: all (vpt), or as many as fit */
     double wall_s; /* the run took so long: a failure, and with vpt the end of the program; 0: no limit */
+    bool sync;     /* of vpt: put the synchronisation library in, which the others do by themselves */
 
     /* Of Intel PT (source "pt"). */
     bool full;                                    /* record all, rather than keep the newest */

@@ -58,6 +58,7 @@ int etch_recorder_write_loss(struct etch_recorder *recorder, const Etch__Loss *l
 int etch_recorder_write_flow(struct etch_recorder *recorder, uint32_t stream, uint64_t offset, const void *data,
                              size_t size, struct etch_error *err);
 int etch_recorder_write_accesses(struct etch_recorder *recorder, Etch__Accesses *accesses, struct etch_error *err);
+int etch_recorder_write_syncs(struct etch_recorder *recorder, Etch__Syncs *syncs, struct etch_error *err);
 int etch_recorder_write_thread(struct etch_recorder *recorder, Etch__Thread *thread, struct etch_error *err);
 int etch_recorder_write_image(struct etch_recorder *recorder, Etch__Image *image, struct etch_error *err);
 int etch_recorder_write_stream(struct etch_recorder *recorder, Etch__Stream *stream, struct etch_error *err);

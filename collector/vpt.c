@@ -2,7 +2,9 @@
 /* The source `vpt`, etch's half: makes the shared memory, starts QEMU with the plugin, empties the rings while the
  * program runs, and finds what is left in them when it is gone. The other half is in vpt/. */
 #include "collector/folder.h"
+#include "collector/object.h"
 #include "collector/source.h"
+#include "collector/sync/preload.h"
 #include "collector/vpt/layout.h"
 #include "collector/vpt_find.h"
 #include "collector/vpt_tail.h"
@@ -30,6 +32,7 @@
 #define WRITE_AT_LEAST (128u << 10) /* smaller pieces wait, so that records are not tiny */
 #define ACCESSES_AT_ONCE 4096u
 #define MAX_THREADS 1000000u
+#define SYNCS_AT_ONCE 256u
 
 enum slot_state { SLOT_AWAITED, SLOT_OPEN, SLOT_DONE };
 
@@ -58,6 +61,12 @@ struct vpt {
     Etch__Access accesses[ACCESSES_AT_ONCE];
     Etch__Access *access_list[ACCESSES_AT_ONCE];
     size_t n_accesses;
+    struct etch_sync_reader *sync; /* NULL: no synchronisation events */
+    struct etch_sync_words words;
+    Etch__Sync syncs[SYNCS_AT_ONCE];
+    size_t n_syncs;
+    struct etch_error sync_error;
+    bool sync_failed;
     uint8_t event[EVENT_SIZE / 2]; /* one, in a row */
     uint32_t gaps;
 };
@@ -187,6 +196,27 @@ static int fill_control(struct vpt *v, const struct etch_recorder *r, struct etc
     return 0;
 }
 
+/* Only a program that loads libraries takes one more; QEMU's option for the environment knows no way to write a comma.
+ */
+static int open_sync(struct vpt *v, const struct etch_recorder *r, struct etch_error *err)
+{
+    struct etch_object *object = NULL;
+    struct etch_error ignored;
+    char library[4096];
+    bool good = r->options->sync && !r->interpreter[0] && etch_object_open(&object, r->program, &ignored) == 0 &&
+                etch_object_is_dynamic(object) && etch_sync_library_find(library, sizeof(library)) &&
+                !strpbrk(library, ",: \t");
+
+    etch_object_free(object);
+    if (!good)
+        return 0;
+    if (etch_sync_reader_new(&v->sync, err) < 0)
+        return -1;
+    etch_sync_reader_emulated(v->sync);
+    etch_sync_words_make(&v->words, library, v->sync);
+    return 0;
+}
+
 static int vpt_open(struct etch_recorder *r, struct etch_error *err)
 {
     struct vpt *v = calloc(1, sizeof(*v));
@@ -197,9 +227,20 @@ static int vpt_open(struct etch_recorder *r, struct etch_error *err)
     for (size_t i = 0; i < ACCESSES_AT_ONCE; i++)
         v->access_list[i] = &v->accesses[i];
     if (find_parts(v, err) < 0 || etch_folder_make(v->folder, err) < 0 || make_control(v, err) < 0 ||
-        fill_control(v, r, err) < 0)
+        fill_control(v, r, err) < 0 || open_sync(v, r, err) < 0)
         return -1;
     return 0;
+}
+
+/* In the child. */
+static void enter_sync(struct vpt *v)
+{
+    if (!v->sync)
+        return;
+    putenv(v->words.preload);
+    putenv(v->words.sync);
+    if (v->words.before[0])
+        putenv(v->words.before);
 }
 
 /* The target's LD_ variables are for its own dynamic linker, not for QEMU's: they go in by QEMU's option instead. */
@@ -224,7 +265,7 @@ static size_t move_environment(const char **argv, size_t n, size_t limit)
  * says that a signal kills the program, which the plugin listens for. */
 static void vpt_launch(struct etch_recorder *r)
 {
-    const struct vpt *v = r->state;
+    struct vpt *v = r->state;
     struct rlimit no_core = {0, 0};
     static char option[8300];
     bool script = r->interpreter[0];
@@ -247,6 +288,7 @@ static void vpt_launch(struct etch_recorder *r)
     argv[n++] = v->qemu;
     argv[n++] = "-plugin";
     argv[n++] = option;
+    enter_sync(v);
     n = move_environment(argv, n, limit - given - 8);
     argv[n++] = "-0";
     argv[n++] = script ? r->interpreter : r->options->argv[0];
@@ -539,6 +581,61 @@ static int take_events(struct etch_recorder *r, struct slot *s, struct etch_erro
     return flush_accesses(r, err);
 }
 
+/* ---- Synchronisation ---- */
+
+static void flush_syncs(struct etch_recorder *r)
+{
+    struct vpt *v = r->state;
+    Etch__Syncs syncs = ETCH__SYNCS__INIT;
+    Etch__Sync *list[SYNCS_AT_ONCE];
+
+    for (size_t i = 0; i < v->n_syncs; i++)
+        list[i] = &v->syncs[i];
+    syncs.n_syncs = v->n_syncs;
+    syncs.syncs = list;
+    v->n_syncs = 0;
+    if (!v->sync_failed)
+        v->sync_failed = etch_recorder_write_syncs(r, &syncs, &v->sync_error) < 0;
+}
+
+static void on_sync(void *context, uint32_t tid, const struct etch_sync_event *from)
+{
+    struct etch_recorder *r = context;
+    struct vpt *v = r->state;
+
+    etch_sync_event_record(&v->syncs[v->n_syncs++], tid, from);
+    if (v->n_syncs == SYNCS_AT_ONCE)
+        flush_syncs(r);
+}
+
+static void on_sync_lost(void *context, uint32_t tid, uint64_t events)
+{
+    struct etch_recorder *r = context;
+    struct vpt *v = r->state;
+    Etch__Loss loss = ETCH__LOSS__INIT;
+
+    loss.cause = ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED;
+    loss.tid = tid;
+    loss.events = events;
+    loss.detail = (char *)(uintptr_t)"synchronisation events came faster than they could be read";
+    if (!v->sync_failed)
+        v->sync_failed = etch_recorder_write_loss(r, &loss, &v->sync_error) < 0;
+}
+
+static int take_syncs(struct etch_recorder *r, bool last, struct etch_error *err)
+{
+    struct vpt *v = r->state;
+    const struct etch_sync_sink sink = {r, on_sync, on_sync_lost};
+
+    if (!v->sync)
+        return 0;
+    etch_sync_reader_drain(v->sync, &sink, last);
+    flush_syncs(r);
+    if (v->sync_failed)
+        *err = v->sync_error;
+    return v->sync_failed ? -1 : 0;
+}
+
 /* ---- Flow ---- */
 
 static uint64_t published(const struct slot *s)
@@ -794,7 +891,7 @@ static int take_all(struct etch_recorder *r, uint64_t at_least, struct etch_erro
 {
     struct vpt *v = r->state;
 
-    if (find_slots(r, err) < 0)
+    if (find_slots(r, err) < 0 || take_syncs(r, false, err) < 0)
         return -1;
     for (size_t i = 0; i < v->slots.n; i++) {
         struct slot *s = &v->slots.v[i];
@@ -877,7 +974,7 @@ static int vpt_finish(struct etch_recorder *r, struct etch_error *err)
     for (size_t i = 0; i < v->slots.n; i++)
         if (v->slots.v[i].state == SLOT_OPEN && close_slot(r, &v->slots.v[i], err) < 0)
             return -1;
-    return report_refused(r, err) < 0 || report_unarmed(r, err) < 0 ? -1 : 0;
+    return take_syncs(r, true, err) < 0 || report_refused(r, err) < 0 || report_unarmed(r, err) < 0 ? -1 : 0;
 }
 
 /* QEMU's own complaint, one line of it. */
@@ -912,6 +1009,7 @@ static void vpt_close(struct etch_recorder *r)
     etch_array_free(&v->children);
     etch_array_free(&v->processes);
     etch_array_free(&v->subjects);
+    etch_sync_reader_free(v->sync);
     free(v);
     r->state = NULL;
 }

@@ -106,3 +106,41 @@ int etch_accesses_settle(struct etch_recording *recording, const struct etch_cod
     }
     return 0;
 }
+
+/* ---- Values that may be another's ---- */
+
+#define SLACK 4096u        /* cycles by which two CPUs' clocks may differ, at most */
+#define LONGEST 100000000u /* cycles: beyond that two accesses are not looked at together */
+
+static bool met(const Etch__Access *a, const Etch__Access *b)
+{
+    uint64_t since_a = a->since ? a->since : a->tsc, since_b = b->since ? b->since : b->tsc;
+
+    return a->tid != b->tid && (a->write || b->write) && a->address < b->address + b->size &&
+           b->address < a->address + a->size && since_a <= b->tsc + SLACK && since_b <= a->tsc + SLACK;
+}
+
+int etch_accesses_doubt(struct etch_recording *r, struct etch_error *err)
+{
+    Etch__Access **v = malloc((r->accesses.n + 1) * sizeof(Etch__Access *));
+    bool *doubtful = calloc(r->accesses.n + 1, sizeof(*doubtful));
+
+    if (!v || !doubtful) {
+        free(v);
+        free(doubtful);
+        return etch_error_set(err, "out of memory");
+    }
+    for (size_t i = 0; i < r->accesses.n; i++)
+        v[i] = &r->accesses.v[i];
+    qsort(v, r->accesses.n, sizeof(Etch__Access *), by_time);
+    for (size_t i = 0; i < r->accesses.n; i++)
+        for (size_t k = i + 1; k < r->accesses.n && v[k]->tsc - v[i]->tsc < LONGEST && k - i < 4096; k++)
+            if (met(v[i], v[k]))
+                doubtful[i] = doubtful[k] = true;
+    for (size_t i = 0; i < r->accesses.n; i++)
+        if (doubtful[i])
+            v[i]->known_case = ETCH__ACCESS__KNOWN__NOT_SET;
+    free(v);
+    free(doubtful);
+    return 0;
+}

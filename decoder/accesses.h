@@ -12,4 +12,8 @@
 int etch_accesses_settle(struct etch_recording *recording, const struct etch_code *code, struct etch_symbols *symbols,
                          struct etch_error *err);
 
+/* An emulated watch reads the location back after the access: where another thread's write may have come between, what
+ * was read may be the other's. Such values count as unknown. Returns 0, or -1 with `err` set. */
+int etch_accesses_doubt(struct etch_recording *recording, struct etch_error *err);
+
 #endif

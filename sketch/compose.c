@@ -299,6 +299,8 @@ static int fill(struct composition *c, struct etch_run *const *runs, size_t n, s
 {
     if (!select_runs(c, runs, n))
         return etch_error_set(err, "none of the runs failed");
+    if (etch_runs_unify(c->names, c->runs, c->n_runs) < 0)
+        return etch_error_set(err, "out of memory");
     if (c->sketch->compared) {
         if (etch_predictors_find(&c->predictors, c->names, (const struct etch_run *const *)c->runs, c->n_runs) < 0)
             return etch_error_set(err, "out of memory");

@@ -72,7 +72,8 @@ static bool is_last(const struct etch_turns *turns, size_t i)
 static void tell(const struct etch_turns *turns, const struct etch_run *run, const char *name, const size_t *at,
                  uint32_t n, etch_pattern_visitor *visit, void *context)
 {
-    struct etch_pattern p = {.n = n, .proven = true};
+    struct etch_pattern p = {
+        .n = n, .proven = true, .alone = n == 2 && turns->all.v[at[0]].thread == turns->all.v[at[1]].thread};
 
     strncpy(p.name, name, sizeof(p.name) - 1);
     for (uint32_t i = 0; i < n; i++) {
@@ -101,6 +102,8 @@ static void tell_pairs(const struct etch_turns *turns, const struct etch_run *ru
                 tell(turns, run, "WW", at, 2, visit, context);
             if (before->read && t->write)
                 tell(turns, run, "RW", at, 2, visit, context);
+        } else if (before->write && t->read && before->place != t->place) {
+            tell(turns, run, "WR", at, 2, visit, context);
         }
         if (before->write)
             return;

@@ -27,6 +27,7 @@ struct etch_pattern {
     uint32_t n;
     uint32_t turn[3];
     bool proven; /* the order of the turns is */
+    bool alone;  /* WR within one thread: where the value came from */
     bool last;   /* its last turn is the last of that statement at this object; of RW: its first */
 };
 

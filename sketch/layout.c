@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Steps in columns and in order; see layout.h. */
 #include "sketch/layout.h"
+#include "sketch/story.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,12 +19,21 @@ static struct layout_item *find_item(struct composition *c, uint32_t thread, uin
     return NULL;
 }
 
-static bool is_loop_head(const struct composition *c, const struct etch_run_visit *v)
+/* The last time that the thread did what this branch let happen, where that was before the branch's own last time: a
+ * loop went round once more. NULL: it was not. */
+static const struct etch_run_visit *let_happen(const struct composition *c, const struct etch_run_visit *v)
 {
-    uint32_t statement = c->names->places.v[v->place].statement;
+    const Etch__Statement *s = etch_story_statement(c, v->place);
+    const struct etch_run_visit *last = NULL;
 
-    return statement && c->options->slice && c->options->slice->statements[statement - 1]->branch &&
-           v->place != c->run->failing_place;
+    for (size_t i = 0; s && s->branch && v->place != c->run->failing_place && i < c->run->visits.n; i++) {
+        const struct etch_run_visit *w = &c->run->visits.v[i];
+
+        if (w->thread == v->thread && w->place != v->place && w->seq < v->seq &&
+            etch_story_brought_in(c, s, w->place) && (!last || w->seq > last->seq))
+            last = w;
+    }
+    return last;
 }
 
 static void add_visits(struct composition *c, const bool *shown)
@@ -41,12 +51,16 @@ static void add_visits(struct composition *c, const bool *shown)
                                    .access = ETCH_NOWHERE};
 
         /* The head of a loop stands before the last turn that it let in, not where it ended the loop. */
-        if (v->count > 1 && is_loop_head(c, v)) {
+        const struct etch_run_visit *turn = v->count > 1 ? let_happen(c, v) : NULL;
+
+        if (turn) {
             item.nth = v->count - 1;
-            item.seq = v->seq_before;
-            item.lo = v->lo_before;
-            item.hi = v->hi_before;
+            item.seq = turn->seq - 1;
+            item.lo = turn->lo;
+            item.hi = turn->hi;
         }
+        if (v->thread == c->run->failing_thread && v->place == c->run->failing_place)
+            item.seq = UINT64_MAX - 1; /* where it ended, whatever it called before */
         if (shown[v->place])
             c->failed |= !etch_array_push(&c->items, item);
     }
@@ -93,7 +107,7 @@ static void add_accesses(struct composition *c, const bool *shown)
 static void add_instances(struct composition *c)
 {
     for (unsigned kind = 0; kind < ETCH_PREDICTOR_KINDS; kind++) {
-        uint32_t at[3];
+        uint32_t at[ETCH_PREDICTOR_ACCESSES];
         size_t n;
 
         if (!c->best[kind] || (c->best[kind] != c->top && kind == ETCH_PREDICTOR_ATOMICITY))
@@ -106,12 +120,16 @@ static void add_instances(struct composition *c)
     }
 }
 
-static uint32_t thread_named(const struct etch_run *run, const char *name)
+/* The thread with a name; another one than the failing one, where there are more. */
+static uint32_t thread_named(const struct etch_run *run, const char *name, uint32_t failing)
 {
-    for (size_t i = 0; name && i < run->threads.n; i++)
-        if (run->threads.v[i].name && strcmp(run->threads.v[i].name, name) == 0)
-            return (uint32_t)i;
-    return ETCH_NOWHERE;
+    uint32_t found = ETCH_NOWHERE;
+
+    for (uint32_t i = 0; name && i < run->threads.n; i++)
+        if (run->threads.v[i].name && strcmp(run->threads.v[i].name, name) == 0 &&
+            (found == ETCH_NOWHERE || found == failing))
+            found = i;
+    return found;
 }
 
 /* A read came before a write that had not run when it failed. The write is shown in the thread that does it elsewhere.
@@ -119,84 +137,22 @@ static uint32_t thread_named(const struct etch_run *run, const char *name)
 static void add_not_yet(struct composition *c)
 {
     struct layout_item item = {.nth = 0, .seq = UINT64_MAX, .lo = UINT64_MAX, .hi = UINT64_MAX, .access = ETCH_NOWHERE};
+    const char *pattern = c->top ? c->top->pattern : "";
+    uint32_t last = c->top ? c->top->places[c->top->n_places - 1] : ETCH_NOWHERE;
 
-    if (!c->top || strcmp(c->top->pattern, "RW") != 0 || etch_run_visited(c->run, c->top->places[1]))
+    if ((strcmp(pattern, "RW") != 0 && strcmp(pattern, "WRW") != 0 && strcmp(pattern, "WRRW") != 0) ||
+        etch_run_visited(c->run, last))
         return;
-    item.place = c->top->places[1];
+    item.place = last;
     item.thread = ETCH_NOWHERE;
     for (size_t i = 0; i < c->n_runs && item.thread == ETCH_NOWHERE; i++) {
         const struct etch_run_visit *v = etch_run_visited(c->runs[i], item.place);
 
         if (v)
-            item.thread = thread_named(c->run, c->runs[i]->threads.v[v->thread].name);
+            item.thread = thread_named(c->run, c->runs[i]->threads.v[v->thread].name, c->run->failing_thread);
     }
     if (item.thread != ETCH_NOWHERE)
         c->failed |= !etch_array_push(&c->items, item);
-}
-
-/* ---- Order ---- */
-
-/* A time for each item that keeps each thread's own order: of its access, else of its step, never before the one
- * before. */
-static void settle_times(struct composition *c)
-{
-    for (size_t i = 0; i < c->items.n; i++) {
-        struct layout_item *item = &c->items.v[i];
-
-        if (item->access != ETCH_NOWHERE) {
-            const struct etch_run_access *a = &c->run->accesses.v[item->access];
-
-            item->lo = a->lo ? a->lo : a->hi;
-            item->hi = a->hi;
-            item->seq = a->seq != UINT64_MAX ? a->seq : item->seq;
-        }
-    }
-}
-
-static int by_thread_order(const void *x, const void *y)
-{
-    const struct layout_item *a = x, *b = y;
-
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    if (a->seq != b->seq)
-        return a->seq < b->seq ? -1 : 1;
-    if (a->lo != b->lo)
-        return a->lo < b->lo ? -1 : 1;
-    return a->place < b->place ? -1 : a->place > b->place;
-}
-
-static int by_time(const void *x, const void *y)
-{
-    const struct layout_item *a = x, *b = y;
-
-    if (a->lo != b->lo)
-        return a->lo < b->lo ? -1 : 1;
-    return by_thread_order(x, y);
-}
-
-static void sort_items(struct composition *c)
-{
-    if (!c->items.n)
-        return;
-    settle_times(c);
-    qsort(c->items.v, c->items.n, sizeof(*c->items.v), by_thread_order);
-    for (size_t i = 1; i < c->items.n; i++)
-        if (c->items.v[i].thread == c->items.v[i - 1].thread && c->items.v[i].lo < c->items.v[i - 1].lo)
-            c->items.v[i].lo = c->items.v[i - 1].lo;
-    for (size_t i = c->items.n - 1; i-- > 0;)
-        if (c->items.v[i].thread == c->items.v[i + 1].thread && c->items.v[i].hi > c->items.v[i + 1].hi)
-            c->items.v[i].hi = c->items.v[i + 1].hi;
-    qsort(c->items.v, c->items.n, sizeof(*c->items.v), by_time);
-}
-
-static bool is_unordered(const struct composition *c, const struct layout_item *a, const struct layout_item *b)
-{
-    if (a->thread == b->thread || !a->nth || !b->nth)
-        return false;
-    if (a->access != ETCH_NOWHERE && b->access != ETCH_NOWHERE)
-        return etch_run_compare(c->run, &c->run->accesses.v[a->access], &c->run->accesses.v[b->access]) == 0;
-    return a->lo <= b->hi && b->lo <= a->hi;
 }
 
 /* ---- Variables and values ---- */
@@ -236,7 +192,7 @@ static void choose_variables(struct composition *c)
 
 static bool is_deciding(const struct composition *c, uint32_t index)
 {
-    uint32_t at[3];
+    uint32_t at[ETCH_PREDICTOR_ACCESSES];
     size_t n = c->best[ETCH_PREDICTOR_VALUE] ? etch_predictor_instance(c->best[ETCH_PREDICTOR_VALUE], c->run, at) : 0;
 
     return n && at[0] == index;
@@ -288,7 +244,7 @@ static bool is_failing(const struct composition *c, const struct layout_item *it
     const struct etch_run *run = c->run;
 
     if (run->failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG)
-        return run->threads.v[item->thread].wait_place == item->place;
+        return run->threads.v[item->thread].part && run->threads.v[item->thread].wait_place == item->place;
     return item->thread == run->failing_thread && item->place == run->failing_place;
 }
 
@@ -413,7 +369,7 @@ static void add_order(struct composition *c, uint32_t before, uint32_t after, co
 
 static void add_cause_orders(struct composition *c)
 {
-    uint32_t at[3];
+    uint32_t at[ETCH_PREDICTOR_ACCESSES];
     size_t n = c->top ? etch_predictor_instance(c->top, c->run, at) : 0;
 
     for (size_t i = 1; i < n; i++) {
@@ -446,6 +402,29 @@ static void add_creation_orders(struct composition *c)
     }
 }
 
+/* ---- What is not known ---- */
+
+/* Rows stand below each other although nothing proves an order: said, so that nobody reads one. */
+static void add_unordered(struct composition *c)
+{
+    for (uint32_t i = 0; i < c->items.n; i++) {
+        for (uint32_t k = i + 1; k < c->items.n; k++) {
+            Etch__SketchUnordered *u;
+
+            if (c->items.v[i].rank == c->items.v[k].rank || !etch_layout_is_open(c, i, k))
+                continue;
+            u = etch_compose_new(c, sizeof(*u));
+            if (!u)
+                return;
+            etch__sketch_unordered__init(u);
+            u->one = c->items.v[i].step;
+            u->other = c->items.v[k].step;
+            u->evidence = etch_compose_text(c, "nothing recorded proves which came first");
+            etch_compose_push(c, &c->sketch->unordered, &c->sketch->n_unordered, u);
+        }
+    }
+}
+
 /* ---- All of it ---- */
 
 void etch_layout_fill(struct composition *c)
@@ -453,7 +432,6 @@ void etch_layout_fill(struct composition *c)
     bool *shown = etch_compose_new(c, (c->names->places.n + 1) * sizeof(*shown));
     uint32_t *column = etch_compose_new(c, (c->run->threads.n + 1) * sizeof(*column));
     uint32_t *base_depth = etch_compose_new(c, (c->run->threads.n + 1) * sizeof(*base_depth));
-    uint32_t rank = 0;
 
     if (shown && column && base_depth) {
         etch_layout_choose(c, shown);
@@ -461,22 +439,15 @@ void etch_layout_fill(struct composition *c)
         add_accesses(c, shown);
         add_instances(c);
         add_not_yet(c);
-        sort_items(c);
+        if (!etch_layout_sort(c))
+            c->failed = true;
         add_threads(c, column, base_depth);
         choose_variables(c);
-        for (size_t i = 0, group = 0; i < c->items.n; i++) {
-            bool beside = i > 0;
-
-            for (size_t k = group; beside && k < i; k++)
-                beside = is_unordered(c, &c->items.v[k], &c->items.v[i]);
-            if (!beside) {
-                group = i;
-                rank += i > 0;
-            }
-            add_step(c, &c->items.v[i], rank, column, base_depth[c->items.v[i].thread]);
-        }
+        for (size_t i = 0; i < c->items.n; i++)
+            add_step(c, &c->items.v[i], c->items.v[i].rank, column, base_depth[c->items.v[i].thread]);
         add_cause_orders(c);
         add_creation_orders(c);
+        add_unordered(c);
     }
     free(shown);
     free(column);
@@ -487,4 +458,5 @@ void etch_layout_release(struct composition *c)
 {
     etch_array_free(&c->items);
     etch_array_free(&c->variables);
+    free(c->before);
 }

@@ -13,6 +13,8 @@ struct layout_item {
     uint32_t depth;
     uint64_t count;
     uint32_t access; /* its last access in question, or ETCH_NOWHERE */
+    uint32_t event;  /* in the run's order: of that access, or of its synchronisation; ETCH_NOWHERE: none */
+    uint32_t rank;   /* equal ranks stand side by side */
     uint32_t step;   /* in the sketch */
 };
 
@@ -28,7 +30,8 @@ struct composition {
     const struct etch_run *run; /* the one that is laid out */
     ETCH_ARRAY(struct layout_item) items;
     ETCH_ARRAY(uint32_t) variables;
-    bool failed; /* memory was short */
+    bool *before; /* by two items: the first is proven to be before the second */
+    bool failed;  /* memory was short */
 };
 
 void *etch_compose_new(struct composition *c, size_t size);
@@ -38,6 +41,12 @@ Etch__Place *etch_compose_place(struct composition *c, uint32_t place);
 
 void etch_layout_fill(struct composition *c);
 void etch_layout_release(struct composition *c);
+
+/* Puts the items in an order that contradicts nothing proven, and gives them ranks. False when memory is short. */
+bool etch_layout_sort(struct composition *c);
+
+/* Whether nothing proves which of two items came first. After sorting. */
+bool etch_layout_is_open(const struct composition *c, uint32_t one, uint32_t other);
 
 /* Which places are shown: `shown` has room for one mark per place. */
 void etch_layout_choose(const struct composition *c, bool *shown);

@@ -81,8 +81,18 @@ uint32_t etch_names_variable(struct etch_names *names, const char *name)
     return ETCH_NOWHERE;
 }
 
+static bool carries_data(const Etch__Statement *s)
+{
+    for (size_t i = 0; i < s->n_roles; i++)
+        if (s->roles[i] == ETCH__STATEMENT_ROLE__ROLE_DATA || s->roles[i] == ETCH__STATEMENT_ROLE__ROLE_MEMORY ||
+            s->roles[i] == ETCH__STATEMENT_ROLE__ROLE_ARGUMENT || s->roles[i] == ETCH__STATEMENT_ROLE__ROLE_RETURN)
+            return true;
+    return false;
+}
+
 int etch_names_slice(struct etch_names *names, const Etch__Slice *slice)
 {
+    names->slice = slice;
     for (size_t i = 0; i < slice->n_statements; i++) {
         const Etch__Statement *s = slice->statements[i];
         uint32_t number = etch_names_place(names, s->place->file, s->place->line, s->place->function);
@@ -94,10 +104,142 @@ int etch_names_slice(struct etch_names *names, const Etch__Slice *slice)
         if (!place->statement || s->distance < place->distance) {
             place->statement = (uint32_t)i + 1;
             place->distance = s->distance;
+            place->decides = !carries_data(s) && s->distance;
         }
     }
     return 0;
 }
+
+/* ---- The way of the data ---- */
+
+static bool is_at(const struct etch_names *names, const Etch__Statement *s, uint32_t place)
+{
+    const struct etch_line_place *p = &names->places.v[place];
+
+    return p->line == s->place->line && strcmp(p->file, s->place->file) == 0 &&
+           strcmp(p->function, s->place->function) == 0;
+}
+
+/* Statements are numbered from the failure on, and each was brought in by nearer ones: one pass from far to near. */
+bool etch_names_feeds(const struct etch_names *names, uint32_t from, uint32_t to)
+{
+    const Etch__Slice *slice = names->slice;
+    bool *reached = slice ? calloc(slice->n_statements + 1, sizeof(*reached)) : NULL, found = false;
+    bool more = reached != NULL;
+
+    for (size_t i = 0; reached && i < slice->n_statements; i++)
+        reached[i] = is_at(names, slice->statements[i], from);
+    while (more && !found) {
+        more = false;
+        for (size_t i = slice->n_statements; i-- > 0 && !found;) {
+            const Etch__Statement *s = slice->statements[i];
+
+            if (!reached[i] || !carries_data(s))
+                continue;
+            for (size_t k = 0; k < s->n_because && !found; k++) {
+                uint32_t nearer = s->because[k];
+
+                if (nearer >= slice->n_statements || reached[nearer])
+                    continue;
+                reached[nearer] = more = true;
+                found = is_at(names, slice->statements[nearer], to);
+            }
+        }
+    }
+    free(reached);
+    return found;
+}
+
+/* ---- One variable for all names of the same memory ---- */
+
+/* A name that a reader knows: one that the source has, and of those the short one. */
+static bool is_better_name(const struct etch_names *names, uint32_t a, uint32_t b)
+{
+    const char *x = names->variables.v[a], *y = names->variables.v[b];
+    int made_x = strpbrk(x, "#(@") != NULL, made_y = strpbrk(y, "#(@") != NULL;
+
+    if (made_x != made_y)
+        return made_x < made_y;
+    if (strlen(x) != strlen(y))
+        return strlen(x) < strlen(y);
+    return strcmp(x, y) < 0;
+}
+
+static uint32_t root_of(uint32_t *leads, uint32_t v)
+{
+    while (leads[v] != v)
+        v = leads[v] = leads[leads[v]];
+    return v;
+}
+
+static void unite(const struct etch_names *names, uint32_t *leads, uint32_t a, uint32_t b)
+{
+    a = root_of(leads, a);
+    b = root_of(leads, b);
+    if (a == b)
+        return;
+    if (is_better_name(names, a, b))
+        leads[b] = a;
+    else
+        leads[a] = b;
+}
+
+/* An element may be any, also one beyond the end: its name says nothing of the memory. */
+static bool is_one_place(const struct etch_names *names, uint32_t variable)
+{
+    size_t length = variable < names->variables.n ? strlen(names->variables.v[variable]) : 0;
+
+    return length && names->variables.v[variable][length - 1] != ']';
+}
+
+static void unite_run(const struct etch_names *names, uint32_t *leads, const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+
+        if (a->object == ETCH_NOWHERE || a->watch == ETCH_NOWHERE)
+            continue;
+        if (is_one_place(names, a->operand) && is_one_place(names, a->watch))
+            unite(names, leads, a->operand, a->watch);
+        for (size_t k = 0; k < i; k++)
+            if (run->accesses.v[k].object == a->object && run->accesses.v[k].watch != ETCH_NOWHERE) {
+                unite(names, leads, a->watch, run->accesses.v[k].watch);
+                break;
+            }
+    }
+}
+
+static int rename_run(struct etch_run *run, uint32_t *leads)
+{
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        struct etch_run_access *a = &run->accesses.v[i];
+
+        a->variable = a->watch != ETCH_NOWHERE ? a->watch : a->operand;
+        a->variable = a->variable == ETCH_NOWHERE ? ETCH_NOWHERE : root_of(leads, a->variable);
+    }
+    run->watched.n = 0;
+    for (size_t i = 0; i < run->watched_operands.n; i++)
+        if (!etch_array_push(&run->watched, root_of(leads, run->watched_operands.v[i])))
+            return -1;
+    return etch_run_index(run);
+}
+
+int etch_runs_unify(const struct etch_names *names, struct etch_run *const *runs, size_t n)
+{
+    uint32_t *leads = malloc((names->variables.n + 1) * sizeof(*leads));
+    int status = leads ? 0 : -1;
+
+    for (uint32_t i = 0; leads && i < names->variables.n; i++)
+        leads[i] = i;
+    for (size_t i = 0; leads && i < n; i++)
+        unite_run(names, leads, runs[i]);
+    for (size_t i = 0; status == 0 && i < n; i++)
+        status = rename_run(runs[i], leads);
+    free(leads);
+    return status;
+}
+
+/* ---- What a run owns ---- */
 
 void etch_run_free(struct etch_run *run)
 {
@@ -107,6 +249,7 @@ void etch_run_free(struct etch_run *run)
         free(run->threads.v[i].name);
         free(run->threads.v[i].wait_in);
         etch_array_free(&run->threads.v[i].frames);
+        etch_array_free(&run->threads.v[i].stack);
     }
     for (size_t i = 0; i < run->losses.n; i++)
         etch__loss__free_unpacked(run->losses.v[i], NULL);
@@ -121,6 +264,7 @@ void etch_run_free(struct etch_run *run)
     etch_array_free(&run->accesses);
     etch_array_free(&run->syncs);
     etch_array_free(&run->watched);
+    etch_array_free(&run->watched_operands);
     etch_array_free(&run->losses);
     etch_run_order_free(run->order);
     free(run->name);
@@ -205,6 +349,8 @@ static bool note(struct etch_by_place *by_place, uint32_t place, size_t number)
 
 int etch_run_index(struct etch_run *run)
 {
+    run->first_visit.n = run->last_access.n = 0;
+    etch_index_release(&run->last_value);
     for (size_t i = run->visits.n; i-- > 0;)
         if (!note(&run->first_visit, run->visits.v[i].place, i))
             return -1;

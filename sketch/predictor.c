@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Predictors: found in the failing runs, judged over all; see predictor.h. */
 #include "sketch/predictor.h"
+#include "sketch/hang.h"
 #include "sketch/interleave.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- What a run says of orders, once for all questions ---- */
@@ -13,7 +14,7 @@
 struct order_fact {
     char pattern[4];
     uint32_t n, places[3], variable;
-    bool last, proven;
+    bool last, proven, alone;
     uint32_t at[3]; /* accesses, of the newest time */
     size_t seq;     /* when it was found: the greater the newer */
 };
@@ -27,6 +28,7 @@ struct user {
 struct facts {
     ETCH_ARRAY(struct order_fact) orders; /* each once, of its newest time */
     ETCH_ARRAY(struct user) users;        /* each once */
+    ETCH_ARRAY(struct etch_hang) hangs;
     struct etch_index by_fact, by_user;
     struct etch_turns turns;
     size_t found;
@@ -35,7 +37,8 @@ struct facts {
 
 static uint64_t hash_fact(const struct order_fact *f)
 {
-    uint32_t key[6] = {f->variable, f->n, (uint32_t)f->last << 1 | f->proven, f->places[0], f->places[1], f->places[2]};
+    uint32_t flags = (uint32_t)f->alone << 2 | (uint32_t)f->last << 1 | f->proven;
+    uint32_t key[6] = {f->variable, f->n, flags, f->places[0], f->places[1], f->places[2]};
 
     return etch_hash(etch_hash(ETCH_HASH_START, key, sizeof(key)), f->pattern, sizeof(f->pattern));
 }
@@ -49,7 +52,8 @@ static struct order_fact *same_fact(const struct facts *facts, const struct orde
         struct order_fact *known = &facts->orders.v[i];
 
         if (known->variable == f->variable && known->n == f->n && known->last == f->last &&
-            known->proven == f->proven && memcmp(known->pattern, f->pattern, sizeof(f->pattern)) == 0 &&
+            known->proven == f->proven && known->alone == f->alone &&
+            memcmp(known->pattern, f->pattern, sizeof(f->pattern)) == 0 &&
             memcmp(known->places, f->places, sizeof(f->places)) == 0)
             return known;
     }
@@ -59,7 +63,7 @@ static struct order_fact *same_fact(const struct facts *facts, const struct orde
 static void add_fact(void *context, const struct etch_pattern *p)
 {
     struct facts *facts = context;
-    struct order_fact fact = {.n = p->n, .last = p->last, .proven = p->proven}, *known;
+    struct order_fact fact = {.n = p->n, .last = p->last, .proven = p->proven, .alone = p->alone}, *known;
     uint64_t hash;
 
     memcpy(fact.pattern, p->name, sizeof(fact.pattern));
@@ -97,6 +101,13 @@ static void add_user(struct facts *facts, const struct etch_turn *t, bool write)
         !etch_array_push(&facts->users, user) || !etch_index_add(&facts->by_user, hash, (uint32_t)facts->users.n - 1);
 }
 
+static void add_hang(void *context, const struct etch_hang *hang)
+{
+    struct facts *facts = context;
+
+    facts->failed |= !etch_array_push(&facts->hangs, *hang);
+}
+
 static int make_facts(struct facts *facts, const struct etch_run *run)
 {
     if (etch_turns_make(&facts->turns, run) < 0)
@@ -110,6 +121,7 @@ static int make_facts(struct facts *facts, const struct etch_run *run)
         else if (t->read)
             add_user(facts, t, false);
     }
+    etch_hang_find(run, add_hang, facts);
     return facts->failed ? -1 : 0;
 }
 
@@ -117,6 +129,7 @@ static void release_facts(struct facts *facts)
 {
     etch_array_free(&facts->orders);
     etch_array_free(&facts->users);
+    etch_array_free(&facts->hangs);
     etch_array_free(&facts->turns.all);
     etch_index_release(&facts->by_fact);
     etch_index_release(&facts->by_user);
@@ -166,7 +179,7 @@ static const struct order_fact *find_fact(const struct etch_predictor *p, const 
     for (size_t i = 0; i < facts->orders.n; i++) {
         const struct order_fact *f = &facts->orders.v[i];
 
-        if (f->variable != p->variable)
+        if (f->variable != p->variable || f->alone != (p->kind == ETCH_PREDICTOR_ORIGIN))
             continue;
         if (!f->proven) {
             *open |= same_set(p, f);
@@ -219,11 +232,55 @@ static enum etch_truth order_holds(const struct etch_predictor *p, const struct 
 
         if (truth == ETCH_FALSE && !(rw && i == 1))
             return ETCH_FALSE;
-        incomplete |= truth == ETCH_UNKNOWN;
+        incomplete |= truth == ETCH_UNKNOWN && run->flow;
     }
     if (incomplete || !is_watched(run, p->variable) || !run->order)
         return ETCH_UNKNOWN;
     return rw && !p->ever && read_too_early(p, facts, run) ? ETCH_TRUE : ETCH_FALSE;
+}
+
+/* The two orders of which WRW, or WRRW of two variables, is made: the last write may be one that had not run. */
+static void take_halves(const struct etch_predictor *p, struct etch_predictor halves[2])
+{
+    for (int i = 0; i < 2; i++) {
+        halves[i] = *p;
+        halves[i].kind = ETCH_PREDICTOR_ORDER;
+        halves[i].n_places = 2;
+        snprintf(halves[i].pattern, sizeof(halves[i].pattern), "%s", i ? "RW" : "WR");
+    }
+    memcpy(halves[1].places, p->places + p->n_places - 2, 2 * sizeof(p->places[0]));
+    if (p->n_places == 4)
+        halves[1].variable = p->second;
+}
+
+static bool has_halves(const struct etch_predictor *p)
+{
+    return p->n_places == 4 || strcmp(p->pattern, "WRW") == 0;
+}
+
+static enum etch_truth both_hold(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)
+{
+    struct etch_predictor halves[2];
+    enum etch_truth first, second;
+
+    take_halves(p, halves);
+    first = order_holds(&halves[0], facts, run);
+    second = order_holds(&halves[1], facts, run);
+    if (first == ETCH_FALSE || second == ETCH_FALSE)
+        return ETCH_FALSE;
+    return first == ETCH_TRUE && second == ETCH_TRUE ? ETCH_TRUE : ETCH_UNKNOWN;
+}
+
+static enum etch_truth hang_holds(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)
+{
+    for (size_t i = 0; i < facts->hangs.n; i++) {
+        const struct etch_hang *h = &facts->hangs.v[i];
+
+        if ((h->kind == ETCH_HANG_RING) == (p->kind == ETCH_PREDICTOR_LOCK_ORDER) && h->n == p->n_places &&
+            memcmp(h->places, p->places, h->n * sizeof(h->places[0])) == 0)
+            return ETCH_TRUE;
+    }
+    return run->failing && !run->synced ? ETCH_UNKNOWN : ETCH_FALSE;
 }
 
 static int64_t signed_value(uint64_t value, uint32_t size)
@@ -250,10 +307,26 @@ static bool value_passes(const struct etch_predictor *p, const struct etch_run_a
     return false;
 }
 
+static bool is_value_of(const struct etch_predictor *p, const struct etch_run_access *a)
+{
+    return a->place == p->places[0] && a->variable == p->variable && a->known && a->write == p->write;
+}
+
+/* A run that failed stopped there: the last time is the one that counts. One that passed went through each time. */
+static bool ever_passes(const struct etch_predictor *p, const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->accesses.n; i++)
+        if (is_value_of(p, &run->accesses.v[i]) && value_passes(p, &run->accesses.v[i]))
+            return true;
+    return false;
+}
+
 static enum etch_truth value_holds(const struct etch_predictor *p, const struct etch_run *run)
 {
     const struct etch_run_access *a = etch_run_last_value(run, p->places[0], p->variable, p->write);
 
+    if (a && p->ever && !run->failing)
+        return ever_passes(p, run) ? ETCH_TRUE : ETCH_FALSE;
     if (a)
         return value_passes(p, a) ? ETCH_TRUE : ETCH_FALSE;
     return did_execute(run, p->places[0]) == ETCH_FALSE ? ETCH_FALSE : ETCH_UNKNOWN;
@@ -272,9 +345,13 @@ static enum etch_truth holds(const struct etch_predictor *p, const struct facts 
     enum etch_truth truth;
 
     switch (p->kind) {
+    case ETCH_PREDICTOR_LOCK_ORDER:
+    case ETCH_PREDICTOR_WAIT:
+        return hang_holds(p, facts, run);
     case ETCH_PREDICTOR_ATOMICITY:
     case ETCH_PREDICTOR_ORDER:
-        return order_holds(p, facts, run);
+    case ETCH_PREDICTOR_ORIGIN:
+        return has_halves(p) && !p->ever ? both_hold(p, facts, run) : order_holds(p, facts, run);
     case ETCH_PREDICTOR_VALUE:
         return value_holds(p, run);
     case ETCH_PREDICTOR_BRANCH:
@@ -296,29 +373,62 @@ enum etch_truth etch_predictor_holds(const struct etch_predictor *p, const struc
     return truth;
 }
 
-size_t etch_predictor_instance(const struct etch_predictor *p, const struct etch_run *run, uint32_t at[3])
+bool etch_predictor_is_threaded(const struct etch_predictor *p)
+{
+    return p->kind <= ETCH_PREDICTOR_ORDER;
+}
+
+static size_t order_instance(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run,
+                             uint32_t *at)
+{
+    const struct etch_turn *read;
+    const struct order_fact *fact;
+    bool open;
+
+    fact = find_fact(p, facts, &open);
+    if (fact) {
+        memcpy(at, fact->at, fact->n * sizeof(*at));
+        return fact->n;
+    }
+    if (strcmp(p->pattern, "RW") != 0 || order_holds(p, facts, run) != ETCH_TRUE)
+        return 0;
+    read = read_too_early(p, facts, run);
+    if (read)
+        at[0] = read->last;
+    return read != NULL;
+}
+
+static size_t both_instances(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run,
+                             uint32_t *at)
+{
+    struct etch_predictor halves[2];
+    uint32_t rest[3];
+    size_t n, m;
+
+    take_halves(p, halves);
+    n = order_instance(&halves[0], facts, run, at);
+    m = n ? order_instance(&halves[1], facts, run, rest) : 0;
+    for (size_t i = p->n_places == 3; i < m; i++) /* WRW: the read is in both */
+        at[n++] = rest[i];
+    return m ? n : 0;
+}
+
+size_t etch_predictor_instance(const struct etch_predictor *p, const struct etch_run *run,
+                               uint32_t at[ETCH_PREDICTOR_ACCESSES])
 {
     struct facts facts = {0};
-    const struct order_fact *fact = NULL;
     const struct etch_run_access *value = NULL;
     size_t n = 0;
-    bool open;
 
     if (p->kind == ETCH_PREDICTOR_VALUE) {
         value = etch_run_last_value(run, p->places[0], p->variable, p->write);
-    } else if (p->kind <= ETCH_PREDICTOR_ORDER && make_facts(&facts, run) == 0) {
-        fact = find_fact(p, &facts, &open);
-        for (; fact && n < fact->n; n++)
-            at[n] = fact->at[n];
-        if (!fact && strcmp(p->pattern, "RW") == 0 && order_holds(p, &facts, run) == ETCH_TRUE) {
-            const struct etch_turn *read = read_too_early(p, &facts, run);
-
-            if (read)
-                at[n++] = read->last;
-        }
+        if (value && value_passes(p, value))
+            at[n++] = (uint32_t)(value - run->accesses.v);
+    } else if ((p->kind == ETCH_PREDICTOR_ATOMICITY || p->kind == ETCH_PREDICTOR_ORDER ||
+                p->kind == ETCH_PREDICTOR_ORIGIN) &&
+               make_facts(&facts, run) == 0) {
+        n = has_halves(p) && !p->ever ? both_instances(p, &facts, run, at) : order_instance(p, &facts, run, at);
     }
-    if (value && value_passes(p, value))
-        at[n++] = (uint32_t)(value - run->accesses.v);
     release_facts(&facts);
     return n;
 }
@@ -336,15 +446,15 @@ struct search {
 
 static bool is_same(const struct etch_predictor *a, const struct etch_predictor *b)
 {
-    return a->kind == b->kind && a->n_places == b->n_places && a->variable == b->variable && a->ever == b->ever &&
-           a->negated == b->negated && a->test == b->test && a->value == b->value && a->write == b->write &&
-           a->address == b->address && a->taken == b->taken && strcmp(a->pattern, b->pattern) == 0 &&
-           memcmp(a->places, b->places, a->n_places * sizeof(a->places[0])) == 0;
+    return a->kind == b->kind && a->n_places == b->n_places && a->variable == b->variable && a->second == b->second &&
+           a->ever == b->ever && a->negated == b->negated && a->test == b->test && a->value == b->value &&
+           a->write == b->write && a->address == b->address && a->taken == b->taken &&
+           strcmp(a->pattern, b->pattern) == 0 && memcmp(a->places, b->places, a->n_places * sizeof(a->places[0])) == 0;
 }
 
 static uint64_t hash_candidate(const struct etch_predictor *p)
 {
-    uint64_t key[4] = {(uint64_t)p->kind << 32 | p->variable, p->address, p->value,
+    uint64_t key[5] = {(uint64_t)p->kind << 32 | p->variable, p->second, p->address, p->value,
                        (uint64_t)p->test << 8 | (uint64_t)p->write << 3 | (uint64_t)p->ever << 2 |
                            (uint64_t)p->taken << 1 | p->negated};
     uint64_t hash = etch_hash(ETCH_HASH_START, key, sizeof(key));
@@ -369,22 +479,53 @@ static bool add_orders(struct search *s, const struct facts *facts)
 {
     for (size_t i = 0; i < facts->orders.n; i++) {
         const struct order_fact *f = &facts->orders.v[i];
-        struct etch_predictor p = {.kind = f->n == 3 ? ETCH_PREDICTOR_ATOMICITY : ETCH_PREDICTOR_ORDER,
+        struct etch_predictor p = {.kind = f->n == 3  ? ETCH_PREDICTOR_ATOMICITY
+                                           : f->alone ? ETCH_PREDICTOR_ORIGIN
+                                                      : ETCH_PREDICTOR_ORDER,
                                    .n_places = f->n,
+                                   .second = ETCH_NOWHERE,
                                    .variable = f->variable};
 
-        if (!f->proven)
+        if (!f->proven || (f->alone && !f->last))
             continue;
         memcpy(p.places, f->places, sizeof(f->places));
         memcpy(p.pattern, f->pattern, sizeof(f->pattern));
         for (p.ever = !f->last;; p.ever = true) {
             if (!add(s, p))
                 return false;
-            if (p.ever)
+            if (p.ever || f->alone)
                 break;
         }
     }
     return true;
+}
+
+static bool add_hangs(struct search *s, const struct facts *facts)
+{
+    for (size_t i = 0; i < facts->hangs.n; i++) {
+        const struct etch_hang *h = &facts->hangs.v[i];
+        struct etch_predictor p = {.kind = h->kind == ETCH_HANG_RING ? ETCH_PREDICTOR_LOCK_ORDER : ETCH_PREDICTOR_WAIT,
+                                   .n_places = h->n,
+                                   .variable = ETCH_NOWHERE,
+                                   .second = ETCH_NOWHERE};
+
+        memcpy(p.places, h->places, sizeof(p.places));
+        if (!add(s, p))
+            return false;
+    }
+    return true;
+}
+
+/* Whether another thread than the writer reads at a place, in the writer's run. */
+static bool is_shared(const struct facts *facts, uint32_t place, const struct user *write)
+{
+    for (size_t i = 0; i < facts->users.n; i++) {
+        const struct user *u = &facts->users.v[i];
+
+        if (u->place == place && u->variable == write->variable && u->thread != write->thread)
+            return true;
+    }
+    return false;
 }
 
 /* Statements that write what a failing run read, although in that run they had not yet: known from other runs. */
@@ -400,10 +541,11 @@ static bool add_too_early(struct search *s, const struct facts *failing)
                                            .n_places = 2,
                                            .variable = read->variable,
                                            .places = {read->place, write->place},
+                                           .second = ETCH_NOWHERE,
                                            .pattern = "RW"};
 
                 if (write->write && write->variable == read->variable && write->place != read->place &&
-                    write->thread != read->thread && !add(s, p))
+                    is_shared(&s->facts[r], read->place, write) && !add(s, p))
                     return false;
             }
         }
@@ -411,32 +553,38 @@ static bool add_too_early(struct search *s, const struct facts *failing)
     return true;
 }
 
-/* The values that passing runs had at the same place. False where there is none. */
-static bool passing_range(const struct search *s, const struct etch_run_access *a, int64_t *lo, int64_t *hi)
+/* The values that passing runs had at the same place: the last ones, or all. False where there is none. */
+static bool passing_range(const struct search *s, const struct etch_predictor *p, int64_t *lo, int64_t *hi)
 {
     bool any = false;
 
     for (size_t i = 0; i < s->n; i++) {
-        const struct etch_run_access *b =
-            s->runs[i]->failing ? NULL : etch_run_last_value(s->runs[i], a->place, a->variable, a->write);
-        int64_t v = b ? signed_value(b->value, b->size) : 0;
+        const struct etch_run *run = s->runs[i];
+        const struct etch_run_access *last =
+            run->failing ? NULL : etch_run_last_value(run, p->places[0], p->variable, p->write);
 
-        if (!b)
-            continue;
-        *lo = any && *lo < v ? *lo : v;
-        *hi = any && *hi > v ? *hi : v;
-        any = true;
+        for (const struct etch_run_access *b = p->ever ? run->accesses.v : last; last && b <= last; b++) {
+            int64_t v = signed_value(b->value, b->size);
+
+            if (!is_value_of(p, b))
+                continue;
+            *lo = any && *lo < v ? *lo : v;
+            *hi = any && *hi > v ? *hi : v;
+            any = true;
+        }
     }
     return any;
 }
 
-static bool add_value(struct search *s, const struct etch_run_access *a)
+static bool add_value(struct search *s, const struct etch_run_access *a, bool fails_here)
 {
     struct etch_predictor p = {.kind = ETCH_PREDICTOR_VALUE,
                                .n_places = 1,
                                .places = {a->place},
                                .variable = a->variable,
+                               .second = ETCH_NOWHERE,
                                .write = a->write,
+                               .ever = fails_here,
                                .size = a->size};
     int64_t v = signed_value(a->value, a->size), lo = 0, hi = 0;
     bool good = true;
@@ -454,24 +602,12 @@ static bool add_value(struct search *s, const struct etch_run_access *a)
         p.test = ETCH_VALUE_NEGATIVE;
         good = add(s, p);
     }
-    if (good && passing_range(s, a, &lo, &hi) && (v < lo || v > hi)) {
+    if (good && passing_range(s, &p, &lo, &hi) && (v < lo || v > hi)) {
         p.test = v < lo ? ETCH_VALUE_BELOW : ETCH_VALUE_ABOVE;
         p.value = (uint64_t)(v < lo ? lo : hi);
         good = add(s, p);
     }
     return good;
-}
-
-static bool add_values(struct search *s, const struct etch_run *run)
-{
-    for (size_t i = 0; i < run->accesses.n; i++) {
-        const struct etch_run_access *a = &run->accesses.v[i];
-
-        if (a->place != ETCH_NOWHERE && a->variable != ETCH_NOWHERE && a->known &&
-            etch_run_last_value(run, a->place, a->variable, a->write) == a && !add_value(s, a))
-            return false;
-    }
-    return true;
 }
 
 static bool is_the_failure(const struct etch_run *run, uint32_t place)
@@ -483,6 +619,19 @@ static bool is_the_failure(const struct etch_run *run, uint32_t place)
     return waits || place == run->failing_place;
 }
 
+static bool add_values(struct search *s, const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+
+        if (a->place != ETCH_NOWHERE && a->variable != ETCH_NOWHERE && a->known &&
+            etch_run_last_value(run, a->place, a->variable, a->write) == a &&
+            !add_value(s, a, is_the_failure(run, a->place)))
+            return false;
+    }
+    return true;
+}
+
 static bool add_flow(struct search *s, const struct etch_run *run)
 {
     for (size_t i = 0; i < run->branches.n; i++) {
@@ -490,6 +639,7 @@ static bool add_flow(struct search *s, const struct etch_run *run)
                                    .n_places = 1,
                                    .places = {run->branches.v[i].place},
                                    .variable = ETCH_NOWHERE,
+                                   .second = ETCH_NOWHERE,
                                    .address = run->branches.v[i].address,
                                    .taken = run->branches.v[i].taken,
                                    .to = run->branches.v[i].to};
@@ -502,7 +652,8 @@ static bool add_flow(struct search *s, const struct etch_run *run)
         struct etch_predictor p = {.kind = ETCH_PREDICTOR_EXECUTED,
                                    .n_places = 1,
                                    .places = {run->visits.v[i].place},
-                                   .variable = ETCH_NOWHERE};
+                                   .variable = ETCH_NOWHERE,
+                                   .second = ETCH_NOWHERE};
 
         if (!is_the_failure(run, p.places[0]) && !add(s, p))
             return false;
@@ -543,6 +694,7 @@ static bool add_missing(struct search *s, const struct etch_run *run)
                                    .n_places = 1,
                                    .places = {place},
                                    .variable = ETCH_NOWHERE,
+                                   .second = ETCH_NOWHERE,
                                    .negated = true};
 
         if (s->names->places.v[place].statement && did_execute(run, place) == ETCH_FALSE &&
@@ -596,9 +748,22 @@ static void count(struct etch_predictor *p, const struct search *s)
     }
 }
 
-/* Whether a statement of the runs ends in a branch. */
+static const Etch__Statement *statement_of(const struct search *s, uint32_t place)
+{
+    uint32_t number = s->names->places.v[place].statement;
+
+    return s->names->slice && number && number <= s->names->slice->n_statements
+               ? s->names->slice->statements[number - 1]
+               : NULL;
+}
+
+/* Whether a statement ends in a branch: the slice says so, or a run that has control flow. */
 static bool decides(const struct search *s, uint32_t place)
 {
+    const Etch__Statement *statement = statement_of(s, place);
+
+    if (statement && statement->branch)
+        return true;
     for (size_t i = 0; i < s->n; i++)
         for (size_t k = 0; k < s->runs[i]->branches.n; k++)
             if (s->runs[i]->branches.v[k].place == place)
@@ -606,11 +771,137 @@ static bool decides(const struct search *s, uint32_t place)
     return false;
 }
 
-static bool is_one_function(const struct search *s, const struct etch_predictor *p)
+static bool is_one_function(const struct search *s, uint32_t a, uint32_t b)
 {
-    const struct etch_line_place *first = &s->names->places.v[p->places[0]], *last = &s->names->places.v[p->places[2]];
+    const struct etch_line_place *first = &s->names->places.v[a], *last = &s->names->places.v[b];
 
     return strcmp(first->function, last->function) == 0 && strcmp(first->file, last->file) == 0;
+}
+
+/* Whether something above a place, in its function, may be the head of a loop. */
+static bool is_below_branch(const struct search *s, uint32_t place)
+{
+    for (uint32_t i = 0; i < s->names->places.n; i++) {
+        const Etch__Statement *statement = statement_of(s, i);
+
+        if (statement && statement->branch && is_one_function(s, i, place) &&
+            s->names->places.v[i].line < s->names->places.v[place].line)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the last of three accesses went back in its function's text without a new call of it: the next turn of a
+ * loop, which nobody takes for one step with the turn before. Where calls are not known: whether that may be. */
+static bool is_next_turn(const struct search *s, const struct etch_predictor *p)
+{
+    bool back = s->names->places.v[p->places[2]].line < s->names->places.v[p->places[0]].line;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+        bool open;
+        const struct order_fact *f = run->failing ? find_fact(p, &s->facts[i], &open) : NULL;
+
+        if (f && run->flow)
+            return back && run->accesses.v[f->at[0]].call == run->accesses.v[f->at[2]].call;
+    }
+    return back && is_below_branch(s, p->places[2]);
+}
+
+/* Whether the statement at the end of a triple reads what it writes, or writes what came of the first. */
+static bool is_update(const struct search *s, const struct etch_predictor *p)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        bool open;
+        const struct order_fact *f = s->runs[i]->failing ? find_fact(p, &s->facts[i], &open) : NULL;
+
+        for (size_t k = 0; f && k < s->facts[i].turns.all.n; k++) {
+            const struct etch_turn *t = &s->facts[i].turns.all.v[k];
+
+            if (t->first <= f->at[2] && t->last >= f->at[2] && t->place == p->places[2] && t->read && t->write)
+                return true;
+        }
+    }
+    return etch_names_feeds(s->names, p->places[0], p->places[2]);
+}
+
+static bool feeds_failure(const struct search *s, uint32_t place)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->runs[i]->failing)
+            return etch_names_feeds(s->names, place, s->runs[i]->failing_place);
+    return false;
+}
+
+/* Whether one statement is before the other in every run that has both, passing ones among them. */
+static bool is_given(const struct search *s, const struct etch_predictor *p)
+{
+    bool any = false;
+
+    for (size_t r = 0; r < s->n; r++) {
+        const struct etch_turns *turns = &s->facts[r].turns;
+
+        for (size_t i = 0; i < turns->all.n; i++) {
+            const struct etch_turn *a = &turns->all.v[i];
+
+            for (size_t k = 0; a->place == p->places[0] && a->variable == p->variable && k < turns->all.n; k++) {
+                const struct etch_turn *b = &turns->all.v[k];
+
+                if (b->place != p->places[1] || b->object != a->object || b->thread == a->thread)
+                    continue;
+                if (etch_run_compare(s->runs[r], &s->runs[r]->accesses.v[a->first], &s->runs[r]->accesses.v[b->last]) >=
+                    0)
+                    return false;
+                any |= !s->runs[r]->failing;
+            }
+        }
+    }
+    return any;
+}
+
+static bool has_happened(const struct search *s, const struct etch_predictor *p)
+{
+    bool open;
+
+    for (size_t i = 0; i < s->n; i++)
+        if (s->runs[i]->failing && find_fact(p, &s->facts[i], &open))
+            return true;
+    return false;
+}
+
+/* What was meant to be one step: what the failing statement takes together, an update, a check and what it guards, a
+ * write and what is made of it. */
+static bool is_meant(const struct search *s, const struct etch_predictor *p)
+{
+    bool together = is_one_function(s, p->places[0], p->places[2]) && !is_next_turn(s, p);
+
+    if (p->n_places == 4)
+        return feeds_failure(s, p->places[1]) && feeds_failure(s, p->places[2]);
+    if (strcmp(p->pattern, "RWW") == 0)
+        return is_update(s, p);
+    return together && (strcmp(p->pattern, "RWR") != 0 || decides(s, p->places[0]));
+}
+
+/* Whether a value was seen that no statement of the slice had written: what kept them from it says more. */
+static bool is_unwritten(const struct search *s, const struct etch_predictor *p)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+        const struct etch_run_access *a =
+            run->failing && !p->write ? etch_run_last_value(run, p->places[0], p->variable, false) : NULL;
+        bool written = false;
+
+        if (!a || !value_passes(p, a))
+            continue;
+        for (size_t k = 0; k < run->accesses.n; k++) {
+            const struct etch_run_access *w = &run->accesses.v[k];
+
+            written |= w->write && w->address < a->address + a->size && a->address < w->address + w->size;
+        }
+        if (!written)
+            return true;
+    }
+    return false;
 }
 
 static void judge(struct etch_predictor *p, const struct search *s)
@@ -622,19 +913,22 @@ static void judge(struct etch_predictor *p, const struct search *s)
     held = p->failing_true + p->passing_true;
     p->precision = held ? (double)p->failing_true / held : 0;
     p->recall = p->failing ? (double)p->failing_true / p->failing : 0;
-    p->f = etch_f_half(p->precision, p->recall);
+    /* Where no passing run could tell, nothing is known of what sets the failing ones apart. */
+    p->f = p->passing ? etch_f_half(p->precision, p->recall) : 0;
     etch_wilson(p->failing_true, held, &p_lo, &p_hi);
     etch_wilson(p->failing_true, p->failing, &r_lo, &r_hi);
     p->f_lo = etch_f_half(p_lo, r_lo);
     p->f_hi = etch_f_half(p_hi, r_hi);
-    p->guarded = p->kind == ETCH_PREDICTOR_ATOMICITY && is_one_function(s, p) &&
-                 (strcmp(p->pattern, "RWR") != 0 || decides(s, p->places[0]));
+    p->guarded = p->kind == ETCH_PREDICTOR_ATOMICITY && is_meant(s, p);
+    p->given = p->kind == ETCH_PREDICTOR_ORDER && is_given(s, p);
+    p->early = p->kind == ETCH_PREDICTOR_ORDER && !has_happened(s, p);
+    p->unwritten = p->kind == ETCH_PREDICTOR_VALUE && is_unwritten(s, p);
     p->distance = UINT32_MAX;
     for (uint32_t i = 0; i < p->n_places; i++) {
         uint32_t d = s->names->places.v[p->places[i]].distance;
 
         p->distance = d < p->distance ? d : p->distance;
-        p->spread += d < 1000 ? d : 1000;
+        p->spread += 2 * (d < 1000 ? d : 1000) + s->names->places.v[p->places[i]].decides;
     }
 }
 
@@ -650,6 +944,31 @@ static int by_places(const struct etch_predictor *a, const struct etch_predictor
     return a->n_places < b->n_places ? -1 : a->n_places > b->n_places;
 }
 
+/* What says more, of predictors with the same numbers: who waits for whom; how threads met; a value that means
+ * something (nothing, below nothing); who wrote it; how a branch went, which is the program's own test; a number that
+ * only fits these runs; a value that came from nowhere. That a thread waits for what it holds itself is the failure,
+ * and no cause of it. */
+static int weight(const struct etch_predictor *p)
+{
+    switch (p->kind) {
+    case ETCH_PREDICTOR_LOCK_ORDER:
+        return p->n_places > 2 ? 0 : 2;
+    case ETCH_PREDICTOR_WAIT:
+        return p->n_places > 1 ? 0 : 2;
+    case ETCH_PREDICTOR_ATOMICITY:
+    case ETCH_PREDICTOR_ORDER:
+        return 1;
+    case ETCH_PREDICTOR_VALUE:
+        return p->unwritten ? 7 : p->test == ETCH_VALUE_ZERO || p->test == ETCH_VALUE_NEGATIVE ? 3 : 6;
+    case ETCH_PREDICTOR_ORIGIN:
+        return 4;
+    case ETCH_PREDICTOR_BRANCH:
+        return 5;
+    default:
+        return 8;
+    }
+}
+
 /* Best first. What is as good by its numbers is put by what it says: how threads met before what came of it; near the
  * failure before far; the particular before the general. */
 static int by_rank(const void *x, const void *y, void *context)
@@ -660,14 +979,16 @@ static int by_rank(const void *x, const void *y, void *context)
 
     if (fabs(a->f - b->f) > 1e-12)
         return a->f > b->f ? -1 : 1;
-    if ((a->kind <= ETCH_PREDICTOR_ORDER) != (b->kind <= ETCH_PREDICTOR_ORDER))
-        return a->kind <= ETCH_PREDICTOR_ORDER ? -1 : 1;
-    if (a->kind > ETCH_PREDICTOR_ORDER && a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
+    if (weight(a) != weight(b))
+        return weight(a) < weight(b) ? -1 : 1;
     /* What was meant to be one step says more than an order; where nothing says that it was, two statements say enough.
      */
     if (a->guarded != b->guarded)
         return a->guarded ? -1 : 1;
+    if (a->given != b->given)
+        return a->given ? 1 : -1;
+    if (a->early != b->early)
+        return a->early ? 1 : -1;
     if (a->failing + a->passing != b->failing + b->passing)
         return a->failing + a->passing > b->failing + b->passing ? -1 : 1;
     if (a->distance != b->distance)
@@ -690,6 +1011,8 @@ static int by_rank(const void *x, const void *y, void *context)
     places = strcmp(a->pattern, b->pattern);
     if (places)
         return places;
+    if (a->second != b->second && a->second != ETCH_NOWHERE && b->second != ETCH_NOWHERE)
+        return strcmp(names->variables.v[a->second], names->variables.v[b->second]);
     if (a->write != b->write)
         return a->write ? 1 : -1;
     if (a->address != b->address)
@@ -704,10 +1027,51 @@ static bool find_candidates(struct search *s)
     for (size_t i = 0; i < s->n; i++) {
         const struct etch_run *run = s->runs[i];
 
-        if (run->failing && !(add_orders(s, &s->facts[i]) && add_too_early(s, &s->facts[i]) && add_values(s, run) &&
-                              add_flow(s, run) && add_missing(s, run)))
+        if (run->failing &&
+            !(add_hangs(s, &s->facts[i]) && add_orders(s, &s->facts[i]) && add_too_early(s, &s->facts[i]) &&
+              add_values(s, run) && add_flow(s, run) && add_missing(s, run)))
             return false;
     }
+    return true;
+}
+
+static bool is_half(const struct etch_predictor *p, const char *pattern)
+{
+    return p->kind == ETCH_PREDICTOR_ORDER && !p->ever && strcmp(p->pattern, pattern) == 0 && p->failing_true &&
+           p->failing_true == p->failing;
+}
+
+/* From a write to a read, and from a read to the write behind: of one variable WRW, which may not have come to its end;
+ * of two, WRRW: one function writes them one after the other, another reads them together and sees one new, one old. */
+static bool add_pair(struct search *s, struct etch_predictor first, struct etch_predictor second)
+{
+    bool one = first.variable == second.variable;
+    struct etch_predictor p = {.kind = ETCH_PREDICTOR_ATOMICITY,
+                               .n_places = one ? 3 : 4,
+                               .places = {first.places[0], first.places[1], second.places[0], second.places[1]},
+                               .variable = first.variable,
+                               .second = one ? ETCH_NOWHERE : second.variable};
+
+    if (!is_half(&first, "WR") || !is_half(&second, "RW") || first.places[0] == second.places[1] ||
+        !is_one_function(s, first.places[0], second.places[1]) || (one && first.places[1] != second.places[0]) ||
+        !is_one_function(s, first.places[1], second.places[0]))
+        return true;
+    if (one)
+        p.places[2] = second.places[1];
+    snprintf(p.pattern, sizeof(p.pattern), "%s", one ? "WRW" : "WRRW");
+    return add(s, p);
+}
+
+static bool add_pairs(struct search *s)
+{
+    size_t n = s->found->all.n;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            if (!add_pair(s, s->found->all.v[i], s->found->all.v[k]))
+                return false;
+    for (size_t i = n; i < s->found->all.n; i++)
+        judge(&s->found->all.v[i], s);
     return true;
 }
 
@@ -725,6 +1089,7 @@ int etch_predictors_find(struct etch_predictors *predictors, const struct etch_n
     good = good && find_candidates(&s);
     for (size_t i = 0; good && i < predictors->all.n; i++)
         judge(&predictors->all.v[i], &s);
+    good = good && add_pairs(&s);
     if (good && predictors->all.n)
         qsort_r(predictors->all.v, predictors->all.n, sizeof(*predictors->all.v), by_rank, (void *)(uintptr_t)names);
     for (size_t i = 0; s.facts && i < n; i++)
@@ -737,99 +1102,4 @@ int etch_predictors_find(struct etch_predictors *predictors, const struct etch_n
 void etch_predictors_release(struct etch_predictors *predictors)
 {
     etch_array_free(&predictors->all);
-}
-
-/* ---- Words ---- */
-
-const char *etch_predictor_kind_name(enum etch_predictor_kind kind)
-{
-    static const char *const names[] = {"atomicity", "order", "value", "branch", "executed"};
-
-    return kind < ETCH_PREDICTOR_KINDS ? names[kind] : "";
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
-static void place_text(const struct etch_names *names, uint32_t place, char *text, size_t size)
-{
-    const struct etch_line_place *p = place < names->places.n ? &names->places.v[place] : NULL;
-
-    if (p)
-        snprintf(text, size, "%s %s:%u", p->function, base_name(p->file), p->line);
-    else
-        snprintf(text, size, "elsewhere");
-}
-
-static void value_text(const struct etch_predictor *p, const char *variable, const char *place, char *text, size_t size)
-{
-    switch (p->test) {
-    case ETCH_VALUE_ZERO:
-        snprintf(text, size, "%s == 0 at %s", variable, place);
-        break;
-    case ETCH_VALUE_EQUAL:
-        if (p->value < 1000000)
-            snprintf(text, size, "%s == %" PRIu64 " at %s", variable, p->value, place);
-        else
-            snprintf(text, size, "%s == 0x%" PRIx64 " at %s", variable, p->value, place);
-        break;
-    case ETCH_VALUE_NEGATIVE:
-        snprintf(text, size, "%s < 0 at %s", variable, place);
-        break;
-    case ETCH_VALUE_BELOW:
-        snprintf(text, size, "%s < %" PRId64 ", the least of passing runs, at %s", variable, (int64_t)p->value, place);
-        break;
-    case ETCH_VALUE_ABOVE:
-        snprintf(text, size, "%s > %" PRId64 ", the most of passing runs, at %s", variable, (int64_t)p->value, place);
-        break;
-    }
-}
-
-void etch_predictor_text(const struct etch_predictor *p, const struct etch_names *names, char *text, size_t size)
-{
-    const char *variable = p->variable < names->variables.n ? names->variables.v[p->variable] : "";
-    char place[3][300] = {"", "", ""};
-
-    for (uint32_t i = 0; i < p->n_places && i < 3; i++)
-        place_text(names, p->places[i], place[i], sizeof(place[i]));
-    switch (p->kind) {
-    case ETCH_PREDICTOR_ATOMICITY:
-        snprintf(text, size, "%s between %s and %s (%s of %s)", place[1], place[0], place[2], p->pattern, variable);
-        break;
-    case ETCH_PREDICTOR_ORDER:
-        snprintf(text, size, "%s before %s (%s of %s)", place[0], place[1], p->pattern, variable);
-        break;
-    case ETCH_PREDICTOR_VALUE:
-        value_text(p, variable, place[0], text, size);
-        break;
-    case ETCH_PREDICTOR_BRANCH:
-        if (p->to != ETCH_NOWHERE)
-            snprintf(text, size, "%s goes on to line %u", place[0], names->places.v[p->to].line);
-        else
-            snprintf(text, size, "%s branches %s", place[0], p->taken ? "away" : "on");
-        break;
-    default:
-        snprintf(text, size, "%s is %s", place[0], p->negated ? "not executed" : "executed");
-        break;
-    }
-}
-
-const char *etch_predictor_pattern(const struct etch_predictor *p)
-{
-    static const char *const tests[] = {"== 0", "==", "< 0", "<", ">"};
-
-    switch (p->kind) {
-    case ETCH_PREDICTOR_VALUE:
-        return p->test == ETCH_VALUE_ZERO && p->size == 8 ? "null" : tests[p->test];
-    case ETCH_PREDICTOR_BRANCH:
-        return p->taken ? "taken" : "not taken";
-    case ETCH_PREDICTOR_EXECUTED:
-        return p->negated ? "not executed" : "executed";
-    default:
-        return p->pattern;
-    }
 }

@@ -7,9 +7,12 @@
 #include "sketch/run.h"
 
 enum etch_predictor_kind {
-    ETCH_PREDICTOR_ATOMICITY, /* another thread's access between two of one thread */
-    ETCH_PREDICTOR_ORDER,     /* an access before another thread's */
+    ETCH_PREDICTOR_LOCK_ORDER, /* of a hang: locks held in a ring */
+    ETCH_PREDICTOR_WAIT,       /* of a hang: the wake-up came before the wait, or never */
+    ETCH_PREDICTOR_ATOMICITY,  /* another thread's access between two of one thread */
+    ETCH_PREDICTOR_ORDER,      /* an access before another thread's */
     ETCH_PREDICTOR_VALUE,
+    ETCH_PREDICTOR_ORIGIN, /* by which statement of its own thread a value was written */
     ETCH_PREDICTOR_BRANCH,
     ETCH_PREDICTOR_EXECUTED,
     ETCH_PREDICTOR_KINDS,
@@ -29,24 +32,28 @@ enum etch_truth { ETCH_FALSE, ETCH_TRUE, ETCH_UNKNOWN };
 
 struct etch_predictor {
     enum etch_predictor_kind kind;
-    uint32_t places[ETCH_PREDICTOR_PLACES];
     uint32_t n_places;
-    uint32_t variable; /* ETCH_NOWHERE: none */
-    char pattern[8];   /* WR, RWR, ... */
-    bool ever;         /* at any time; otherwise the last time */
-    bool negated;      /* executed: it was not */
-    enum etch_value_test test;
+    uint32_t places[ETCH_PREDICTOR_PLACES];
     uint64_t value;
-    uint32_t size;    /* of the value */
-    bool write;       /* a value written, rather than read */
     uint64_t address; /* of the branch */
-    bool taken;
-    uint32_t to; /* where the branch went, in the run that brought it up */
-
-    uint32_t failing_true, failing, passing_true, passing, unknown;
     double precision, recall, f, f_lo, f_hi;
-    bool guarded;              /* atomicity that was meant: an update, or a check and what it guards */
+    uint32_t variable; /* ETCH_NOWHERE: none */
+    uint32_t second;   /* of an atomicity of two variables: that of the last two places; else ETCH_NOWHERE */
+    enum etch_value_test test;
+    uint32_t size; /* of the value */
+    uint32_t to;   /* where the branch went, in the run that brought it up */
+    uint32_t failing_true, failing, passing_true, passing, unknown;
     uint32_t distance, spread; /* of its nearest statement, and of all its statements, from the failure */
+    char pattern[8];           /* WR, RWR, ... */
+    bool ever;    /* at any time; otherwise the last time. Of a value at the failing statement: no passing run may have
+                     had it at any time */
+    bool negated; /* executed: it was not */
+    bool write;   /* a value written, rather than read */
+    bool taken;   /* the branch was */
+    bool guarded; /* atomicity that was meant: an update, or a check and what it guards */
+    bool given;   /* an order that no run has the other way round: it is not what differs */
+    bool early;   /* an order whose second statement had not run in any failing run */
+    bool unwritten; /* a value that nothing of the slice wrote in a run where it was seen */
 };
 
 struct etch_predictors {
@@ -59,9 +66,15 @@ int etch_predictors_find(struct etch_predictors *predictors, const struct etch_n
                          const struct etch_run *const *runs, size_t n);
 void etch_predictors_release(struct etch_predictors *predictors);
 
-/* The accesses by which an order or atomicity predictor is true of a run, or the last with a value predictor's value:
- * indexes into its accesses. Returns how many, 0 where it is not true of it. */
-size_t etch_predictor_instance(const struct etch_predictor *predictor, const struct etch_run *run, uint32_t at[3]);
+/* Whether it speaks of how threads met. */
+bool etch_predictor_is_threaded(const struct etch_predictor *predictor);
+
+#define ETCH_PREDICTOR_ACCESSES 4u
+
+/* The accesses by which an order, atomicity or origin predictor is true of a run, or the last with a value predictor's
+ * value: indexes into its accesses. Returns how many, 0 where it is not true of it. */
+size_t etch_predictor_instance(const struct etch_predictor *predictor, const struct etch_run *run,
+                               uint32_t at[ETCH_PREDICTOR_ACCESSES]);
 
 enum etch_truth etch_predictor_holds(const struct etch_predictor *predictor, const struct etch_names *names,
                                      const struct etch_run *run);

@@ -26,12 +26,14 @@ struct etch_line_place {
     uint32_t line;
     uint32_t statement; /* the nearest of the slice on that line: its index there + 1; 0: not in the slice */
     uint32_t distance;  /* of that statement; UINT32_MAX: not in the slice */
+    bool decides;       /* it is there only for where it branches to */
 };
 
 struct etch_names {
     ETCH_ARRAY(struct etch_line_place) places;
     ETCH_ARRAY(char *) variables;
     struct etch_index by_place, by_variable;
+    const Etch__Slice *slice; /* that the places are of; NULL: none */
 };
 
 void etch_names_release(struct etch_names *names);
@@ -43,8 +45,13 @@ uint32_t etch_names_variable(struct etch_names *names, const char *name);
 /* The same, of one that may have none. */
 uint32_t etch_names_find_place(const struct etch_names *names, const char *file, uint32_t line, const char *function);
 
-/* Gives a place to each statement of the slice. Returns 0, or -1 when memory is short. */
+/* Gives a place to each statement of the slice, which must stay as long as the names do. Returns 0, or -1 when memory
+ * is short. */
 int etch_names_slice(struct etch_names *names, const Etch__Slice *slice);
+
+/* Whether what the statements of one place had goes into those of another: by data, by memory, by arguments or by
+ * returned values, over any number of statements of the slice. */
+bool etch_names_feeds(const struct etch_names *names, uint32_t from, uint32_t to);
 
 /* ---- One run ---- */
 
@@ -52,10 +59,9 @@ int etch_names_slice(struct etch_names *names, const Etch__Slice *slice);
 struct etch_run_visit {
     uint32_t thread, place;
     uint64_t count;
-    uint64_t seq;                              /* of the last time: steps of the thread before it */
-    uint64_t lo, hi;                           /* when that was, in TSC; 0 and UINT64_MAX: no bound */
-    uint64_t seq_before, lo_before, hi_before; /* the same of the time before the last */
-    uint32_t depth;                            /* of calls */
+    uint64_t seq;    /* of the last time: steps of the thread before it */
+    uint64_t lo, hi; /* when that was, in TSC; 0 and UINT64_MAX: no bound */
+    uint32_t depth;  /* of calls */
 };
 
 /* A conditional branch of a slice statement, by its address in the file. */
@@ -68,7 +74,9 @@ struct etch_run_branch {
 
 struct etch_run_access {
     uint32_t thread, place;
-    uint32_t variable; /* or ETCH_NOWHERE */
+    uint32_t operand;  /* as its own statement calls it: a variable, or ETCH_NOWHERE */
+    uint32_t watch;    /* as its watch calls it: a variable, or ETCH_NOWHERE */
+    uint32_t variable; /* one for all names of the same memory; see etch_runs_unify() */
     uint32_t
         object;   /* accesses of one number are to the same memory, in this run; ETCH_NOWHERE: known for itself only */
     uint64_t nth; /* which of the thread's visits of the place it belongs to, from 1; 0: not known */
@@ -77,6 +85,7 @@ struct etch_run_access {
     uint64_t address;
     uint64_t lo, hi; /* TSC */
     uint32_t size, depth;
+    uint32_t call;  /* which of the thread's calls it was made in, from 1; 0: not known */
     uint32_t event; /* in the order; ETCH_NOWHERE: none */
     bool read, write, known;
 };
@@ -84,10 +93,10 @@ struct etch_run_access {
 struct etch_run_sync {
     uint32_t thread, place;
     Etch__SyncOp op;
-    uint64_t object;
+    uint64_t object, other;
     int32_t result;
-    uint64_t seq, tsc;
-    uint32_t event;
+    uint64_t tsc;
+    uint32_t event; /* in the order; ETCH_NOWHERE: none */
 };
 
 /* A number + 1 for each place; 0: none. */
@@ -102,9 +111,11 @@ struct etch_run_thread {
     uint32_t
         wait_place;   /* where it stood at the end, the nearest place within the program; ETCH_NOWHERE: it was done */
     char *wait_in;    /* the function outside of the program in which it stood; NULL: none */
+    bool part;        /* of a failing run: it failed, or is one of those that hang */
     bool lost;        /* some of what it did is missing */
     uint32_t made_at; /* place of its pthread_create, or ETCH_NOWHERE */
     ETCH_ARRAY(uint64_t) frames; /* where it stood, innermost first: instruction, then return addresses */
+    ETCH_ARRAY(uint32_t) stack;  /* the same as places, of a failing run: those within the program */
 };
 
 struct etch_run {
@@ -126,16 +137,23 @@ struct etch_run {
     struct etch_index last_value;                  /* accesses with known values, the newest of its kind only */
     ETCH_ARRAY(struct etch_run_branch) branches;   /* each outcome once */
     ETCH_ARRAY(struct etch_run_access) accesses;   /* in an order that contradicts no proven pair */
-    ETCH_ARRAY(struct etch_run_sync) syncs;        /* by thread, then seq */
-    ETCH_ARRAY(uint32_t) watched; /* variables of which all accesses were recorded, from their arming on */
+    ETCH_ARRAY(struct etch_run_sync) syncs;        /* by thread, as they came */
+    bool synced;                                   /* all of them are there */
+    ETCH_ARRAY(uint32_t) watched_operands;         /* all accesses to these were recorded, from their arming on */
+    ETCH_ARRAY(uint32_t) watched;                  /* the same, as variables */
     ETCH_ARRAY(Etch__Loss *) losses;
     struct etch_run_order *order; /* NULL: nothing across threads is known */
 };
 
 void etch_run_free(struct etch_run *run);
 
-/* Makes the questions below fast, once all visits and accesses are there. Returns 0, or -1 when memory is short. */
+/* Makes the questions below fast, once all visits and accesses are there; again after they changed. Returns 0, or -1
+ * when memory is short. */
 int etch_run_index(struct etch_run *run);
+
+/* Statements may know the same memory by different names: each gets one variable, in all runs, which are indexed anew.
+ * Returns 0, or -1 when memory is short. */
+int etch_runs_unify(const struct etch_names *names, struct etch_run *const *runs, size_t n);
 
 /* What is known of two accesses: -1 the first came first, 1 the second, 0 unordered. */
 int etch_run_compare(const struct etch_run *run, const struct etch_run_access *a, const struct etch_run_access *b);

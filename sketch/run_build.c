@@ -3,10 +3,12 @@
  * see run_build.h. */
 #include "sketch/run_build.h"
 #include "sketch/run_order.h"
+#include "sketch/run_seen.h"
 
 #include "decoder/accesses.h"
 #include "decoder/steps.h"
 #include "decoder/symbols.h"
+#include "decoder/unwind.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +30,7 @@ struct place_table {
 struct frame {
     uint64_t return_address;
     uint32_t last; /* place executed last, in this call */
+    uint32_t call; /* which of the thread's calls, from 1 */
 };
 
 /* One thread's walk. */
@@ -35,7 +38,7 @@ struct walk {
     uint32_t tid;
     uint32_t thread;
     uint64_t block; /* steps so far */
-    uint32_t depth;
+    uint32_t depth, calls;
     struct frame frames[DEPTH_MAX];
     uint64_t last_ip, last_program_ip;
     uint64_t last_outside; /* return address of its last call from the program to the outside */
@@ -451,15 +454,16 @@ static void name_access(struct build *b, struct etch_run_access *a, const Etch__
 
         a->place = place_of(b, image, from->ip - back);
         operand = operand_at(b, from->ip - b->bias, from->write);
-        if (operand && !from->ip_is_after && !watched)
-            a->variable = etch_names_variable(b->names, operand->name);
+        if (operand && !from->ip_is_after)
+            a->operand = etch_names_variable(b->names, operand->name);
     } else if (from->caller) {
         a->place = place_of(b, image_at(b, from->caller), from->caller - 1);
     }
     if (watched) {
-        a->variable = watched->variable;
+        a->watch = watched->variable;
         a->object = watched->object;
     }
+    a->variable = a->watch != ETCH_NOWHERE ? a->watch : a->operand;
 }
 
 static int list_accesses(struct build *b, struct etch_error *err)
@@ -470,6 +474,8 @@ static int list_accesses(struct build *b, struct etch_error *err)
         const Etch__Access *from = &r->accesses.v[i];
         struct etch_run_access a = {.thread = thread_number(b, from->tid),
                                     .place = ETCH_NOWHERE,
+                                    .operand = ETCH_NOWHERE,
+                                    .watch = ETCH_NOWHERE,
                                     .variable = ETCH_NOWHERE,
                                     .object = ETCH_NOWHERE,
                                     .seq = i,
@@ -547,9 +553,6 @@ static void visit_place(struct build *b, struct walk *w, const struct etch_step 
         return;
     }
     visit->count++;
-    visit->seq_before = visit->seq;
-    visit->lo_before = visit->lo;
-    visit->hi_before = visit->hi;
     visit->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
     visit->lo = step->time.lo;
     visit->hi = step->time.hi;
@@ -583,6 +586,7 @@ static void take_accesses(struct build *b, struct walk *w, const struct etch_ste
         wrote |= a->write;
         a->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
         a->depth = w->depth;
+        a->call = w->depth < DEPTH_MAX ? w->frames[w->depth].call : 0;
         if (a->place != ETCH_NOWHERE && a->place < w->n_visit && w->visit[a->place])
             a->nth = b->run->visits.v[w->visit[a->place] - 1].count;
         w->next_access++;
@@ -698,8 +702,9 @@ static void follow_call(struct build *b, struct walk *w, const struct etch_step 
         if (step->to == step->end)
             return;
         w->depth++;
+        w->calls++;
         if (w->depth < DEPTH_MAX)
-            w->frames[w->depth] = (struct frame){step->end, ETCH_NOWHERE};
+            w->frames[w->depth] = (struct frame){step->end, ETCH_NOWHERE, w->calls};
         if (step->to && is_program(b, step->image))
             note_create(b, w, step->to, step->end);
     } else if (step->branch == ETCH_BRANCH_RETURN && step->to) {
@@ -785,7 +790,7 @@ static void begin_walk(struct build *b, const struct etch_step *step)
     w->tid = step->tid;
     w->thread = thread_number(b, step->tid);
     w->pending_branch = -1;
-    w->frames[0].last = ETCH_NOWHERE;
+    w->frames[0] = (struct frame){0, ETCH_NOWHERE, w->calls = 1};
     if (b->of_thread && w->thread != ETCH_NOWHERE)
         w->next_access = b->of_thread[w->thread].first;
 }
@@ -872,6 +877,16 @@ static const Etch__ThreadState *state_of(const Etch__Failure *f, uint32_t tid)
     return NULL;
 }
 
+static void stack_places(struct build *b, struct etch_run_thread *t)
+{
+    for (size_t i = 0; i < t->frames.n; i++) {
+        uint32_t place = place_of(b, image_at(b, t->frames.v[i]), t->frames.v[i] - (i > 0));
+
+        if (place != ETCH_NOWHERE)
+            b->failed |= !etch_array_push(&t->stack, place);
+    }
+}
+
 static void place_threads(struct build *b)
 {
     for (size_t i = 0; i < b->run->threads.n; i++) {
@@ -891,6 +906,7 @@ static void place_threads(struct build *b)
         if (ended && !state && t->tid != b->run->failure->tid)
             continue;
         t->wait_place = frame_place(b, t->frames.v, t->frames.n, &outside);
+        stack_places(b, t);
         if (outside)
             t->wait_in = function_at(b, outside);
         if (!t->name && t->frames.n)
@@ -1075,6 +1091,7 @@ static int conclude(struct build *b, struct etch_error *err)
         struct etch_run_thread *t = &run->threads.v[i];
         bool here = hang ? has_part(b, i) : t->tid == run->failure->tid;
 
+        t->part = here;
         if (here && run->failing_thread == ETCH_NOWHERE && t->wait_place != ETCH_NOWHERE) {
             run->failing_thread = (uint32_t)i;
             run->failing_place = t->wait_place;
@@ -1127,9 +1144,41 @@ static int list_watched(struct build *b, struct etch_error *err)
     for (size_t i = 0; i < b->watched.n; i++) {
         const Etch__Watch *w = b->watched.v[i].watch;
 
-        if (w->reads && w->writes && !etch_array_push(&b->run->watched, b->watched.v[i].variable))
+        if (w->reads && w->writes &&
+            (!etch_array_push(&b->run->watched_operands, b->watched.v[i].variable) ||
+             !etch_array_push(&b->run->watched, b->watched.v[i].variable)))
             return out_of_memory(err);
     }
+    return 0;
+}
+
+/* By thread; the recording has them in the order of each thread already. */
+static int list_syncs(struct build *b, struct etch_error *err)
+{
+    const struct etch_recording *r = b->recording;
+
+    for (uint32_t t = 0; t < b->run->threads.n; t++)
+        for (size_t i = 0; i < r->syncs.n; i++) {
+            const Etch__Sync *from = &r->syncs.v[i];
+            struct etch_run_sync sync = {.thread = t,
+                                         .place = ETCH_NOWHERE,
+                                         .op = from->op,
+                                         .object = from->object,
+                                         .other = from->other,
+                                         .result = from->result,
+                                         .tsc = from->tsc,
+                                         .event = ETCH_NOWHERE};
+
+            if (from->tid != b->run->threads.v[t].tid)
+                continue;
+            if (from->caller)
+                sync.place = place_of(b, image_at(b, from->caller), from->caller - 1);
+            if (b->run->order)
+                sync.event = etch_run_order_event(b->run->order, i, 1);
+            if (!etch_array_push(&b->run->syncs, sync))
+                return out_of_memory(err);
+        }
+    b->run->synced = r->syncs.n && !b->run->lost;
     return 0;
 }
 
@@ -1180,21 +1229,6 @@ static int check_program(struct build *b, struct etch_error *err)
     return etch_error_advise(err, "bundles and program of one build; etch info says what is in a bundle");
 }
 
-/* What the CPU's own watchpoints leave open: values, and whether a hit read or wrote. */
-static int settle_accesses(struct build *b, struct etch_error *err)
-{
-    struct etch_code *code;
-    int status;
-
-    if (b->recording->source != ETCH__SOURCE__SOURCE_SOFT || !b->recording->accesses.n)
-        return 0;
-    if (etch_code_open(&code, b->recording, NULL, err) < 0)
-        return -1;
-    status = etch_accesses_settle(b->recording, code, b->symbols, err);
-    etch_code_free(code);
-    return status;
-}
-
 /* The program's mapping must be known before an access or a frame is looked up. */
 static void find_program(struct build *b)
 {
@@ -1203,13 +1237,47 @@ static void find_program(struct build *b)
             use_image(b, b->recording->images.v[i]);
 }
 
+/* What debug registers saw needs the code to say which instruction it was, and what it did. */
+static int settle_accesses(struct build *b, struct etch_error *err)
+{
+    struct etch_code *code;
+    int status;
+
+    if (b->recording->source == ETCH__SOURCE__SOURCE_VPT)
+        return etch_accesses_doubt(b->recording, err);
+    if (!b->recording->accesses.n)
+        return 0;
+    if (etch_code_open(&code, b->recording, NULL, err) < 0)
+        return -1;
+    status = etch_accesses_settle(b->recording, code, b->symbols, err);
+    etch_code_free(code);
+    return status;
+}
+
+/* Without control flow a thread is known by what pthread_create was given. */
+static void name_threads(struct build *b)
+{
+    const struct etch_recording *r = b->recording;
+
+    for (size_t i = 0; i < b->run->threads.n; i++) {
+        struct etch_run_thread *t = &b->run->threads.v[i];
+
+        for (size_t k = 0; !t->name && k < r->syncs.n; k++)
+            if (r->syncs.v[k].tid == t->tid && r->syncs.v[k].op == ETCH__SYNC_OP__SYNC_THREAD_START)
+                t->name = function_at(b, r->syncs.v[k].other);
+        if (!t->name && i == 0)
+            t->name = strdup("main");
+    }
+}
+
 static int fill(struct build *b, struct etch_error *err)
 {
     if (check_program(b, err) < 0)
         return -1;
     find_program(b);
+    etch_unwind_failure(b->recording, b->symbols);
     number_threads(b);
-    if (settle_accesses(b, err) < 0)
+    if (b->options->slice && settle_accesses(b, err) < 0)
         return -1;
     if (b->options->slice &&
         (make_table(b, err) < 0 || index_operands(b, err) < 0 || list_watches(b, err) < 0 || list_accesses(b, err) < 0))
@@ -1218,10 +1286,15 @@ static int fill(struct build *b, struct etch_error *err)
         return -1;
     if (!b->options->slice)
         return 0;
-    if (b->accesses.n && etch_run_order_build(&b->run->order, b->recording, err) < 0)
+    if (b->accesses.n + b->recording->syncs.n && etch_run_order_build(&b->run->order, b->recording, err) < 0)
         return -1;
-    if (sort_accesses(b, err) < 0 || list_watched(b, err) < 0)
+    if (sort_accesses(b, err) < 0 || list_watched(b, err) < 0 || list_syncs(b, err) < 0)
         return -1;
+    if (!b->run->flow) {
+        name_threads(b);
+        if (etch_run_see(b->run, b->names) < 0)
+            return out_of_memory(err);
+    }
     return etch_run_index(b->run) < 0 ? out_of_memory(err) : 0;
 }
 

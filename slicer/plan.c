@@ -208,20 +208,61 @@ Etch__Slice *etch_slice_message(struct etch_slice *slice)
 
 /* ---- The plan ---- */
 
+/* A location's watches: from the mention nearest to the failure, and from the furthest; NULL: there is no other. */
+struct planned {
+    Etch__PlanWatch *near, *far;
+};
+
 struct planning {
     struct etch_slice *slice;
     Etch__Plan *plan;
     uint32_t slots;
-    struct etch_strings locations; /* watched already */
-    ETCH_ARRAY(Etch__PlanWatch *) watches;
+    struct etch_strings locations;      /* watched already */
+    ETCH_ARRAY(struct planned) watches; /* by location */
 };
+
+static Etch__PlanWatch *watch_at(uint32_t statement, const struct etch_mention *mention, const struct etch_site *site)
+{
+    Etch__PlanWatch *w = malloc(sizeof(*w));
+
+    if (!w)
+        return NULL;
+    etch__plan_watch__init(w);
+    w->name = copy(mention->name);
+    w->statement = statement;
+    w->global = site->global;
+    w->site = site->global ? 0 : site->address;
+    w->site_operand = copy(site->global ? "" : site->operand);
+    w->size = site->size;
+    w->writes = w->reads = true; /* the order of reads and writes is what a sketch is made of */
+    if (w->name && w->site_operand)
+        return w;
+    etch__plan_watch__free_unpacked(w, NULL);
+    return NULL;
+}
+
+/* A location that is no global becomes known where an instruction first uses it. Which one comes first differs from run
+ * to run: the nearest to the failure is tried, and the furthest from it; the first to be reached arms. */
+static bool add_further(struct planning *p, uint32_t number, uint32_t statement, const struct etch_mention *mention,
+                        const struct etch_site *site)
+{
+    Etch__PlanWatch *w = p->watches.v[number].near;
+
+    w->size = w->size < site->size ? site->size : w->size;
+    if (w->global || site->address == w->site)
+        return true;
+    if (p->watches.v[number].far)
+        etch__plan_watch__free_unpacked(p->watches.v[number].far, NULL);
+    p->watches.v[number].far = watch_at(statement, mention, site);
+    return p->watches.v[number].far != NULL;
+}
 
 static bool add_watch(struct planning *p, uint32_t statement, const struct etch_mention *mention)
 {
     char key[ETCH_KEY_SIZE], location[ETCH_KEY_SIZE + 300];
     size_t before = p->locations.all.n;
+    struct planned planned = {0};
     struct etch_site site;
-    Etch__PlanWatch *w;
     uint32_t number;
 
     etch_site_find(p->slice->model, mention, &site);
@@ -235,24 +276,13 @@ static bool add_watch(struct planning *p, uint32_t statement, const struct etch_
     number = etch_strings_add(&p->locations, location);
     if (number == ETCH_NONE)
         return false;
-    if (p->locations.all.n == before) { /* one watch sees all accesses to the place */
-        p->watches.v[number]->size = p->watches.v[number]->size < site.size ? site.size : p->watches.v[number]->size;
+    if (p->locations.all.n == before) /* one watch sees all accesses to the place */
+        return add_further(p, number, statement, mention, &site);
+    planned.near = watch_at(statement, mention, &site);
+    if (planned.near && etch_array_push(&p->watches, planned))
         return true;
-    }
-    w = malloc(sizeof(*w));
-    if (!w)
-        return false;
-    etch__plan_watch__init(w);
-    w->name = copy(mention->name);
-    w->statement = statement;
-    w->global = site.global;
-    w->site = site.global ? 0 : site.address;
-    w->site_operand = copy(site.global ? "" : site.operand);
-    w->size = site.size;
-    w->writes = w->reads = true; /* the order of reads and writes is what a sketch is made of */
-    if (w->name && w->site_operand && etch_array_push(&p->watches, w))
-        return true;
-    etch__plan_watch__free_unpacked(w, NULL);
+    if (planned.near)
+        etch__plan_watch__free_unpacked(planned.near, NULL);
     return false;
 }
 
@@ -273,25 +303,38 @@ static bool plan_watches(struct planning *p, uint32_t sigma)
     return ok;
 }
 
+static Etch__PlanSet *new_set(struct planning *p)
+{
+    Etch__PlanSet *set = malloc(sizeof(*set));
+
+    if (!set)
+        return NULL;
+    etch__plan_set__init(set);
+    if (push(&p->plan->sets, &p->plan->n_sets, set))
+        return set;
+    free(set);
+    return NULL;
+}
+
 /* The nearest locations together, as many as fit into one run. */
 static bool split_sets(struct planning *p)
 {
     Etch__PlanSet *set = NULL;
 
     for (size_t i = 0; i < p->watches.n; i++) {
-        if (i % p->slots == 0) {
-            set = malloc(sizeof(*set));
-            if (!set)
-                return false;
-            etch__plan_set__init(set);
-            if (!push(&p->plan->sets, &p->plan->n_sets, set)) {
-                free(set);
-                return false;
-            }
-        }
-        if (!push(&set->watches, &set->n_watches, p->watches.v[i]))
+        struct planned *w = &p->watches.v[i];
+        size_t needs = w->far && p->slots > 1 ? 2 : 1;
+
+        if (!set || set->n_watches + needs > p->slots)
+            set = new_set(p);
+        if (!set || !push(&set->watches, &set->n_watches, w->near))
             return false;
-        p->watches.v[i] = NULL;
+        w->near = NULL;
+        if (needs == 1)
+            continue;
+        if (!push(&set->watches, &set->n_watches, w->far))
+            return false;
+        w->far = NULL;
     }
     return true;
 }
@@ -386,9 +429,12 @@ Etch__Plan *etch_slice_plan(struct etch_slice *slice, uint32_t sigma, uint32_t s
     etch__plan__init(p.plan);
     ok = fill_plan(&p, sigma < slice->statements.n ? sigma : (uint32_t)slice->statements.n);
     etch_strings_release(&p.locations);
-    for (size_t i = 0; i < p.watches.n; i++)
-        if (p.watches.v[i])
-            etch__plan_watch__free_unpacked(p.watches.v[i], NULL);
+    for (size_t i = 0; i < p.watches.n; i++) {
+        if (p.watches.v[i].near)
+            etch__plan_watch__free_unpacked(p.watches.v[i].near, NULL);
+        if (p.watches.v[i].far)
+            etch__plan_watch__free_unpacked(p.watches.v[i].far, NULL);
+    }
     etch_array_free(&p.watches);
     if (ok)
         return p.plan;

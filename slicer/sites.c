@@ -16,6 +16,16 @@ static LLVMTargetDataRef layout_of(const struct etch_model *m, uint32_t insn)
 
 /* ---- What an instruction accesses ---- */
 
+/* clang has a thread-local variable's address from an intrinsic. */
+static LLVMValueRef thread_local_base(LLVMValueRef base)
+{
+    LLVMValueRef called = LLVMIsACallInst(base) ? LLVMGetCalledValue(base) : NULL;
+    size_t size;
+    const char *name = called && LLVMIsAFunction(called) ? LLVMGetValueName2(called, &size) : "";
+
+    return strncmp(name, "llvm.threadlocal.address", 24) == 0 ? LLVMGetOperand(base, 0) : base;
+}
+
 static bool add_mention(struct etch_model *m, uint32_t insn, LLVMValueRef pointer, LLVMTypeRef type, bool write,
                         etch_mentions *mentions)
 {
@@ -29,6 +39,7 @@ static bool add_mention(struct etch_model *m, uint32_t insn, LLVMValueRef pointe
     }
     while (LLVMIsAGetElementPtrInst(base) || (LLVMIsAConstantExpr(base) && LLVMGetNumOperands(base)))
         base = LLVMGetOperand(base, 0);
+    base = thread_local_base(base);
     mention.shared =
         !local && !(LLVMIsAGlobalVariable(base) && (LLVMIsThreadLocal(base) || LLVMIsGlobalConstant(base)));
     mention.size = type && LLVMTypeIsSized(type) ? (uint32_t)LLVMStoreSizeOfType(layout_of(m, insn), type) : 0;

@@ -52,6 +52,11 @@ void etch_sync_reader_free(struct etch_sync_reader *reader)
     free(reader);
 }
 
+void etch_sync_reader_emulated(struct etch_sync_reader *reader)
+{
+    reader->memory->emulated = 1;
+}
+
 void etch_sync_reader_path(const struct etch_sync_reader *reader, char *path, size_t size)
 {
     snprintf(path, size, "/proc/%d/fd/%d", (int)getpid(), reader->fd);
@@ -123,6 +128,20 @@ uint64_t etch_sync_reader_drain(struct etch_sync_reader *reader, const struct et
         sink->lost(sink->context, 0, unplaced - reader->unplaced);
     reader->unplaced = unplaced;
     return fullest;
+}
+
+void etch_sync_event_record(Etch__Sync *sync, uint32_t tid, const struct etch_sync_event *event)
+{
+    etch__sync__init(sync);
+    sync->tsc = event->tsc;
+    sync->across = event->across;
+    sync->cpu = event->cpu;
+    sync->tid = tid;
+    sync->op = (Etch__SyncOp)event->op;
+    sync->object = event->object;
+    sync->other = event->other;
+    sync->result = event->result;
+    sync->caller = event->caller;
 }
 
 int etch_sync_reader_joined(const struct etch_sync_reader *reader)

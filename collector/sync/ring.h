@@ -49,6 +49,7 @@ struct etch_sync_memory {
     uint32_t pid;      /* of the program, once the library is in it */
     uint64_t unplaced; /* events of threads for which no ring was free */
     uint32_t claimed;  /* rings from here on were never used */
+    uint32_t emulated; /* the program runs under QEMU: RDTSCP does not say which CPU it is on */
     _Alignas(4096) struct etch_sync_ring rings[ETCH_SYNC_THREADS];
 };
 

@@ -230,11 +230,28 @@ static inline uint64_t take_place(struct etch_sync_ring *own)
     return index;
 }
 
+/* Under QEMU the counter is the machine's, the CPU's number is not: the kernel is asked, before and after. */
+static __attribute__((noinline, cold)) uint64_t stamp_emulated(uint16_t *cpu)
+{
+    unsigned before, after = 0;
+    uint32_t lo, hi;
+
+    do {
+        syscall(SYS_getcpu, &before, NULL, NULL);
+        __asm__ volatile("rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
+        syscall(SYS_getcpu, &after, NULL, NULL);
+    } while (before != after);
+    *cpu = (uint16_t)(after & 0xfff);
+    return (uint64_t)hi << 32 | lo;
+}
+
 /* After everything before it has executed. */
 static inline uint64_t stamp(uint16_t *cpu)
 {
     uint32_t lo, hi, aux;
 
+    if (__builtin_expect(memory->emulated, 0))
+        return stamp_emulated(cpu);
     __asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi), "=c"(aux) : : "memory");
     *cpu = (uint16_t)(aux & 0xfff);
     return (uint64_t)hi << 32 | lo;

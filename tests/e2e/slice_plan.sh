@@ -21,7 +21,7 @@ plan = out["plan"]
 watches = [w for s in plan["sets"] for w in s["watches"]]
 assert all(1 <= len(s["watches"]) <= 2 for s in plan["sets"]), plan["sets"]
 names = [w["name"] for w in watches]
-assert len(set((w["name"], w["global"]) for w in watches)) == len(watches), names
+assert len(set((w["name"], w["global"], w["site"]) for w in watches)) == len(watches), names
 for want in ("q->used", "q->slots", "limit", "counts[2]"):
     assert want in names, (level, want, names)
 assert not any(n in names for n in ("local", "i", "q", "argc")), names

@@ -94,6 +94,7 @@ static struct etch_run *make(bool failing, uint64_t key, const struct made *made
         thread.name = strdup(t ? "worker" : "main");
         assert_true(etch_array_push(&run->threads, thread));
     }
+    assert_true(etch_array_push(&run->watched_operands, 0));
     assert_true(etch_array_push(&run->watched, 0));
     if (n)
         order(run, made, n);
@@ -300,6 +301,176 @@ static void find_read_too_early(void **state)
     release(&f);
 }
 
+/* Within one thread: by which statement the value was written that failed. */
+static void find_origin(void **state)
+{
+    const struct made bad[] = {
+        {1, MAKE, 'W', 7, 100, 0, 1}, {1, CLEAR, 'W', 9, 300, 0, 1}, {1, USE, 'R', 9, 500, 0, 1}};
+    const struct made good[] = {
+        {1, CLEAR, 'W', 9, 100, 0, 1}, {1, MAKE, 'W', 7, 300, 0, 1}, {1, USE, 'R', 7, 500, 0, 1}};
+    struct fixture f = {.n = 2};
+    const struct etch_predictor *top;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = make(true, 1, bad, 3);
+    f.runs[1] = make(false, 2, good, 3);
+    find(&f);
+    top = &f.found.all.v[0];
+    assert_int_equal(top->kind, ETCH_PREDICTOR_ORIGIN);
+    assert_int_equal(top->places[0], CLEAR);
+    assert_int_equal(top->places[1], USE);
+    assert_int_equal(top->passing_true, 0);
+    release(&f);
+}
+
+/* A state between two writes was seen, and the second had not been made when it failed. */
+static void find_unfinished_write(void **state)
+{
+    const struct made seen[] = {{0, MAKE, 'W', 1, 100, 0, 0}, {1, USE, 'R', 1, 300, 0, 1}};
+    const struct made early[] = {
+        {1, USE, 'R', 0, 50, 0, 1}, {0, MAKE, 'W', 1, 100, 0, 0}, {0, CLEAR, 'W', 2, 200, 0, 0}};
+    const struct made late[] = {
+        {0, MAKE, 'W', 1, 100, 0, 0}, {0, CLEAR, 'W', 2, 200, 0, 0}, {1, USE, 'R', 2, 300, 0, 1}};
+    struct fixture f = {.n = 3};
+    const struct etch_predictor *top;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = make(true, 1, seen, 2);
+    f.runs[1] = make(false, 2, early, 3);
+    f.runs[2] = make(false, 3, late, 3);
+    find(&f);
+    top = &f.found.all.v[0];
+    assert_int_equal(top->kind, ETCH_PREDICTOR_ATOMICITY);
+    assert_string_equal(top->pattern, "WRW");
+    assert_int_equal(top->places[0], MAKE);
+    assert_int_equal(top->places[1], USE);
+    assert_int_equal(top->places[2], CLEAR);
+    assert_true(top->f == 1);
+    release(&f);
+}
+
+static void of_second_variable(struct etch_run *run, uint32_t place)
+{
+    for (size_t i = 0; i < run->accesses.n; i++)
+        if (run->accesses.v[i].place == place) {
+            run->accesses.v[i].object = 2;
+            run->accesses.v[i].operand = run->accesses.v[i].watch = run->accesses.v[i].variable = 1;
+        }
+}
+
+/* One new and one old: neither order alone sets failing runs apart, the two together do. */
+static void find_two_variables(void **state)
+{
+    const struct made torn[] = {
+        {0, MAKE, 'W', 1, 100, 0, 0}, {1, CHECK_IT, 'R', 1, 300, 0, 1}, {1, USE, 'R', 5, 400, 0, 1}};
+    const struct made before[] = {{1, CHECK_IT, 'R', 0, 100, 0, 1},
+                                  {1, USE, 'R', 5, 150, 0, 1},
+                                  {0, MAKE, 'W', 1, 300, 0, 0},
+                                  {0, CLEAR, 'W', 6, 400, 0, 0}};
+    const struct made after[] = {{0, MAKE, 'W', 1, 100, 0, 0},
+                                 {0, CLEAR, 'W', 6, 200, 0, 0},
+                                 {1, CHECK_IT, 'R', 1, 300, 0, 1},
+                                 {1, USE, 'R', 6, 400, 0, 1}};
+    struct fixture f = {.n = 3};
+    const struct etch_predictor *top;
+
+    (void)state;
+    name_places(&f.names);
+    assert_int_equal(etch_names_variable(&f.names, "y"), 1);
+    f.runs[0] = make(true, 1, torn, 3);
+    f.runs[1] = make(false, 2, before, 4);
+    f.runs[2] = make(false, 3, after, 4);
+    for (size_t i = 0; i < 3; i++) {
+        of_second_variable(f.runs[i], USE);
+        of_second_variable(f.runs[i], CLEAR);
+        assert_true(etch_array_push(&f.runs[i]->watched, 1));
+    }
+    find(&f);
+    top = &f.found.all.v[0];
+    assert_int_equal(top->kind, ETCH_PREDICTOR_ATOMICITY);
+    assert_string_equal(top->pattern, "WRRW");
+    assert_int_equal(top->places[0], MAKE);
+    assert_int_equal(top->places[1], CHECK_IT);
+    assert_int_equal(top->places[2], USE);
+    assert_int_equal(top->places[3], CLEAR);
+    assert_int_equal(top->variable, 0);
+    assert_int_equal(top->second, 1);
+    assert_true(top->f == 1);
+    release(&f);
+}
+
+/* That is not what differs: it is the same way round in passing runs. */
+static void rank_given_order_last(void **state)
+{
+    const struct made bad[] = {
+        {0, MAKE, 'W', 7, 100, 0, 0}, {1, USE, 'R', 7, 300, 0, 1}, {0, CLEAR, 'W', 0, 500, 0, 0}};
+    const struct made good[] = {
+        {0, MAKE, 'W', 7, 100, 0, 0}, {0, CLEAR, 'W', 0, 300, 0, 0}, {1, USE, 'R', 0, 500, 0, 1}};
+    struct fixture f = {.n = 2};
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = make(true, 1, bad, 3);
+    f.runs[1] = make(false, 2, good, 3);
+    find(&f);
+    for (size_t i = 0; i < f.found.all.n; i++) {
+        const struct etch_predictor *p = &f.found.all.v[i];
+
+        if (p->kind != ETCH_PREDICTOR_ORDER)
+            continue;
+        assert_int_equal(p->places[0], USE); /* and not "made before used", as true as that is */
+        assert_int_equal(p->places[1], CLEAR);
+        break;
+    }
+    release(&f);
+}
+
+/* What no passing run can tell says nothing. */
+static void claim_nothing_without_passing(void **state)
+{
+    struct fixture f = {.n = 2};
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    f.runs[1] = passing_order(2);
+    f.runs[1]->flow = false;
+    f.runs[1]->visits.n = f.runs[1]->accesses.n = f.runs[1]->watched.n = 0;
+    find(&f);
+    for (size_t i = 0; i < f.found.all.n; i++)
+        assert_true(f.found.all.v[i].f == 0);
+    release(&f);
+}
+
+/* Two names of one memory are one variable; an element of an array may lie anywhere. */
+static void unify_names(void **state)
+{
+    struct fixture f = {.n = 1};
+    struct etch_run *run;
+
+    (void)state;
+    name_places(&f.names);
+    assert_int_equal(etch_names_variable(&f.names, "get()->#0"), 1);
+    assert_int_equal(etch_names_variable(&f.names, "s->name"), 2);
+    assert_int_equal(etch_names_variable(&f.names, "r->cells[i]"), 3);
+    run = f.runs[0] = failing_order(1);
+    run->accesses.v[0].operand = 1;
+    run->accesses.v[0].watch = 2;
+    run->accesses.v[1].operand = 3;
+    run->accesses.v[1].watch = 2;
+    run->accesses.v[2].operand = run->accesses.v[2].watch = 1;
+    assert_int_equal(etch_runs_unify(&f.names, f.runs, 1), 0);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(run->accesses.v[i].variable, 2);
+    run->accesses.v[0].operand = run->accesses.v[0].watch = 3;
+    run->accesses.v[0].object = 7;
+    assert_int_equal(etch_runs_unify(&f.names, f.runs, 1), 0);
+    assert_int_equal(run->accesses.v[0].variable, 3);
+    release(&f);
+}
+
 static void leave_out_the_failure_itself(void **state)
 {
     struct fixture f = {.n = 2};
@@ -446,6 +617,12 @@ int main(void)
         cmocka_unit_test(count_unordered_as_unknown),
         cmocka_unit_test(find_atomicity),
         cmocka_unit_test(find_read_too_early),
+        cmocka_unit_test(find_origin),
+        cmocka_unit_test(find_unfinished_write),
+        cmocka_unit_test(find_two_variables),
+        cmocka_unit_test(rank_given_order_last),
+        cmocka_unit_test(claim_nothing_without_passing),
+        cmocka_unit_test(unify_names),
         cmocka_unit_test(leave_out_the_failure_itself),
         cmocka_unit_test(count_lost_as_unknown),
         cmocka_unit_test(compose_in_any_order),

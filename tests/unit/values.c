@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Values of watched accesses: one row is an instruction, the registers after it, and what must come out. */
 #include "decoder/values.h"
+#include "decoder/accesses.h"
 #include "tests/unit/test.h"
 
 #include <string.h>
@@ -173,9 +174,49 @@ static void fill_replays_until_a_loss(void **state)
     assert_true(access[2].write);
 }
 
+/* What an emulated watch read back is another's where another thread may have written meanwhile, and only there. */
+static void doubt_what_may_be_anothers(void **state)
+{
+    static const struct {
+        uint32_t tid;
+        bool write;
+        uint64_t since, tsc, address;
+        bool known;
+    } cases[] = {
+        {1, false, 100000, 101000, 0x1000, true},                                            /* alone */
+        {1, false, 200000, 201000, 0x1000, false},                                           /* with the next */
+        {2, true, 200500, 200900, 0x1000, false},  {1, false, 300000, 301000, 0x1000, true}, /* two reads */
+        {2, false, 300500, 300900, 0x1000, true},  {1, true, 400000, 401000, 0x1000, true},  /* elsewhere */
+        {2, true, 400500, 400900, 0x1008, true},   {1, true, 500000, 501000, 0x1000, true},  /* its own */
+        {1, true, 500500, 500900, 0x1000, true},
+    };
+    const size_t n = sizeof(cases) / sizeof(cases[0]);
+    struct etch_recording r = {0};
+    struct etch_error err;
+
+    (void)state;
+    for (size_t i = 0; i < n; i++) {
+        Etch__Access a = ETCH__ACCESS__INIT;
+
+        a.tid = cases[i].tid;
+        a.write = cases[i].write;
+        a.since = cases[i].since;
+        a.tsc = cases[i].tsc;
+        a.address = cases[i].address;
+        a.size = 8;
+        a.known_case = ETCH__ACCESS__KNOWN_VALUE;
+        assert_true(etch_array_push(&r.accesses, a));
+    }
+    assert_int_equal(etch_accesses_doubt(&r, &err), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(r.accesses.v[i].known_case == ETCH__ACCESS__KNOWN_VALUE, cases[i].known);
+    etch_array_free(&r.accesses);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(doubt_what_may_be_anothers),
         cmocka_unit_test(find_rows),
         cmocka_unit_test(find_without_boundary),
         cmocka_unit_test(fill_replays_until_a_loss),

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Unwinding copied stacks with libdwfl; see unwind.h. */
+#include "decoder/unwind.h"
+
+#include <elfutils/libdwfl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FRAMES_MAX 256u
+
+/* DWARF's numbers for x86-64, as perf's. */
+static const uint8_t perf_register[16] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
+
+enum { PERF_SP = 7, PERF_IP = 8, PERF_REGISTERS = 24 };
+
+struct unwinding {
+    const Etch__ThreadState *state;
+    uint64_t frames[FRAMES_MAX];
+    size_t n;
+};
+
+static pid_t next_thread(Dwfl *dwfl, void *context, void **thread_context)
+{
+    struct unwinding *u = context;
+
+    (void)dwfl;
+    if (*thread_context)
+        return 0;
+    *thread_context = context;
+    return (pid_t)u->state->tid;
+}
+
+static bool read_stack(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *word, void *context)
+{
+    const Etch__ThreadState *s = ((const struct unwinding *)context)->state;
+
+    (void)dwfl;
+    if (address < s->stack_start || s->stack.len < sizeof(*word) ||
+        address - s->stack_start > s->stack.len - sizeof(*word))
+        return false;
+    memcpy(word, s->stack.data + (address - s->stack_start), sizeof(*word));
+    return true;
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *context)
+{
+    const Etch__ThreadState *s = ((const struct unwinding *)context)->state;
+    Dwarf_Word words[16];
+
+    for (size_t i = 0; i < 16; i++)
+        words[i] = s->registers[perf_register[i]];
+    dwfl_thread_state_register_pc(thread, s->registers[PERF_IP]);
+    return dwfl_thread_state_registers(thread, 0, 16, words);
+}
+
+static int on_frame(Dwfl_Frame *frame, void *context)
+{
+    struct unwinding *u = context;
+    Dwarf_Addr pc;
+
+    if (u->n == FRAMES_MAX || !dwfl_frame_pc(frame, &pc, NULL))
+        return DWARF_CB_ABORT;
+    u->frames[u->n++] = pc;
+    return DWARF_CB_OK;
+}
+
+static bool is_what_ran(Dwfl_Module *module, const Etch__Image *image)
+{
+    const unsigned char *id;
+    GElf_Addr at;
+    int size = dwfl_module_build_id(module, &id, &at);
+
+    return size <= 0 || !image->build_id.len ||
+           ((size_t)size == image->build_id.len && memcmp(id, image->build_id.data, (size_t)size) == 0);
+}
+
+/* Returns false where a file is not the one that ran any more. */
+static bool report_images(Dwfl *dwfl, const struct etch_recording *r, struct etch_symbols *symbols)
+{
+    for (size_t i = 0; i < r->images.n; i++) {
+        const Etch__Image *image = r->images.v[i];
+        struct etch_location location;
+        bool known = false;
+        Dwfl_Module *module;
+
+        for (size_t k = 0; k < i; k++)
+            known |= (r->images.v[k]->prot & 4) && strcmp(r->images.v[k]->path, image->path) == 0;
+        if (known || !(image->prot & 4) || image->path[0] != '/' || access(image->path, R_OK) != 0)
+            continue;
+        etch_symbols_find(symbols, image, image->start, &location);
+        module = dwfl_report_elf(dwfl, image->path, image->path, -1, image->start - location.module_offset, true);
+        if (module && !is_what_ran(module, image))
+            return false;
+    }
+    return true;
+}
+
+static void replace(Etch__ThreadState *state, const struct unwinding *u)
+{
+    uint64_t *frames = u->n > 1 ? malloc(u->n * sizeof(*frames)) : NULL;
+
+    if (!frames)
+        return;
+    memcpy(frames, u->frames, u->n * sizeof(*frames));
+    free(state->frames);
+    state->frames = frames;
+    state->n_frames = u->n;
+    state->frames_scanned = false;
+}
+
+static void unwind(Dwfl *dwfl, Etch__ThreadState *state, struct unwinding *u)
+{
+    *u = (struct unwinding){.state = state};
+    dwfl_getthread_frames(dwfl, (pid_t)state->tid, on_frame, u);
+    replace(state, u);
+}
+
+void etch_unwind_failure(struct etch_recording *r, struct etch_symbols *symbols)
+{
+    static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
+                                             .find_debuginfo = dwfl_standard_find_debuginfo,
+                                             .section_address = dwfl_offline_section_address};
+    static const Dwfl_Thread_Callbacks threads = {
+        .next_thread = next_thread, .memory_read = read_stack, .set_initial_registers = set_registers};
+
+    for (size_t i = 0; r->failure && i < r->failure->n_threads; i++) {
+        Etch__ThreadState *state = r->failure->threads[i];
+        struct unwinding u = {.state = state};
+        Dwfl *dwfl;
+
+        if (!state->frames_scanned || state->n_registers < PERF_REGISTERS || !state->stack.len || !state->tid)
+            continue;
+        dwfl = dwfl_begin(&callbacks);
+        if (!dwfl)
+            return;
+        dwfl_report_begin(dwfl);
+        if (report_images(dwfl, r, symbols) && dwfl_report_end(dwfl, NULL, NULL) == 0 &&
+            dwfl_attach_state(dwfl, NULL, (pid_t)state->tid, &threads, &u))
+            unwind(dwfl, state, &u);
+        dwfl_end(dwfl);
+    }
+}

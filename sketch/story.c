@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* The way of the data; see story.h. */
+#include "sketch/story.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool overlap(const struct etch_run_access *a, const struct etch_run_access *b)
+{
+    return a->address < b->address + b->size && b->address < a->address + a->size;
+}
+
+uint32_t etch_story_definition(const struct etch_run *run, uint32_t read)
+{
+    for (uint32_t i = read; i-- > 0;)
+        if (run->accesses.v[i].write && overlap(&run->accesses.v[i], &run->accesses.v[read]))
+            return i;
+    return ETCH_NOWHERE;
+}
+
+const Etch__Statement *etch_story_statement(const struct composition *c, uint32_t place)
+{
+    uint32_t number = place < c->names->places.n ? c->names->places.v[place].statement : 0;
+
+    return number && c->options->slice ? c->options->slice->statements[number - 1] : NULL;
+}
+
+bool etch_story_has_role(const Etch__Statement *s, Etch__StatementRole role)
+{
+    for (size_t i = 0; i < s->n_roles; i++)
+        if (s->roles[i] == role)
+            return true;
+    return false;
+}
+
+bool etch_story_on_stack(const struct composition *c, const char *function)
+{
+    const struct etch_run *run = c->run;
+
+    for (size_t i = 0; run->failing_thread < run->threads.n && i < run->threads.v[run->failing_thread].stack.n; i++)
+        if (strcmp(c->names->places.v[run->threads.v[run->failing_thread].stack.v[i]].function, function) == 0)
+            return true;
+    return false;
+}
+
+bool etch_story_is_call_of(const struct composition *c, const Etch__Statement *s, const char *function)
+{
+    const Etch__Slice *slice = c->options->slice;
+
+    if (!s->call || strcmp(s->place->function, function) == 0)
+        return false;
+    for (size_t i = 0; i < s->n_because; i++)
+        if (s->because[i] < slice->n_statements &&
+            strcmp(slice->statements[s->because[i]]->place->function, function) == 0)
+            return true;
+    return false;
+}
+
+/* ---- One step back ---- */
+
+struct story {
+    const struct composition *c;
+    bool *shown;
+    uint32_t *queue;
+    size_t n, next;
+    uint32_t variable;
+    const char *home; /* the function that wrote the deciding value; NULL: none did */
+    bool own;         /* the variable is the failing thread's own */
+};
+
+static void take(struct story *t, uint32_t place)
+{
+    if (place >= t->c->names->places.n || t->shown[place])
+        return;
+    t->shown[place] = true;
+    t->queue[t->n++] = place;
+}
+
+static uint32_t place_of(const struct composition *c, const Etch__Statement *s)
+{
+    for (uint32_t i = 0; i < c->names->places.n; i++)
+        if (c->names->places.v[i].line == s->place->line && strcmp(c->names->places.v[i].file, s->place->file) == 0 &&
+            strcmp(c->names->places.v[i].function, s->place->function) == 0)
+            return i;
+    return ETCH_NOWHERE;
+}
+
+static bool is_last_read(const struct etch_run *run, size_t at)
+{
+    const struct etch_run_access *a = &run->accesses.v[at];
+
+    for (size_t i = at + 1; i < run->accesses.n; i++)
+        if (run->accesses.v[i].place == a->place && run->accesses.v[i].read && run->accesses.v[i].operand == a->operand)
+            return false;
+    return true;
+}
+
+/* x++, x += 2: what it was before is the same story again. */
+static bool is_pure_update(const struct etch_run *run, uint32_t place)
+{
+    uint32_t written = ETCH_NOWHERE;
+
+    for (size_t i = 0; i < run->accesses.n; i++)
+        if (run->accesses.v[i].place == place && run->accesses.v[i].write)
+            written = run->accesses.v[i].operand;
+    for (size_t i = 0; i < run->accesses.n; i++)
+        if (run->accesses.v[i].place == place && run->accesses.v[i].read && run->accesses.v[i].operand != written)
+            return false;
+    return written != ETCH_NOWHERE;
+}
+
+/* Whether a write is worth a line: not a loop's counter, and nothing from within a call that has come to its end, which
+ * is shown as the call, but for what wrote the deciding value itself. */
+static bool is_told(const struct story *t, uint32_t place, bool seed)
+{
+    const Etch__Statement *s = etch_story_statement(t->c, place);
+
+    if (!s || (s->branch && etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_CONTROL) &&
+               etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA)))
+        return false;
+    return seed || etch_story_on_stack(t->c, s->place->function) ||
+           (t->home && strcmp(t->home, s->place->function) == 0);
+}
+
+/* What wrote the values that a statement read last. Returns whether something it read was written by nothing. */
+static bool follow_reads(struct story *t, uint32_t place, bool seed)
+{
+    const struct etch_run *run = t->c->run;
+    bool open = false;
+
+    if (is_pure_update(run, place))
+        return false;
+    for (uint32_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+        uint32_t write;
+
+        if (a->place != place || !a->read || !is_last_read(run, i) ||
+            (seed && t->variable != ETCH_NOWHERE && a->variable != t->variable))
+            continue;
+        write = etch_story_definition(run, i);
+        open |= write == ETCH_NOWHERE;
+        if (write == ETCH_NOWHERE || !is_told(t, run->accesses.v[write].place, seed))
+            continue;
+        if (seed)
+            t->home = t->c->names->places.v[run->accesses.v[write].place].function;
+        take(t, run->accesses.v[write].place);
+    }
+    return open;
+}
+
+bool etch_story_brought_in(const struct composition *c, const Etch__Statement *s, uint32_t place)
+{
+    const Etch__Slice *slice = c->options->slice;
+
+    for (size_t i = 0; i < s->n_because; i++)
+        if (s->because[i] < slice->n_statements && place_of(c, slice->statements[s->because[i]]) == place)
+            return true;
+    return false;
+}
+
+static bool is_guard(const Etch__Statement *s)
+{
+    return s->branch && etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_CONTROL) &&
+           !etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA); /* a loop's counter is not worth a line */
+}
+
+/* By what else than memory `s` has a part in what happened at `place`: what a call returned, who called, what let it
+ * happen. The inside of a call into another file is shown as the call. */
+static bool has_part(const struct story *t, const Etch__Statement *s, uint32_t place, bool seed)
+{
+    const struct etch_line_place *here = &t->c->names->places.v[place];
+    bool one = strcmp(s->place->function, here->function) == 0;
+
+    if (strcmp(s->place->file, here->file) != 0)
+        return false;
+    if (etch_story_is_call_of(t->c, s, here->function))
+        return seed ? t->own && etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT)
+                    : !etch_story_on_stack(t->c, here->function);
+    if (!etch_story_brought_in(t->c, s, place))
+        return false;
+    if (!one)
+        return !seed && (etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN) ||
+                         etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA));
+    return !seed && is_guard(s);
+}
+
+/* Nothing wrote it: then what kept those from it that would have. */
+static void follow_missing(struct story *t, uint32_t place)
+{
+    const Etch__Slice *slice = t->c->options->slice;
+
+    for (size_t i = 0; i < slice->n_statements; i++) {
+        const Etch__Statement *writer = slice->statements[i];
+        uint32_t at = place_of(t->c, writer);
+
+        if (!etch_story_has_role(writer, ETCH__STATEMENT_ROLE__ROLE_MEMORY) || at == ETCH_NOWHERE ||
+            etch_run_visited(t->c->run, at) || !etch_story_brought_in(t->c, writer, place))
+            continue;
+        for (size_t k = 0; k < slice->n_statements; k++) {
+            const Etch__Statement *s = slice->statements[k];
+            uint32_t from = place_of(t->c, s);
+
+            if (from != ETCH_NOWHERE && etch_run_visited(t->c->run, from) && is_guard(s) &&
+                etch_story_brought_in(t->c, s, at))
+                take(t, from);
+        }
+    }
+}
+
+static void step_back(struct story *t, uint32_t place)
+{
+    const struct composition *c = t->c;
+    const Etch__Slice *slice = c->options->slice;
+    bool seed = place == c->run->failing_place;
+
+    if (follow_reads(t, place, seed) && !seed)
+        follow_missing(t, place);
+    for (size_t i = 0; i < slice->n_statements; i++) {
+        const Etch__Statement *s = slice->statements[i];
+        uint32_t from = place_of(c, s);
+
+        if (from != ETCH_NOWHERE && !t->shown[from] && etch_run_visited(c->run, from) && has_part(t, s, place, seed))
+            take(t, from);
+    }
+}
+
+static bool is_own(const struct etch_run *run, uint32_t variable)
+{
+    for (size_t i = 0; i < run->accesses.n; i++)
+        if (run->accesses.v[i].variable == variable && run->accesses.v[i].object != ETCH_NOWHERE)
+            return false;
+    return true;
+}
+
+void etch_story_follow(const struct composition *c, bool *shown, uint32_t variable)
+{
+    struct story t = {.c = c, .shown = shown, .variable = variable, .own = is_own(c->run, variable)};
+
+    t.queue = malloc((c->names->places.n + 1) * sizeof(*t.queue));
+    if (!t.queue || !c->options->slice) {
+        free(t.queue);
+        return;
+    }
+    for (uint32_t i = 0; i < c->names->places.n; i++)
+        if (shown[i])
+            t.queue[t.n++] = i;
+    while (t.next < t.n)
+        step_back(&t, t.queue[t.next++]);
+    free(t.queue);
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# etch diagnose finds the cause, with either source: bugs of the corpus whose cause does not depend on how close two accesses were.
+. "$(dirname "$0")/lib.sh"
+command -v qemu-x86_64 >/dev/null || skip "no qemu-x86_64"
+export LC_ALL=C COLUMNS=100
+corpus=$ETCH_SOURCE/tests/corpus
+cd "$work"
+compile() { "$ETCH" cc -O0 -g -w "$corpus/$1/bug.c" -o "$1" -pthread; }
+field() { # WHICH of $work/sketch.json
+  python3 -c 'import json,sys; s=json.load(open("sketch.json")); p=s["predictors"][0]; print({"kind": p["kind"], "text": p["text"],
+"lines": " ".join(sorted(str(x["line"]) for x in p["statements"])), "failing": s["failing_place"]["line"],
+"steps": " ".join(str(x["place"]["line"]) for x in s["steps"])}[sys.argv[1]])' "$1"
+}
+lines() { for label in "${@:2}"; do grep -n "//@$label\b" "$corpus/$1/bug.c" | cut -d: -f1; done | sort | tr '\n' ' ' | sed 's/ $//'; }
+is() { # WANT GOT
+  checks=$((checks + 1))
+  [ "$1" = "$2" ] || fail "'$2', not '$1'"
+}
+watches() { # whether this machine lets us use hardware watchpoints
+  printf 'int x; int main(void) { x = 1; return x - 1; }' >watch.c
+  "$ETCH" cc -g watch.c -o watch && "$ETCH" record -o watch.etch --source none --watch x ./watch 2>/dev/null
+}
+
+sources=vpt
+watches && sources="vpt none"
+
+# A ring of locks.
+compile deadlock-abba
+for source in $sources; do
+  expect 0 "$ETCH" diagnose --source $source --store s-$source --time 200 --timeout $([ $source = vpt ] && echo 6 || echo 3) --json sketch.json ./deadlock-abba
+  is lock_order "$(field kind)"
+  is "$(lines deadlock-abba a1 b1 b2 a2)" "$(field lines)"
+done
+
+# Who wrote what was read. Only control flow and the thread's own variables tell that.
+compile off-by-one
+expect 0 "$ETCH" diagnose --store s-vpt --time 200 --timeout 20 --json sketch.json ./off-by-one
+is origin "$(field kind)"
+is "$(lines off-by-one write use)" "$(field lines)"
+
+# A value, and the way that it came.
+compile bad-input
+expect 0 "$ETCH" diagnose --store s-vpt --time 200 --timeout 20 --json sketch.json ./bad-input
+is value "$(field kind)"
+is "$(lines bad-input input width divide)" "$(field steps | tr ' ' '\n' | sort | tr '\n' ' ' | sed 's/ $//')"
+
+# Widening: the failing statement alone says nothing, and more are taken until one does.
+if [ "$sources" != vpt ]; then
+  cat >far.c <<'C'
+#include <stdlib.h>
+#include <unistd.h>
+static volatile int odd, more;
+int main(void)
+{
+    odd = getpid() % 2;
+    more = odd + 1; //@more
+    if (more == 2)
+        abort();
+    return 0;
+}
+C
+  "$ETCH" cc -O0 -g far.c -o far
+  expect 0 "$ETCH" diagnose --source none --sigma 1 --store s-none --jobs 1 --time 200 --timeout 20 --json sketch.json ./far
+  is value "$(field kind)"
+  has "$work/sketch.json" "more == 2"
+  [ "$(python3 -c 'import json; print(json.load(open("sketch.json"))["round"])')" -gt 1 ] || fail "it was not widened"
+fi
+
+# Natively, a crash within a library's function is placed by the unwind tables at the program's own call.
+if [ "$sources" != vpt ]; then
+  cat >inside.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static void nap(void)
+{
+    struct timespec t = {0, 1000};
+    nanosleep(&t, NULL);
+}
+static void *work(void *at)
+{
+    nap(); /* leaves return addresses on the stack */
+    if (*(int *)at)
+        abort(); //@here
+    return NULL;
+}
+int main(void)
+{
+    static int odd;
+    pthread_t t;
+    odd = getpid() % 2;
+    pthread_create(&t, NULL, work, &odd);
+    pthread_join(t, NULL);
+    return 0;
+}
+C
+  "$ETCH" cc -O0 -g inside.c -o inside -pthread
+  expect 0 "$ETCH" diagnose --source none --jobs 1 --store s-none --time 200 --timeout 20 --json sketch.json ./inside
+  is "$(grep -n '//@here' inside.c | cut -d: -f1)" "$(field failing)"
+fi
+expect 2 "$ETCH" diagnose --source magic ./off-by-one
+has "$work/err" "vpt or none"
+done_checking
