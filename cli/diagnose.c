@@ -739,7 +739,8 @@ static int run(const struct etch_command *self, int argc, char **argv)
     if (strcmp(o.source, "auto") == 0)
         o.source = !o.program && etch_record_has_recorder(argv[optind]) ? "soft" : "vpt";
     if (o.program && (strcmp(o.source, "none") == 0 || strcmp(o.source, "soft") == 0))
-        return etch_command_usage(self, "--source %s watches the program that it starts itself: no --program", o.source);
+        return etch_command_usage(self, "--source %s watches the program that it starts itself: no --program",
+                                  o.source);
     if (o.jobs > RUNNER_JOBS_MAX)
         o.jobs = RUNNER_JOBS_MAX;
     o.argv = argv + optind;
@@ -774,12 +775,15 @@ const struct etch_command etch_command_diagnose = {
         "standard\n"
         "                 input and as the file $ETCH_OUTPUT, and the exit status as $ETCH_STATUS\n"
         "  --bug TEXT     where runs fail in several ways: the one whose name has TEXT in it\n"
-        "  --source S     vpt: every step, under QEMU; none: at native speed, on this CPU itself, with its four "
-        "hardware\n"
-        "                 watchpoints, which runs take turns at, and without control flow; pt: Intel PT, without "
-        "watches\n"
-        "                 for now, so values and orders stay unknown (vpt)\n"
-        "  --sigma N      begin with the N statements nearest to the failure (16; with none 8); each round doubles it\n"
+        "  --source S     soft: what etch cc --record compiled in, at nearly full speed, with the CPU's four "
+        "watchpoints,\n"
+        "                 which runs take turns at; vpt: every step of any program, under QEMU; none: the watchpoints "
+        "alone,\n"
+        "                 without control flow; pt: Intel PT, without watches for now, so values and orders stay "
+        "unknown;\n"
+        "                 auto: soft where PROG has the recorder, else vpt (auto)\n"
+        "  --sigma N      begin with the N statements nearest to the failure (16; with watchpoints 8); each round "
+        "doubles it\n"
         "  --store DIR    where runs are kept (.etch)\n"
         "  --fresh        forget the runs kept before\n"
         "  --html FILE, --json FILE, --sarif FILE, --all\n"

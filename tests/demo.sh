@@ -15,8 +15,8 @@ say() { printf '\n$ %s\n' "$*"; }
 say etch doctor
 etch doctor
 
-say "etch cc -g -pthread pbzip2.c -o pbzip2        # clang, with what etch needs built in"
-etch cc -g -pthread "$bug" -o pbzip2
+say "etch cc --record -g -pthread pbzip2.c -o pbzip2        # clang, with what etch needs and its recorder built in"
+etch cc --record -g -pthread "$bug" -o pbzip2
 
 say "etch diagnose --html sketch.html -- ./pbzip2"
 etch diagnose --fresh --time 90 --html sketch.html --json sketch.json -- ./pbzip2 || {
