@@ -73,11 +73,14 @@ struct diagnosis {
 };
 
 static volatile sig_atomic_t interrupted;
+static const struct runner *volatile at_work; /* what the end would leave behind */
 
-/* Once: the best sketch so far. Twice: the end, now. */
+/* Once: the best sketch so far. Twice: the end, now, also of a program that would not hear of it. */
 static void on_interrupt(int number)
 {
     if (interrupted) {
+        if (at_work)
+            runner_kill(at_work);
         signal(number, SIG_DFL);
         raise(number);
     }
@@ -558,6 +561,7 @@ static int begin(struct diagnosis *d, struct etch_error *err)
                                 .jobs = d->o->jobs};
     if (runner_open(&d->runner, err) < 0)
         return -1;
+    at_work = &d->runner;
     return d->failures ? consider(d, "pass", err) : 0;
 }
 
@@ -611,6 +615,7 @@ static int diagnose(const struct etch_command *self, const struct diagnose_optio
     if (status == 0)
         status = loop(d, &err);
     runner_close(&d->runner);
+    at_work = NULL;
     clear_progress(d);
     if (status < 0 && d->failures) { /* what is known already is not withheld */
         etch_command_failed(self, &err);

@@ -223,12 +223,19 @@ unsigned runner_busy(const struct runner *r)
     return n;
 }
 
+void runner_kill(const struct runner *r)
+{
+    for (unsigned i = 0; i < r->jobs; i++)
+        if (r->job[i].pid)
+            kill(-r->job[i].pid, SIGKILL);
+}
+
 void runner_close(struct runner *r)
 {
+    runner_kill(r);
     for (unsigned i = 0; i < r->jobs; i++) {
         if (!r->job[i].pid)
             continue;
-        kill(-r->job[i].pid, SIGKILL);
         while (waitpid(r->job[i].pid, NULL, 0) < 0 && errno == EINTR)
             ;
         unlink(r->job[i].output);
