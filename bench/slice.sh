@@ -1,29 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # slice.sh BUILD: real programs from Debian's source packages, built unchanged with etch cc and with plain clang -g: what the
-# bitcode costs in build time and size, and what a slice takes (processor time). Limits: 5 s and 2 GiB. The sources come through apt with a
-# configuration of its own; the system's lists are not touched. ETCH_BENCH_SOURCES keeps them for the next time.
+# bitcode costs in build time and size, and what a slice takes (processor time). Limits: 5 s and 2 GiB.
 set -eu
 etch=$(cd "$1" && pwd)/etch
-sources=${ETCH_BENCH_SOURCES:-$(mktemp -d)}
 work=$(mktemp -d)
-trap 'rm -rf "$work"; [ -n "${ETCH_BENCH_SOURCES:-}" ] || rm -rf "$sources"' EXIT
+. "$(dirname "$0")/debian.bash"
+trap 'rm -rf "$work"; forget_sources' EXIT
 
-# fetch PACKAGE: its unpacked source is in $sources/PACKAGE-*
-fetch() {
-  [ -n "$(find "$sources" -maxdepth 1 -type d -name "$1-*" -print -quit)" ] && return 0
-  mkdir -p "$sources/apt/lists/partial" "$sources/apt/cache/archives/partial"
-  [ -s "$sources/apt/sources.list" ] || {
-    sed -n 's/^URIs: *//p;s/^deb  *\(\[[^]]*\] *\)\?\([^ ]*\) .*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
-      grep -m1 '/debian/\?$' | sed 's|.*|deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] & bookworm main|' >"$sources/apt/sources.list"
-    apt_own update -qq
-  }
-  (cd "$sources" && apt_own source -qq "$1")
-}
-apt_own() {
-  apt-get -o Dir::Etc::SourceList="$sources/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null \
-    -o Dir::State::Lists="$sources/apt/lists" -o Dir::Cache="$sources/apt/cache" -o APT::Sandbox::User=root "$@" >>"$sources/log" 2>&1
-}
 seconds() { # COMMAND...: processor time, which does not depend on who else is at work
   local TIMEFORMAT='%U %S'
   { time "$@" >"$work/log" 2>&1 || { tail -n 20 "$work/log" >&2; echo "slice.sh: $* failed" >&2; return 1; }; } 2>"$work/time"

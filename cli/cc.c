@@ -4,6 +4,7 @@
 #include "slicer/bitcode.h"
 
 #include "base/array.h"
+#include "cli/cc_record.h"
 #include "cli/command.h"
 #include "cli/summaries.h"
 
@@ -221,6 +222,48 @@ static int run_clang(const struct etch_command *self, char **args)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* ---- The software recorder ---- */
+
+struct recording {
+    bool on;
+    char *names; /* behind `only` */
+    ETCH_ARRAY(const char *) only;
+};
+
+/* Takes our own options out of the arguments. Names stay where they are: in argv, or in the environment. */
+static int take_own(struct recording *r, int argc, char **argv)
+{
+    static const char only[] = "--record-only=";
+    const char *wanted = getenv("ETCH_RECORD"), *name = getenv("ETCH_RECORD_ONLY");
+    int kept = 1;
+
+    r->on = wanted && wanted[0] && strcmp(wanted, "0") != 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--record") == 0) {
+            r->on = true;
+        } else if (strncmp(argv[i], only, strlen(only)) == 0) {
+            r->on = true;
+            name = argv[i] + strlen(only);
+        } else {
+            argv[kept++] = argv[i];
+        }
+    }
+    argv[kept] = NULL;
+    r->names = strdup(name ? name : "");
+    for (char *word = r->names ? strtok(r->names, ",") : NULL; word; word = strtok(NULL, ","))
+        etch_array_push(&r->only, word);
+    return kept;
+}
+
+static int run_recorded(const struct etch_command *self, char **args, const struct recording *recording)
+{
+    const struct etch_instrument_options options = {recording->only.v, recording->only.n};
+    struct etch_error err;
+    int status = etch_cc_record(args, &options, &err);
+
+    return status < 0 ? etch_command_failed(self, &err) : status;
+}
+
 static int compile(const struct etch_command *self, const char *clang, int argc, char **argv)
 {
     /* Before optimisation, so that statements and names are the source's own whatever -O says; in cc1, because the
@@ -228,11 +271,13 @@ static int compile(const struct etch_command *self, const char *clang, int argc,
     static const char *const ours[] = {"-g", "-Xclang", "-fembed-bitcode=bitcode"};
     char **args = calloc((size_t)argc + 8, sizeof(*args));
     struct request r = {0};
+    struct recording recording = {0};
     size_t n = 0;
     int status;
 
     if (!args)
         return cannot_run(self, clang, ENOMEM);
+    argc = take_own(&recording, argc, argv);
     take_words(&r, argv + 1, (size_t)argc - 1, 0);
     args[n++] = (char *)clang;
     if (!r.has_assembler || r.has_source || r.has_language) /* else clang would call them unused */
@@ -242,15 +287,17 @@ static int compile(const struct etch_command *self, const char *clang, int argc,
         args[n++] = argv[i];
     if (r.weakens && !ends_options(argc, argv))
         args[n++] = (char *)"-g";
-    if (r.compiles_only) {
-        status = run_clang(self, args);
-        if (status == 0)
+    if (r.compiles_only || recording.on) {
+        status = recording.on ? run_recorded(self, args, &recording) : run_clang(self, args);
+        if (status == 0 && r.compiles_only)
             rename_in_objects(&r);
     } else {
         execvp(clang, args);
         status = cannot_run(self, clang, errno);
     }
     release_request(&r);
+    etch_array_free(&recording.only);
+    free(recording.names);
     free(args);
     return status;
 }

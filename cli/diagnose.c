@@ -9,6 +9,7 @@
 #include "cli/sketching.h"
 #include "cli/summaries.h"
 #include "collector/clock_record.h"
+#include "collector/watch.h"
 #include "sketch/store.h"
 
 #include <errno.h>
@@ -23,7 +24,6 @@
 
 #define FIRST_SIGMA 16u       /* of vpt: an emulated watch costs no debug register, so the first round may be wide */
 #define FIRST_SIGMA_NATIVE 8u /* about what four debug registers can hold, or two runs' worth */
-#define SLOTS 4u              /* debug registers */
 #define STRONG 0.999
 #define FAILING_ENOUGH 2u         /* failing runs of which a strong predictor is true */
 #define FAILING_MAX 4u            /* kept of a round for each set of watches; then it is widened or given up */
@@ -61,7 +61,7 @@ struct diagnosis {
     unsigned round;
     uint32_t sigma;
     ETCH_ARRAY(char *) watches;
-    char plan[4200]; /* for source none: the file with this round's watches, in sets; empty: none */
+    char plan[4200]; /* for soft and none: the file with this round's watches, in sets; empty: none */
     uint32_t sets;
     char *best; /* the top predictor's words */
     double best_f;
@@ -312,17 +312,17 @@ static bool is_native(const struct diagnosis *d)
 /* A debug register takes shared memory only, four at a time: runs take turns at the sets of the plan. */
 static int plan_sets(struct diagnosis *d, struct etch_error *err)
 {
-    Etch__Plan *plan = etch_slice_plan(d->s.slicing, d->sigma, SLOTS);
-    int status = -1;
+    Etch__Plan *made = etch_slice_plan(d->s.slicing, d->sigma, ETCH_WATCH_SLOTS);
+    int status;
 
-    if (!plan)
+    if (!made)
         return etch_error_set(err, "out of memory");
-    d->sets = (uint32_t)plan->n_sets;
+    d->sets = (uint32_t)made->n_sets;
     snprintf(d->plan, sizeof(d->plan), "%.4000s/round-%u.plan", d->folder, d->round);
-    status = sketching_write_plan(d->plan, plan, err);
+    status = sketching_write_plan(d->plan, made, err);
     if (!d->sets)
         d->plan[0] = '\0';
-    etch__plan__free_unpacked(plan, NULL);
+    etch__plan__free_unpacked(made, NULL);
     return status;
 }
 
@@ -331,7 +331,7 @@ static int plan(struct diagnosis *d, struct etch_error *err)
 {
     const Etch__Slice *slice = d->s.slice;
 
-    if (is_native(d))
+    if (is_native(d) || strcmp(d->o->source, "soft") == 0)
         return plan_sets(d, err);
     drop_watches(d);
     if (strcmp(d->o->source, "vpt") != 0)
@@ -652,6 +652,16 @@ static int bad_number(const struct etch_command *self, const char *option, const
     return etch_command_usage(self, "%s does not take '%s'", option, text);
 }
 
+static bool is_source(const char *name)
+{
+    static const char *const sources[] = {"soft", "vpt", "none", "pt", "auto"};
+
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+        if (strcmp(name, sources[i]) == 0)
+            return true;
+    return false;
+}
+
 static int run(const struct etch_command *self, int argc, char **argv)
 {
     static const struct option long_options[] = {
@@ -664,7 +674,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
         {"source", required_argument, NULL, 'o'},  {"input", required_argument, NULL, 'i'},
         {"program", required_argument, NULL, 'p'}, {"bug", required_argument, NULL, 'b'},
         {"sigma", required_argument, NULL, 'g'},   {0}};
-    struct diagnose_options o = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "vpt"};
+    struct diagnose_options o = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "auto"};
     double value;
     int c;
 
@@ -728,8 +738,8 @@ static int run(const struct etch_command *self, int argc, char **argv)
             o.output.all = true;
             break;
         case 'o':
-            if (strcmp(optarg, "vpt") != 0 && strcmp(optarg, "none") != 0 && strcmp(optarg, "pt") != 0)
-                return etch_command_usage(self, "--source takes vpt, none or pt");
+            if (!is_source(optarg))
+                return etch_command_usage(self, "--source takes soft, vpt, none, pt or auto");
             o.source = optarg;
             break;
         default:
@@ -740,6 +750,8 @@ static int run(const struct etch_command *self, int argc, char **argv)
         return etch_command_usage(self, "which program?");
     if (o.program && strcmp(o.source, "none") == 0)
         return etch_command_usage(self, "--source none watches the program that it starts itself: no --program");
+    if (strcmp(o.source, "auto") == 0)
+        o.source = etch_record_has_recorder(argv[optind]) ? "soft" : "vpt";
     if (o.jobs > RUNNER_JOBS_MAX)
         o.jobs = RUNNER_JOBS_MAX;
     o.argv = argv + optind;
@@ -774,11 +786,13 @@ const struct etch_command etch_command_diagnose = {
         "standard\n"
         "                 input and as the file $ETCH_OUTPUT, and the exit status as $ETCH_STATUS\n"
         "  --bug TEXT     where runs fail in several ways: the one whose name has TEXT in it\n"
-        "  --source S     vpt: every step, under QEMU; none: at native speed, on this CPU itself, with its four "
-        "hardware\n"
-        "                 watchpoints, which runs take turns at, and without control flow; pt: Intel PT, without "
-        "watches\n"
-        "                 for now, so values and orders stay unknown (vpt)\n"
+        "  --source S     vpt: every step, under QEMU; soft: at nearly native speed, where PROG was built with etch "
+        "cc\n"
+        "                 --record, and none: at native speed, without control flow: both on this CPU itself, with its "
+        "four\n"
+        "                 hardware watchpoints, which runs take turns at; pt: Intel PT, without watches for now, so "
+        "values\n"
+        "                 and orders stay unknown (auto: soft where PROG has it, else vpt)\n"
         "  --sigma N      begin with the N statements nearest to the failure (16; with none 8); each round doubles it\n"
         "  --store DIR    where runs are kept (.etch)\n"
         "  --fresh        forget the runs kept before\n"

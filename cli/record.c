@@ -3,6 +3,7 @@
 #include "collector/record.h"
 #include "cli/command.h"
 #include "collector/pt.h"
+#include "collector/soft.h"
 #include "collector/target.h"
 #include "decoder/variable.h"
 
@@ -183,7 +184,7 @@ static bool runs_natively(struct etch_record_options *options)
     if (options->pid || options->n_pids || options->cgroup)
         return true;
     if (strcmp(options->source, "auto") == 0)
-        options->source = etch_pt_usable(&ignored) ? "pt" : "vpt";
+        options->source = etch_pt_usable(&ignored) ? "pt" : etch_record_has_recorder(options->argv[0]) ? "soft" : "vpt";
     return strcmp(options->source, "vpt") != 0;
 }
 
@@ -206,6 +207,23 @@ static int record(const struct etch_command *self, struct etch_record_options *o
     else
         print_summary(options, &summary);
     return status_of(summary.status);
+}
+
+/* What a program left behind that ran without etch. */
+static int take_rings(const struct etch_command *self, const char *folder, const char *output)
+{
+    struct etch_soft_summary s;
+    struct etch_error err;
+    char size[32];
+
+    if (etch_soft_bundle(folder, output, &s, &err) < 0) {
+        etch_command_failed(self, &err);
+        return ETCH_EXIT_RECORD;
+    }
+    print_size(size, sizeof(size), s.bytes);
+    fprintf(stderr, "etch record: soft, %u thread%s in %u process%s, %s of rings in %s\n", s.threads,
+            s.threads == 1 ? "" : "s", s.processes, s.processes == 1 ? "" : "es", size, output);
+    return 0;
 }
 
 static int usage(const struct etch_command *self, const char *what, const char *word)
@@ -236,6 +254,7 @@ enum {
     OPTION_PT,
     OPTION_FILTER,
     OPTION_CGROUP,
+    OPTION_RINGS,
 };
 
 static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
@@ -261,6 +280,7 @@ static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
                                              {"set", required_argument, NULL, OPTION_SET},
                                              {"clock", required_argument, NULL, OPTION_CLOCK},
                                              {"plan", required_argument, NULL, OPTION_PLAN},
+                                             {"rings", required_argument, NULL, OPTION_RINGS},
                                              {0}};
 
 static int parse_number(const char *text, double least, double most, double *value)
@@ -417,16 +437,24 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                           .watch_hits_per_s = 100000,
                                           .watch_share = 0.25,
                                           .clock_s = 0.2};
+    const char *rings = NULL;
     int c, status;
     bool running;
 
     while ((c = getopt_long(argc, argv, "+:ho:", long_options, NULL)) != -1) {
         if (c == 'h')
             return etch_command_help(self);
+        if (c == OPTION_RINGS) {
+            rings = optarg;
+            continue;
+        }
         status = take_option(self, c, argv, &options);
         if (status)
             return status;
     }
+    if (rings)
+        return optind == argc ? take_rings(self, rings, options.output)
+                              : usage(self, "--rings takes no program, and got ", argv[optind]);
     running = options.pid || options.n_pids || options.cgroup;
     if (running && optind != argc)
         return usage(self, "--pid and --cgroup take no program, and got ", argv[optind]);
@@ -451,16 +479,22 @@ const struct etch_command etch_command_record = {
         "standard error.\n"
         "\n"
         "  -o, --output FILE  where to (run.etch, or run.2.etch and so on where that is taken)\n"
-        "  --source S         pt: control flow by the CPU's Intel PT; vpt: control flow under QEMU, on any machine,\n"
-        "                     as real Intel PT packets; none: no control flow, but hardware watches,\n"
-        "                     synchronisation and failures at full speed, which pt has too; auto: what this\n"
-        "                     machine has, in this order\n"
+        "  --source S         pt: control flow by the CPU's Intel PT; soft: by the recorder that etch cc --record put\n"
+        "                     into PROG; vpt: control flow under QEMU, on any machine, as real Intel PT packets;\n"
+        "                     none: no control flow, but hardware watches, synchronisation and failures at full\n"
+        "                     speed, which pt and soft have too; auto: what there is, in this order\n"
         "  --watch WHAT       also record each read and write of a variable, with its value: NAME of a global,\n"
         "                     or ADDRESS:LENGTH; :w behind it for writes only. May be repeated. With pt and none\n"
         "                     also NAME.field, NAME[3].x and POINTER->field (by the debug information),\n"
         "                     NAME+16:8, *NAME+8:4 (what the pointer points to at that moment), and\n"
         "                     @PLACE=BASE,INDEX,SCALE,OFFSET:LENGTH: the location that the instruction at PLACE\n"
         "                     (an address, NAME+OFFSET) uses when it is first reached\n"
+        "\n"
+        "  --rings FOLDER     no run: a bundle of the rings that a program built with etch cc --record left in\n"
+        "                     FOLDER, having been started with ETCH_RING=FOLDER in its environment\n"
+        "\n"
+        "with source soft:\n"
+        "  --snapshot SIZE    of each thread's ring (64K)\n"
         "\n"
         "with source vpt:\n"
         "  --watch @ADDRESS:LENGTH\n"
@@ -478,7 +512,7 @@ const struct etch_command etch_command_record = {
         "  --pid PID,PID...   follow several processes from outside, or\n"
         "  --cgroup NAME      all of a control group, until Ctrl-C or --wall; no watches, and failures are not seen\n"
         "\n"
-        "with sources pt and none:\n"
+        "with sources pt, soft and none:\n"
         "  --pid PID          join a running process; Ctrl-C leaves it as it was\n"
         "  --plan FILE        watch what a plan of etch slice says, one of its sets a run\n"
         "  --set N            of more watches than the CPU has debug registers, take the N-th set; without it the\n"

@@ -32,6 +32,9 @@ struct etch_flow_recorder {
     /* Gets ready before there is a program. `state` is set even where it fails, for close(). */
     int (*open)(void **state, const struct etch_record_options *options, const struct etch_flow_sink *sink,
                 struct etch_error *err);
+    /* Words for the program's environment, at most `max`, that live as long as the state; NULL: none. Returns how many.
+     */
+    size_t (*environment)(const void *state, char **words, size_t max);
     /* The program is in place and has not run an instruction, or was joined: from here on it is recorded. */
     int (*start)(void *state, pid_t pid, struct etch_error *err);
     /* Descriptors that become readable when it is time to drain. */
@@ -47,5 +50,6 @@ struct etch_flow_recorder {
 };
 
 extern const struct etch_flow_recorder etch_flow_pt;
+extern const struct etch_flow_recorder etch_flow_soft;
 
 #endif

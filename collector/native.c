@@ -434,7 +434,7 @@ struct environment {
 };
 
 /* The program's environment, with the library in it. */
-static int prepare_environment(struct environment *e, const char *library, const struct etch_sync_reader *sync)
+static int prepare_environment(struct environment *e, const char *library, const struct native *native)
 {
     extern char **environ;
     size_t n = 0, k = 0;
@@ -442,11 +442,13 @@ static int prepare_environment(struct environment *e, const char *library, const
 
     while (environ[n])
         n++;
-    e->words = calloc(n + 4, sizeof(char *));
+    e->words = calloc(n + 6, sizeof(char *));
     if (!e->words)
         return -1;
+    if (native->flow && native->flow->environment) /* first: of two of a name the first counts */
+        k = native->flow->environment(native->flow_state, e->words, 2);
     if (library)
-        etch_sync_words_make(&e->sync, library, sync);
+        etch_sync_words_make(&e->sync, library, native->sync);
     for (size_t i = 0; i < n; i++) { /* each in its place: the program may look */
         bool ours = library && strncmp(environ[i], "LD_PRELOAD=", 11) == 0;
 
@@ -689,7 +691,7 @@ static int launch(struct native *n, struct loop *l, struct etch_error *err)
     if (!e)
         return etch_error_set(err, "out of memory");
     if (examine(n, library, sizeof(library), err) == 0 && (!library[0] || etch_sync_reader_new(&n->sync, err) == 0)) {
-        if (prepare_environment(e, library[0] ? library : NULL, n->sync) < 0) {
+        if (prepare_environment(e, library[0] ? library : NULL, n) < 0) {
             etch_error_set(err, "out of memory");
         } else {
             launch = (struct etch_launch){.argv = n->options->argv,

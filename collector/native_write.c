@@ -282,7 +282,7 @@ void native_write_clock(struct native *n, Etch__ClockPhase phase)
     struct etch_error ignored;
     bool done = false;
 
-    if (before && n->options->clock) {
+    if (before && n->options->clock) { /* as measured before */
         native_write(n, ETCH__RECORD__BODY_CLOCK, (void *)(uintptr_t)n->options->clock);
         return;
     }

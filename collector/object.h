@@ -22,8 +22,8 @@ bool etch_object_is_dynamic(const struct etch_object *object);
 /* Whether it takes a function or variable of this name from a library. */
 bool etch_object_imports(const struct etch_object *object, const char *name);
 
-/* Whether its code asks for a system call of this number: by the C library's syscall(), or by the instruction itself. A number
- * that only looks so can be meant; one that is computed, or asked for in a library, is not found. */
+/* Whether its code asks for a system call of this number: by the C library's syscall(), or by the instruction itself. A
+ * number that only looks so can be meant; one that is computed, or asked for in a library, is not found. */
 bool etch_object_makes_call(const struct etch_object *object, uint32_t number);
 
 /* What to add to the file's addresses, given where the mapping of `file_offset` starts. */

@@ -5,6 +5,7 @@
 #include "collector/host.h"
 #include "collector/native.h"
 #include "collector/pt.h"
+#include "collector/soft.h"
 #include "collector/source.h"
 #include "collector/vpt/exec.h"
 
@@ -548,10 +549,18 @@ static int record_in(const struct etch_source *source, const struct etch_record_
     return status;
 }
 
+bool etch_record_has_recorder(const char *program)
+{
+    struct etch_error ignored;
+    char path[4096];
+
+    return etch_record_find_program(program, path, sizeof(path), &ignored) == 0 && etch_soft_is_recorded(path);
+}
+
 static int no_source(const char *name, struct etch_error *err)
 {
     etch_error_set(err, "there is no source '%s'", name);
-    return etch_error_advise(err, "--source pt, vpt, none, or auto");
+    return etch_error_advise(err, "--source pt, soft, vpt, none, or auto");
 }
 
 int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)
@@ -562,13 +571,18 @@ int etch_record(const struct etch_record_options *options, struct etch_record_su
 
     memset(summary, 0, sizeof(*summary));
     if (strcmp(name, "auto") == 0)
-        name = group || etch_pt_usable(err) ? "pt" : running ? "none" : "vpt";
+        name = group || etch_pt_usable(err)                 ? "pt"
+               : running                                    ? "none"
+               : etch_record_has_recorder(options->argv[0]) ? "soft"
+                                                            : "vpt";
     if (group && strcmp(name, "pt") != 0)
         return etch_error_set(err, "several processes, or a control group, are recorded by --source pt only");
     if (group)
         return etch_pt_record_group(options, summary, err);
     if (strcmp(name, "pt") == 0)
         return etch_native_record(options, &etch_flow_pt, summary, err);
+    if (strcmp(name, "soft") == 0 && !running)
+        return etch_native_record(options, &etch_flow_soft, summary, err);
     if (strcmp(name, "none") == 0)
         return etch_native_record(options, NULL, summary, err);
     if (strcmp(name, etch_source_vpt.name) != 0)

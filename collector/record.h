@@ -17,7 +17,7 @@
 
 struct etch_record_options {
     const char *output;
-    const char *source; /* "pt", "vpt", "none" or "auto" */
+    const char *source; /* "pt", "soft", "vpt", "none" or "auto" */
     char *const *argv;  /* NULL at the end */
     /* NAME or ADDRESS:LENGTH, perhaps with :r, :w or :rw behind it; @ADDRESS:LENGTH: what the instruction there uses,
      * from the first time on, or with :here only its own accesses */
@@ -43,7 +43,7 @@ struct etch_record_options {
     size_t n_pids;
     const char *cgroup; /* follow all of this control group, without joining them; NULL: none */
 
-    /* Of a program that runs on this CPU itself (sources "pt" and "none"). */
+    /* Of a program that runs on this CPU itself (sources "pt", "soft" and "none"). */
     int pid;                   /* join this process instead of starting argv; 0: start */
     bool no_sync;              /* leave the synchronisation library out */
     bool fail_on_exit;         /* a status other than 0 is a failure */
@@ -97,6 +97,9 @@ struct etch_record_watch {
 int etch_record_find_program(const char *name, char *path, size_t size, struct etch_error *err);
 
 int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, struct etch_error *err);
+
+/* Whether the program was built with etch cc --record; found as execvp would. */
+bool etch_record_has_recorder(const char *program);
 
 /* Returns 0 when the program ran and was recorded, whatever became of it (`summary` says); -1 with `err` set where etch
  * failed. `summary->status` is set as soon as the program ran. */

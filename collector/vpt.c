@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The source `vpt`, etch's half: makes the shared memory, starts QEMU with the plugin, empties the rings while the
  * program runs, and finds what is left in them when it is gone. The other half is in vpt/. */
+#include "collector/folder.h"
 #include "collector/object.h"
 #include "collector/source.h"
 #include "collector/sync/preload.h"
@@ -73,61 +74,6 @@ struct vpt {
 static int out_of_memory(struct etch_error *err)
 {
     return etch_error_set_errno(err, ENOMEM, "cannot record");
-}
-
-/* ---- The shared folder ---- */
-
-static void remove_folder(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    struct dirent *entry;
-
-    while (dir && (entry = readdir(dir))) {
-        char path[512];
-
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-        unlink(path);
-    }
-    if (dir)
-        closedir(dir);
-    rmdir(folder);
-}
-
-/* Folders whose etch was killed: nobody else can need them. */
-static void sweep(const char *place)
-{
-    DIR *dir = opendir(place);
-    struct dirent *entry;
-
-    while (dir && (entry = readdir(dir))) {
-        char path[512];
-        int pid;
-
-        if (sscanf(entry->d_name, "etch-%d-", &pid) != 1 || pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH)
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", place, entry->d_name);
-        remove_folder(path);
-    }
-    if (dir)
-        closedir(dir);
-}
-
-static int make_folder(struct vpt *v, struct etch_error *err)
-{
-    static const char place[] = "/dev/shm";
-
-    sweep(place);
-    snprintf(v->folder, sizeof(v->folder), "%s/etch-%d-XXXXXX", place, (int)getpid());
-    if (!mkdtemp(v->folder)) {
-        int cause = errno;
-
-        v->folder[0] = '\0';
-        etch_error_set_errno(err, cause, "cannot make a folder in %s", place);
-        return etch_error_advise(err, "mount a tmpfs on %s that you may write to", place);
-    }
-    return 0;
 }
 
 static int make_control(struct vpt *v, struct etch_error *err)
@@ -280,8 +226,8 @@ static int vpt_open(struct etch_recorder *r, struct etch_error *err)
     r->state = v;
     for (size_t i = 0; i < ACCESSES_AT_ONCE; i++)
         v->access_list[i] = &v->accesses[i];
-    if (find_parts(v, err) < 0 || make_folder(v, err) < 0 || make_control(v, err) < 0 || fill_control(v, r, err) < 0 ||
-        open_sync(v, r, err) < 0)
+    if (find_parts(v, err) < 0 || etch_folder_make(v->folder, err) < 0 || make_control(v, err) < 0 ||
+        fill_control(v, r, err) < 0 || open_sync(v, r, err) < 0)
         return -1;
     return 0;
 }
@@ -1058,7 +1004,7 @@ static void vpt_close(struct etch_recorder *r)
     if (v->control)
         munmap(v->control, sizeof(*v->control));
     if (v->folder[0])
-        remove_folder(v->folder);
+        etch_folder_remove(v->folder);
     etch_array_free(&v->slots);
     etch_array_free(&v->children);
     etch_array_free(&v->processes);

@@ -68,7 +68,15 @@ static void find_file(struct etch_code *code, struct etch_code_section *section)
     section->bytes = file->bytes + image->file_offset;
     section->size = file->size - image->file_offset;
     section->size = section->size < image->size ? section->size : image->size;
+    section->file = file->bytes;
+    section->file_size = file->size;
     section->missing = NULL;
+}
+
+const struct etch_code_section *etch_code_space_sections(const struct etch_code_space *space, size_t *n)
+{
+    *n = space->sections.n;
+    return space->sections.v;
 }
 
 static struct etch_code_space *space_for(struct etch_code *code, uint32_t pid)

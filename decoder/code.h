@@ -18,6 +18,8 @@ struct etch_code_section {
     const uint8_t *bytes; /* of [start, start + size) */
     uint64_t size;
     const char *missing; /* why there are no bytes; NULL where there are */
+    const uint8_t *file; /* all of the file that `bytes` are from; NULL: from none */
+    size_t file_size;
 };
 
 /* Looks for the files: below `sysroot` (may be NULL), at their own path, beside the recording by base name. A file that
@@ -29,6 +31,9 @@ void etch_code_free(struct etch_code *code);
 
 /* The process's space; never NULL: of a process without images it is empty. */
 const struct etch_code_space *etch_code_space_of(const struct etch_code *code, uint32_t pid);
+
+/* Its mappings of code. */
+const struct etch_code_section *etch_code_space_sections(const struct etch_code_space *space, size_t *n);
 
 /* How many times the meaning of some address of the space changed: 0 where every address had one mapping only. */
 size_t etch_code_space_changes(const struct etch_code_space *space);

@@ -40,6 +40,8 @@ struct cursor {
 
 struct etch_plan {
     const struct etch_recording *recording;
+    const struct etch_code *code;
+    ETCH_ARRAY(struct etch_soft_map *) maps; /* of processes with a software recorder */
     struct etch_steps_options options;
 
     ETCH_ARRAY(const struct etch_stream *) streams; /* of threads, by thread */
@@ -289,6 +291,69 @@ static uint64_t end_of(const struct etch_plan *plan, size_t stream)
     return UINT64_MAX;
 }
 
+/* ---- A software recorder's streams ---- */
+
+static bool is_soft(const struct etch_stream *stream)
+{
+    return stream->about->source == ETCH__SOURCE__SOURCE_SOFT;
+}
+
+static const struct etch_soft_map *map_of(struct etch_plan *plan, uint32_t pid)
+{
+    struct etch_soft_map *map;
+
+    for (size_t i = 0; i < plan->maps.n; i++)
+        if (plan->maps.v[i]->pid == pid)
+            return plan->maps.v[i];
+    map = etch_soft_map_new(plan->code, pid);
+    if (map && !etch_array_push(&plan->maps, map)) {
+        etch_soft_map_free(map);
+        return NULL;
+    }
+    return map;
+}
+
+/* Where the thread stood when the program failed. */
+static void find_frames(const struct etch_recording *r, struct etch_stretch *stretch)
+{
+    const Etch__Failure *f = r->failure;
+
+    stretch->frames = NULL;
+    stretch->n_frames = 0;
+    stretch->failed = false;
+    if (!f || f->pid != stretch->pid)
+        return;
+    for (size_t i = 0; i < f->n_threads; i++)
+        if (f->threads[i]->tid == stretch->tid && f->threads[i]->n_frames) {
+            stretch->frames = f->threads[i]->frames;
+            stretch->n_frames = f->threads[i]->frames_scanned ? 1 : f->threads[i]->n_frames;
+        }
+    stretch->failed = f->tid == stretch->tid;
+    if (!stretch->frames && stretch->failed && f->ip) {
+        stretch->frames = &f->ip;
+        stretch->n_frames = 1;
+    }
+}
+
+/* All of it at once: what a ring held. */
+static int read_soft(struct etch_plan *plan, const struct etch_stream *stream, struct etch_stretch *stretch,
+                     struct etch_error *err)
+{
+    struct cursor c = {.stream = stream};
+
+    stretch->bytes.n = 0;
+    stretch->input.own = 0;
+    stretch->input.last = true;
+    for (size_t i = 0; i < stream->pieces.n; i++)
+        if (read_up_to(stream, stream->pieces.v[i].offset - stretch->bytes.n, stretch,
+                       stretch->bytes.n + stream->pieces.v[i].size, err) < 0)
+            return -1;
+    fill(&c, stretch);
+    find_frames(plan->recording, stretch);
+    stretch->soft = map_of(plan, stretch->pid);
+    return stretch->soft ? 1 : etch_error_set_errno(err, ENOMEM, "cannot decode %s", plan->recording->path);
+}
+
 /* The instruction that this thread died of: a fault, not a signal from outside. Of SIGILL and SIGFPE an emulator may
  * not know the code. */
 static uint64_t fault_of(const struct etch_plan *plan, uint32_t pid, uint32_t tid)
@@ -307,6 +372,9 @@ static int next_of_threads(struct etch_plan *plan, struct etch_stretch *stretch,
     while (plan->stream < plan->end_stream) {
         int found;
 
+        if (is_soft(plan->streams.v[plan->stream]))
+            return read_soft(plan, plan->streams.v[plan->stream++], stretch, err);
+        stretch->soft = NULL;
         if (!plan->cursor.stream)
             cursor_set(&plan->cursor, plan->streams.v[plan->stream]);
         found = cursor_next(&plan->cursor, stretch, err);
@@ -450,6 +518,8 @@ int etch_plan_next(struct etch_plan *plan, struct etch_stretch *stretch, struct 
 {
     int found = next_of_threads(plan, stretch, err);
 
+    if (found == 0)
+        stretch->soft = NULL;
     return found != 0 ? found : next_of_cpus(plan, stretch, err);
 }
 
@@ -482,6 +552,9 @@ static bool tail_of_stream(struct etch_plan *plan, size_t row, uint64_t window)
     plan->stream = row;
     plan->end_stream = row + 1;
     plan->tenure = plan->end_tenure = 0;
+    plan->cursor.stream = NULL;
+    if (is_soft(stream))
+        return true;
     cursor_set(&plan->cursor, stream);
     if (window << 10 >= end - plan->cursor.at)
         return true;
@@ -569,14 +642,15 @@ static int plan_cpus(struct etch_plan *plan, struct etch_error *err)
     return status;
 }
 
-int etch_plan_new(struct etch_plan **plan, struct etch_recording *recording, const struct etch_steps_options *options,
-                  struct etch_error *err)
+int etch_plan_new(struct etch_plan **plan, struct etch_recording *recording, const struct etch_code *code,
+                  const struct etch_steps_options *options, struct etch_error *err)
 {
     struct etch_plan *p = calloc(1, sizeof(*p));
     bool whole = p != NULL;
 
     if (p) {
         p->recording = recording;
+        p->code = code;
         p->options = *options;
     }
     for (size_t i = 0; i < recording->streams.n && whole; i++)
@@ -607,5 +681,8 @@ void etch_plan_free(struct etch_plan *plan)
     etch_array_free(&plan->slots.v);
     etch_array_free(&plan->tenures.v);
     etch_array_free(&plan->streams);
+    for (size_t i = 0; i < plan->maps.n; i++)
+        etch_soft_map_free(plan->maps.v[i]);
+    etch_array_free(&plan->maps);
     free(plan);
 }

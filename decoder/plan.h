@@ -6,6 +6,7 @@
 #define ETCH_DECODER_PLAN_H
 
 #include "decoder/pt_flow.h"
+#include "decoder/soft_map.h"
 
 /* Something to decode: bytes from a PSB up to another, and what is known before decoding them. */
 struct etch_stretch {
@@ -14,6 +15,11 @@ struct etch_stretch {
     struct etch_pt_input input;
     ETCH_ARRAY(uint8_t) bytes; /* behind input */
     ETCH_ARRAY(struct etch_pt_region) regions;
+    const struct etch_soft_map
+        *soft;              /* of a software recorder's stream, which is one stretch: `bytes` are its chunks */
+    const uint64_t *frames; /* of that thread at the end, as in etch_soft_input */
+    size_t n_frames;
+    bool failed;
     struct etch_tape_event lead; /* kind ETCH_STEP_LOSS: bytes before this stretch are missing or of no use */
 };
 
@@ -21,8 +27,8 @@ void etch_stretch_release(struct etch_stretch *stretch);
 
 struct etch_plan;
 
-int etch_plan_new(struct etch_plan **plan, struct etch_recording *recording, const struct etch_steps_options *options,
-                  struct etch_error *err);
+int etch_plan_new(struct etch_plan **plan, struct etch_recording *recording, const struct etch_code *code,
+                  const struct etch_steps_options *options, struct etch_error *err);
 void etch_plan_free(struct etch_plan *plan);
 
 /* The plan's rows: a row is one thread's way through the recording, in the order in which etch_plan_next() goes. */

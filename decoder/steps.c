@@ -4,6 +4,7 @@
 #include "decoder/steps.h"
 #include "decoder/plan.h"
 #include "decoder/pool.h"
+#include "decoder/soft_flow.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +78,18 @@ static void decode_stretch(struct work *w, struct etch_blocks *blocks)
     etch_tape_clear(&w->tape);
     if (w->stretch.lead.kind == ETCH_STEP_LOSS)
         etch_tape_event(&w->tape, &w->stretch.lead);
-    if (w->stretch.input.own)
+    if (w->stretch.soft) {
+        const struct etch_stretch *s = &w->stretch;
+        const struct etch_soft_input input = {.bytes = s->bytes.v,
+                                              .size = s->bytes.n,
+                                              .pid = s->pid,
+                                              .map = s->soft,
+                                              .frames = s->frames,
+                                              .n_frames = s->n_frames,
+                                              .failed = s->failed};
+
+        etch_soft_decode(&input, blocks, &w->tape);
+    } else if (w->stretch.input.own)
         etch_pt_decode(&w->stretch.input, blocks, &w->tape);
 }
 
@@ -261,11 +273,10 @@ static int decode_tails(struct decode *d)
 static int check_source(const struct etch_recording *recording, struct etch_error *err)
 {
     for (size_t i = 0; i < recording->streams.n; i++)
-        if (recording->streams.v[i].about->source == ETCH__SOURCE__SOURCE_PT ||
-            recording->streams.v[i].about->source == ETCH__SOURCE__SOURCE_VPT)
+        if (recording->streams.v[i].about->source != ETCH__SOURCE__SOURCE_NONE)
             return 0;
-    etch_error_set(err, "%s holds no Intel PT bytes", recording->path);
-    return etch_error_advise(err, "record with --source pt or --source vpt");
+    etch_error_set(err, "%s holds no control flow", recording->path);
+    return etch_error_advise(err, "record with --source soft or --source vpt");
 }
 
 static int decode_all(struct decode *d, struct etch_steps_count *count, struct etch_error *err)
@@ -277,7 +288,7 @@ static int decode_all(struct decode *d, struct etch_steps_count *count, struct e
         memset(count, 0, sizeof(*count));
     if (check_source(d->recording, err) < 0 || etch_code_open(&d->code, d->recording, d->options.sysroot, err) < 0)
         return -1;
-    status = etch_plan_new(&d->plan, d->recording, &d->options, err);
+    status = etch_plan_new(&d->plan, d->recording, d->code, &d->options, err);
     if (status == 0)
         status = d->options.last ? decode_tails(d) : decode_whole(d);
     if (count)

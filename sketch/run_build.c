@@ -559,7 +559,15 @@ static void visit_place(struct build *b, struct walk *w, const struct etch_step 
     visit->depth = w->depth;
 }
 
-static void take_accesses(struct build *b, struct walk *w, uint64_t ip, uint32_t index)
+/* Accesses that no step can be at: by code without a recorder, or before what a ring still holds. */
+static bool is_beyond_steps(struct build *b, const struct etch_run_access *a, const Etch__Access *from,
+                            const struct etch_step *step)
+{
+    return b->recording->source == ETCH__SOURCE__SOURCE_SOFT &&
+           (!is_program(b, image_at(b, from->ip - (from->ip_is_after ? 1 : 0))) || a->hi < step->time.lo);
+}
+
+static void take_accesses(struct build *b, struct walk *w, const struct etch_step *step, uint64_t ip, uint32_t index)
 {
     size_t end =
         w->thread < b->run->threads.n && b->of_thread ? b->of_thread[w->thread].first + b->of_thread[w->thread].n : 0;
@@ -569,7 +577,11 @@ static void take_accesses(struct build *b, struct walk *w, uint64_t ip, uint32_t
         struct etch_run_access *a = &b->accesses.v[w->next_access];
         const Etch__Access *from = &b->recording->accesses.v[b->from.v[w->next_access]];
 
-        if (from->ip != ip || (wrote && a->read && !a->write))
+        if (is_beyond_steps(b, a, from, step)) {
+            w->next_access++;
+            continue;
+        }
+        if (from->ip != (from->ip_is_after ? ip + step->sizes[index] : ip) || (wrote && a->read && !a->write))
             return;
         wrote |= a->write;
         a->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
@@ -640,7 +652,7 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
                 visit_place(b, w, step, place, b->table.begins[ip - b->bias - b->table.start], index);
         }
         if (w->next_access < b->accesses.n)
-            take_accesses(b, w, ip, index);
+            take_accesses(b, w, step, ip, index);
     }
     if (program && b->options->slice && step->branch == ETCH_BRANCH_CONDITIONAL && step->to && place != ETCH_NOWHERE)
         note_branch(b, w, step, place);
@@ -674,6 +686,16 @@ static void note_create(struct build *b, struct walk *w, uint64_t target, uint64
         b->failed = true;
 }
 
+static void return_to(struct walk *w, uint64_t address)
+{
+    for (uint32_t d = w->depth; d > 0; d--) {
+        if (d < DEPTH_MAX && w->frames[d].return_address == address) {
+            w->depth = d - 1;
+            return;
+        }
+    }
+}
+
 static void follow_call(struct build *b, struct walk *w, const struct etch_step *step)
 {
     if (step->branch == ETCH_BRANCH_CALL || step->branch == ETCH_BRANCH_CALL_INDIRECT) {
@@ -686,12 +708,7 @@ static void follow_call(struct build *b, struct walk *w, const struct etch_step 
         if (step->to && is_program(b, step->image))
             note_create(b, w, step->to, step->end);
     } else if (step->branch == ETCH_BRANCH_RETURN && step->to) {
-        for (uint32_t d = w->depth; d > 0; d--) {
-            if (d < DEPTH_MAX && w->frames[d].return_address == step->to) {
-                w->depth = d - 1;
-                return;
-            }
-        }
+        return_to(w, step->to);
     }
 }
 
@@ -806,6 +823,8 @@ static int on_step(void *context, const struct etch_step *step)
         walk_block(b, w, step);
         follow_call(b, w, step);
     } else if (step->ip) {
+        if (step->kind == ETCH_STEP_BEGIN) /* what was called was not traced */
+            return_to(w, step->ip);
         w->last_ip = step->ip;
     }
     return 0;

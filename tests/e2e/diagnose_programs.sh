@@ -84,7 +84,7 @@ PATH="$work/bin:$PATH" expect 0 "$ETCH" diagnose --runs 2 --input lines reader
 has out "reader.c"
 
 # Two bugs, one of them by two ways: never mixed, all named.
-expect 0 "$ETCH" diagnose --runs 18 --json s.json ./bugs
+expect 0 "$ETCH" diagnose --runs 12 --json s.json ./bugs
 has out "SIGSEGV in read_first()  bugs.c:$(line bugs first)"
 has out "another failure, in"
 has out "SIGABRT, check bugs.c:$(line bugs second) < by_day < main (--bug 'check bugs.c:$(line bugs second)' shows it)"

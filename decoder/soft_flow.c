@@ -1,0 +1,991 @@
+/* SPDX-License-Identifier: MIT */
+/* See soft_flow.h. */
+#include "decoder/soft_flow.h"
+#include "decoder/soft_walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SILENT_MAX 100000u /* segments without a byte: more is a map that makes no sense */
+#define DEPTH_MAX 32u      /* of signal handlers within each other */
+#define TAPE_MAX ((size_t)64 << 20)
+#define AFTER_TELLING 0xffu
+
+/* Who goes on when the function at hand returns. */
+struct frame {
+    uint32_t function, node; /* the node behind the call */
+    struct etch_soft_stand stand;
+    bool outside; /* code without a recorder, called from the node before; then that goes on */
+    bool called;  /* outside: by a call, rather than from within a segment */
+    bool jumped;  /* the call was a jump: there is no code behind it */
+    bool bare;    /* behind the call is nothing but the return */
+    bool told;    /* outside, but not called: of the context */
+};
+
+enum mode {
+    LOST,     /* not known where the thread is */
+    HEAD,     /* at the begin of node `node` */
+    IN_CALL,  /* outside, called from `function`; `node` is behind the call */
+    COMPUTED, /* behind a computed goto of `function` */
+    OUT,      /* outside, and nothing is known of who called whom */
+};
+
+/* One of a thread's contexts: itself, or a signal handler. */
+struct context {
+    enum mode mode;
+    uint32_t function, node;
+    bool told;          /* HEAD: its number was read */
+    uint64_t signal_ip; /* where a handler interrupted the segment at hand; 0: nowhere */
+    int high;           /* first of two bytes that tell a number; -1: none */
+    struct etch_soft_stand stand;
+    ETCH_ARRAY(struct frame) frames;
+};
+
+struct chunk {
+    struct etch_soft_chunk head;
+    const uint8_t *bytes;
+    bool done;
+};
+
+struct replay {
+    const struct etch_soft_input *in;
+    const struct etch_soft_map *map;
+    struct etch_soft_walks *walks;
+    struct etch_tape *tape;
+    ETCH_ARRAY(struct chunk) chunks; /* by seq */
+    struct context *c;
+    uint64_t offset;  /* of the record in hand, in the stream */
+    uint64_t pending; /* a stamp that what follows the next byte is not before; 0: none */
+    bool failed;      /* memory */
+};
+
+/* ---- The tape ---- */
+
+static void event(struct replay *r, enum etch_step_kind kind, uint64_t ip, uint64_t to)
+{
+    etch_tape_event(r->tape, &(struct etch_tape_event){.kind = kind, .ip = ip, .to = to, .offset = r->offset});
+}
+
+static void loss(struct replay *r, Etch__LossCause cause, const char *detail)
+{
+    etch_tape_event(r->tape, &(struct etch_tape_event){
+                                 .kind = ETCH_STEP_LOSS, .cause = cause, .offset = r->offset, .detail = detail});
+}
+
+/* Tells what was passed of the block at hand. */
+static void tell_rest(struct replay *r)
+{
+    struct etch_soft_stand *s = &r->c->stand;
+    const char *why;
+    struct etch_block *b, *part;
+
+    if (s->now <= s->from || !(b = etch_block_at(etch_soft_walks_view(r->walks), s->from, &why)))
+        return;
+    part = etch_block_before(etch_soft_walks_view(r->walks), b, s->now);
+    if (part)
+        etch_tape_block(r->tape, part);
+    *s = etch_soft_stand_at(r->walks, s->now);
+}
+
+static void lose(struct replay *r, const char *detail)
+{
+    if (r->c->mode == HEAD)
+        tell_rest(r);
+    if (r->c->mode != LOST)
+        loss(r, ETCH__LOSS_CAUSE__LOSS_DECODE, detail);
+    r->c->mode = LOST;
+    r->c->frames.n = 0;
+}
+
+static const char no_way[] = "the machine code has no way to where the recorder says that it went";
+
+/* A call without a recorder on the other side: tracing stops and goes on behind it. */
+static bool passes_call(const struct etch_block *b)
+{
+    return b->branch == ETCH_BRANCH_CALL || b->branch == ETCH_BRANCH_CALL_INDIRECT;
+}
+
+static void tell_way(struct replay *r, const struct etch_soft_way *way, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct etch_block *b = way->blocks[i];
+
+        etch_tape_block(r->tape, b);
+        if (!passes_call(b))
+            continue;
+        event(r, ETCH_STEP_END, b->branch == ETCH_BRANCH_CALL ? b->target : 0, 0);
+        event(r, ETCH_STEP_BEGIN, b->end, 0);
+    }
+}
+
+/* Walks, and tells what is passed. */
+static bool walk(struct replay *r, enum etch_soft_goal goal, uint64_t goal_at)
+{
+    const struct etch_soft_way *way = etch_soft_walk(r->walks, r->c->stand, goal, r->c->function, goal_at);
+
+    if (!way) {
+        r->failed = true;
+        return false;
+    }
+    if (!way->found) {
+        lose(r, no_way);
+        return false;
+    }
+    tell_way(r, way, way->n);
+    r->c->stand = way->end;
+    return true;
+}
+
+/* ---- Moving ---- */
+
+static const struct etch_soft_function *function_of(const struct replay *r)
+{
+    return &r->map->functions.v[r->c->function];
+}
+
+static bool is_unmarked(const struct replay *r, uint32_t function, uint32_t node)
+{
+    size_t n;
+
+    etch_soft_map_places(r->map, function, node, &n);
+    return n == 0;
+}
+
+static bool arrive(struct replay *r, uint32_t node)
+{
+    r->c->node = node;
+    r->c->mode = HEAD;
+    r->c->told = false;
+    r->c->high = -1;
+    return walk(r, ETCH_SOFT_TO_NODE, node);
+}
+
+static bool enter(struct replay *r, uint32_t function)
+{
+    r->c->function = function;
+    r->c->stand = etch_soft_stand_at(r->walks, r->map->functions.v[function].address);
+    return arrive(r, 0);
+}
+
+static bool push(struct replay *r, struct frame frame)
+{
+    if (etch_array_push(&r->c->frames, frame))
+        return true;
+    r->failed = true;
+    return false;
+}
+
+/* Back in the frame below. Returns false where there is none, or it cannot be. */
+static bool go_back(struct replay *r)
+{
+    for (;;) {
+        struct context *c = r->c;
+        struct frame f;
+
+        if (c->frames.n == 0) {
+            c->mode = OUT;
+            return true;
+        }
+        f = c->frames.v[--c->frames.n];
+        c->function = f.function;
+        c->node = f.node;
+        c->stand = f.stand;
+        if (f.jumped)
+            continue;
+        if (f.outside) {
+            event(r, ETCH_STEP_END, 0, 0);
+            event(r, ETCH_STEP_BEGIN, f.stand.now, 0);
+            c->mode = f.called ? IN_CALL : HEAD;
+            c->told = f.told;
+            return true;
+        }
+        if (!f.bare)
+            return arrive(r, f.node);
+        if (!walk(r, ETCH_SOFT_TO_RETURN, 0))
+            return false;
+    }
+}
+
+static bool leave(struct replay *r)
+{
+    return walk(r, ETCH_SOFT_TO_RETURN, 0) && go_back(r);
+}
+
+/* A call with nothing behind it: perhaps a jump, perhaps a call and a return. */
+static bool call_last(struct replay *r, uint32_t after)
+{
+    const struct etch_soft_way *way = etch_soft_walk(r->walks, r->c->stand, ETCH_SOFT_TO_RETURN, r->c->function, 0);
+    const struct etch_block *last;
+    struct frame f = {.function = r->c->function, .node = after};
+    size_t calls = 0, n;
+    uint64_t target;
+    uint32_t callee;
+
+    if (!way || !way->found)
+        return way ? (lose(r, no_way), false) : (r->failed = true, false);
+    for (n = way->n; n > 0 && !passes_call(way->blocks[n - 1]); n--)
+        ;
+    calls = n;
+    last = way->blocks[way->n - 1];
+    if (last->branch == ETCH_BRANCH_RETURN && calls) {
+        last = way->blocks[calls - 1];
+        tell_way(r, way, calls - 1);
+        etch_tape_block(r->tape, last);
+        f.bare = true;
+        f.stand = etch_soft_stand_at(r->walks, last->end);
+    } else {
+        tell_way(r, way, way->n);
+        f.jumped = true;
+    }
+    target = last->branch == ETCH_BRANCH_CALL || last->branch == ETCH_BRANCH_JUMP ? last->target : 0;
+    callee = target ? etch_soft_map_function(r->map, target) : UINT32_MAX;
+    if (callee != UINT32_MAX && !r->map->functions.v[callee].enters)
+        return push(r, f) && enter(r, callee);
+    r->c->stand = f.stand; /* of a jump it is 0: outside is in our place, for whoever called us */
+    event(r, ETCH_STEP_END, target, 0);
+    if (!f.jumped)
+        event(r, ETCH_STEP_BEGIN, f.stand.now, 0);
+    r->c->mode = IN_CALL;
+    r->c->node = after;
+    return true;
+}
+
+/* The call at the end of a node: into a function with a recorder, or out. */
+static bool call(struct replay *r, uint32_t after)
+{
+    const struct etch_soft_way *way;
+    const struct etch_block *last;
+    uint32_t callee = UINT32_MAX;
+
+    if (is_unmarked(r, r->c->function, after))
+        return call_last(r, after);
+    way = etch_soft_walk(r->walks, r->c->stand, ETCH_SOFT_TO_CALL, r->c->function, after);
+    if (!way || !way->found)
+        return way ? (lose(r, no_way), false) : (r->failed = true, false);
+    last = way->blocks[way->n - 1];
+    tell_way(r, way, way->n - 1);
+    etch_tape_block(r->tape, last);
+    r->c->stand = way->end;
+    if (last->branch == ETCH_BRANCH_CALL)
+        callee = etch_soft_map_function(r->map, last->target);
+    if (callee != UINT32_MAX && !r->map->functions.v[callee].enters) {
+        struct frame f = {.function = r->c->function, .node = after, .stand = way->end};
+
+        return push(r, f) && enter(r, callee);
+    }
+    event(r, ETCH_STEP_END, last->branch == ETCH_BRANCH_CALL ? last->target : 0, 0);
+    event(r, ETCH_STEP_BEGIN, last->end, 0);
+    r->c->mode = IN_CALL;
+    r->c->node = after;
+    return true;
+}
+
+/* Behind the end of a segment. */
+static bool follow(struct replay *r, uint32_t node, const struct etch_soft_map_edge *edge)
+{
+    switch (function_of(r)->node[node].kind) {
+    case ETCH_SOFT_CALL:
+        return call(r, edge->target);
+    case ETCH_SOFT_RETURN:
+        return leave(r);
+    case ETCH_SOFT_RESUME:
+        if (!walk(r, ETCH_SOFT_TO_OUTSIDE, 0))
+            return false;
+        r->c->mode = IN_CALL;
+        r->c->node = UINT32_MAX; /* from which it does not come back */
+        return true;
+    case ETCH_SOFT_COMPUTED:
+        r->c->mode = COMPUTED;
+        r->c->node = node;
+        r->c->high = -1;
+        return true;
+    default:
+        return arrive(r, edge->target);
+    }
+}
+
+/* ---- Segments ---- */
+
+/* The edge of `node` on the way with number `*path`, which then is what is left of it. */
+static const struct etch_soft_map_edge *choose(const struct etch_soft_function *f, uint32_t node, uint32_t *path)
+{
+    const struct etch_soft_map_edge *edges = f->edge + f->node[node].first_edge, *best = edges;
+    uint32_t n = etch_soft_map_edges(f, node);
+
+    for (uint32_t i = 0; i < n; i++)
+        if (edges[i].value <= *path && edges[i].value >= best->value)
+            best = &edges[i];
+    *path -= best->value;
+    return best;
+}
+
+/* The end of the segment at hand, where it has one way only; NULL where it has several. */
+static const struct etch_soft_map_edge *only_end(const struct replay *r, uint32_t *node)
+{
+    const struct etch_soft_function *f = function_of(r);
+    uint32_t at = r->c->node;
+
+    if (f->node[at].paths != 1)
+        return NULL;
+    for (uint32_t i = 0; i < f->nodes; i++) {
+        const struct etch_soft_map_edge *e = f->edge + f->node[at].first_edge;
+
+        *node = at;
+        if (e->flags & ETCH_SOFT_CUT)
+            return e;
+        at = e->target;
+    }
+    return NULL;
+}
+
+/* Goes along the way with number `path`, up to the end of the segment and beyond. */
+static bool go(struct replay *r, uint32_t path)
+{
+    const struct etch_soft_function *f = function_of(r);
+    uint32_t at = r->c->node;
+
+    for (uint32_t i = 0; i < f->nodes; i++) {
+        const struct etch_soft_map_edge *e = choose(f, at, &path);
+
+        if (e->flags & ETCH_SOFT_CUT) {
+            if (path != 0)
+                break;
+            return follow(r, at, e);
+        }
+        if (!walk(r, ETCH_SOFT_TO_NODE, e->target))
+            return false;
+        at = e->target;
+    }
+    lose(r, "a path number that the function does not have");
+    return false;
+}
+
+static bool needs_telling(const struct replay *r)
+{
+    return r->c->mode == HEAD && !r->c->told && function_of(r)->node[r->c->node].flags & ETCH_SOFT_TELLS;
+}
+
+/* Goes on as far as no byte is needed. */
+static bool go_silently(struct replay *r)
+{
+    for (unsigned i = 0; i < SILENT_MAX; i++) {
+        const struct etch_soft_map_edge *end;
+        uint32_t node;
+
+        if (r->c->mode != HEAD || needs_telling(r))
+            return true;
+        end = only_end(r, &node);
+        if (!end || !(end->flags & ETCH_SOFT_SILENT))
+            return true;
+        if (!go(r, 0))
+            return false;
+    }
+    lose(r, "a loop without end that leaves no byte");
+    return false;
+}
+
+/* Behind a call of something without a recorder there is more of the segment. */
+static bool come_back(struct replay *r)
+{
+    struct context *c = r->c;
+
+    if (c->mode != IN_CALL)
+        return true;
+    if (c->node == UINT32_MAX) {
+        lose(r, "an exception went where the recorder did not see it");
+        return false;
+    }
+    if (is_unmarked(r, c->function, c->node))
+        return c->stand.now ? leave(r) : go_back(r);
+    return arrive(r, c->node);
+}
+
+/* Up to where the next byte belongs. */
+static bool go_to_byte(struct replay *r)
+{
+    for (unsigned i = 0; i < SILENT_MAX; i++) {
+        if (!come_back(r) || !go_silently(r))
+            return false;
+        if (r->c->mode != IN_CALL)
+            return true;
+    }
+    return false;
+}
+
+static uint32_t told_node(const struct etch_soft_function *f, uint32_t number)
+{
+    for (uint32_t i = 0; i < f->nodes; i++)
+        if (f->node[i].flags & ETCH_SOFT_TELLS && f->node[i].tells == number)
+            return i;
+    return UINT32_MAX;
+}
+
+/* A byte of the number of a computed goto's target. */
+static bool take_number(struct replay *r, uint32_t value)
+{
+    const struct etch_soft_function *f = function_of(r);
+    uint32_t node;
+
+    if (f->tells > ETCH_SOFT_PATHS && r->c->high < 0) {
+        r->c->high = (int)value;
+        return true;
+    }
+    node = told_node(f, (r->c->high < 0 ? 0 : (uint32_t)r->c->high) * ETCH_SOFT_PATHS + value);
+    if (node == UINT32_MAX || (r->c->mode == HEAD && node != r->c->node)) {
+        lose(r, "a computed goto to where none is");
+        return false;
+    }
+    if (r->c->mode == COMPUTED && !arrive(r, node))
+        return false;
+    r->c->told = true;
+    return true;
+}
+
+static bool take_path(struct replay *r, uint8_t byte)
+{
+    uint32_t value = byte - (uint32_t)ETCH_SOFT_PATH;
+
+    if (r->c->mode == OUT)
+        lose(r, "the thread went on in a function that called before the ring begins");
+    if (r->c->mode == LOST || !go_to_byte(r))
+        return true;
+    if (r->c->mode == COMPUTED || needs_telling(r))
+        return take_number(r, value);
+    if (r->c->mode != HEAD)
+        return true;
+    r->c->signal_ip = 0;
+    if (value >= function_of(r)->node[r->c->node].paths) {
+        lose(r, "a path number that the function does not have");
+        return true;
+    }
+    return go(r, value);
+}
+
+/* ---- Records ---- */
+
+static uint64_t word_at(const uint8_t *at)
+{
+    uint64_t value;
+
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+static void take_entry(struct replay *r, uint64_t address)
+{
+    struct context *c = r->c;
+    uint32_t function = etch_soft_map_function(r->map, address);
+
+    if (c->mode != LOST && c->mode != OUT && c->mode != IN_CALL)
+        go_silently(r);
+    if (function == UINT32_MAX) {
+        if (c->mode == LOST)
+            return;
+        lose(r, "a function was entered that the binaries do not have");
+        return;
+    }
+    if (c->mode == IN_CALL || c->mode == HEAD || c->mode == COMPUTED) {
+        struct frame f = {.function = c->function,
+                          .node = c->node,
+                          .stand = c->stand,
+                          .outside = true,
+                          .called = c->mode == IN_CALL,
+                          .told = c->told};
+
+        if (c->mode == HEAD)
+            tell_rest(r);
+        f.stand = c->stand;
+        if (!push(r, f))
+            return;
+        event(r, ETCH_STEP_END, 0, 0);
+    }
+    event(r, ETCH_STEP_BEGIN, address, 0);
+    enter(r, function);
+}
+
+/* Compiled code called it through a pointer. */
+static void take_passed(struct replay *r, uint64_t address)
+{
+    struct context *c = r->c;
+    uint32_t function = etch_soft_map_function(r->map, address);
+    struct frame f;
+
+    if (c->mode == HEAD)
+        go_silently(r);
+    if (c->mode != IN_CALL || c->node == UINT32_MAX || function == UINT32_MAX) {
+        take_entry(r, address);
+        return;
+    }
+    f = (struct frame){.function = c->function, .node = c->node, .stand = c->stand};
+    f.jumped = c->stand.now == 0;
+    f.bare = is_unmarked(r, c->function, c->node);
+    event(r, ETCH_STEP_END, address, 0);
+    event(r, ETCH_STEP_BEGIN, address, 0);
+    if (push(r, f))
+        enter(r, function);
+}
+
+static bool stands_in(const struct replay *r, size_t frame, uint64_t ip)
+{
+    const struct frame *f = &r->c->frames.v[frame];
+
+    return !f->outside && !f->jumped && f->stand.from == ip;
+}
+
+/* Does the activation that ends before frame `top` have these return addresses at its bottom? Returns how many frames
+ * are left then; SIZE_MAX: it does not. */
+static size_t fits(const struct replay *r, size_t bottom, size_t top, const uint8_t *addresses, size_t n)
+{
+    size_t at = bottom, left = n;
+
+    for (; left > 0 && at < top; at++) {
+        if (r->c->frames.v[at].jumped)
+            continue;
+        if (!stands_in(r, at, word_at(addresses + 8 * (left - 1))))
+            return SIZE_MAX;
+        left--;
+    }
+    return left ? SIZE_MAX : at;
+}
+
+/* How many of the addresses are of the activation at hand. */
+static size_t own_frames(const uint8_t *addresses, size_t n)
+{
+    size_t own = 0;
+
+    while (own < n && word_at(addresses + 8 * own) != 0)
+        own++;
+    return own;
+}
+
+/* Frames from return addresses; those beyond an entry from outside whose caller is not known are of no use. */
+static bool build_frames(struct replay *r, const uint8_t *addresses, size_t n)
+{
+    r->c->frames.n = 0;
+    for (size_t i = n; i > 0; i--) {
+        struct frame f = {.stand = etch_soft_stand_at(r->walks, word_at(addresses + 8 * (i - 1)))};
+        bool entry = i > 1 && word_at(addresses + 8 * (i - 2)) == 0;
+
+        if (f.stand.now == 0)
+            continue;
+        f.bare = !etch_soft_next_node(r->walks, f.stand.now, &f.function, &f.node);
+        f.outside = f.called = entry;
+        if (entry && f.bare)
+            r->c->frames.n = 0;
+        else if (!push(r, f))
+            return false;
+    }
+    return true;
+}
+
+/* Where the innermost activation begins. */
+static size_t activation(const struct replay *r, size_t top)
+{
+    while (top > 0 && !r->c->frames.v[top - 1].outside)
+        top--;
+    return top;
+}
+
+static bool go_to_last(struct replay *r, uint64_t ip, bool returns);
+
+/* Up to where a segment was left: by a call, or by a handler that did not return. */
+static void leave_segment(struct replay *r)
+{
+    if (r->c->mode != HEAD)
+        return;
+    go_silently(r);
+    if (r->c->mode != HEAD)
+        return;
+    if (r->c->signal_ip && go_to_last(r, r->c->signal_ip, false))
+        return;
+    tell_rest(r);
+    loss(r, ETCH__LOSS_CAUSE__LOSS_UNSPECIFIED, "the end of a segment that control left is not known");
+}
+
+static void land(struct replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
+{
+    struct context *c = r->c;
+    uint32_t function = etch_soft_map_function(r->map, sync->where);
+    size_t top = c->frames.n, n, kept = SIZE_MAX;
+    const struct etch_soft_place *place;
+
+    if (function == UINT32_MAX || sync->node >= r->map->functions.v[function].nodes) {
+        lose(r, "control came back to where the binaries have nothing");
+        return;
+    }
+    leave_segment(r);
+    if (c->mode != LOST && c->mode != OUT)
+        event(r, ETCH_STEP_END, 0, 0);
+    for (size_t bottom = activation(r, top);; bottom = activation(r, top)) { /* perhaps several were left */
+        kept = fits(r, bottom, top, addresses, own_frames(addresses, sync->frames));
+        if (kept != SIZE_MAX && (kept < c->frames.n ? c->frames.v[kept].function : c->function) != function)
+            kept = SIZE_MAX;
+        if (kept != SIZE_MAX || bottom == 0)
+            break;
+        top = bottom - 1;
+    }
+    if (kept != SIZE_MAX)
+        c->frames.n = kept;
+    else if (!build_frames(r, addresses, sync->frames))
+        return;
+    place = etch_soft_map_places(r->map, function, sync->node, &n);
+    if (!n) {
+        lose(r, no_way);
+        return;
+    }
+    c->function = function;
+    c->mode = HEAD;
+    c->node = sync->node;
+    c->told = true;
+    c->stand = etch_soft_stand_at(r->walks, place->address);
+    event(r, ETCH_STEP_BEGIN, place->address, 0);
+    walk(r, ETCH_SOFT_TO_NODE, sync->node);
+}
+
+/* Is the thread in a loop-free way where the recorder says? Then both agree. */
+static bool agrees(const struct replay *r, const struct etch_soft_place *flush, const struct etch_soft_sync *sync,
+                   const uint8_t *addresses)
+{
+    const struct etch_soft_function *f = &r->map->functions.v[flush->function];
+    const struct etch_soft_map_node *n = &f->node[flush->node];
+
+    if (r->c->mode == LOST || r->c->mode == OUT)
+        return false;
+    if (n->kind != ETCH_SOFT_FLOW || sync->edge == AFTER_TELLING || sync->flags & ETCH_SOFT_TRUNCATED)
+        return true; /* the replay is a call or return further */
+    return r->c->mode == HEAD && r->c->function == flush->function &&
+           sync->edge < etch_soft_map_edges(f, flush->node) &&
+           f->edge[n->first_edge + sync->edge].target == r->c->node &&
+           fits(r, activation(r, r->c->frames.n), r->c->frames.n, addresses, own_frames(addresses, sync->frames)) ==
+               r->c->frames.n;
+}
+
+static void resume(struct replay *r, const struct etch_soft_place *flush, const struct etch_soft_sync *sync,
+                   const uint8_t *addresses)
+{
+    const struct etch_soft_function *f = &r->map->functions.v[flush->function];
+    struct context *c = r->c;
+
+    if (c->mode != LOST && c->mode != OUT)
+        lose(r, "the replay and the recorder disagree on where the thread is");
+    if (!build_frames(r, addresses, sync->frames))
+        return;
+    c->function = flush->function;
+    c->stand = etch_soft_stand_at(r->walks, sync->where);
+    event(r, ETCH_STEP_BEGIN, sync->where, 0);
+    if (sync->edge == AFTER_TELLING) {
+        if (arrive(r, flush->node))
+            c->told = true;
+    } else if (sync->edge < etch_soft_map_edges(f, flush->node)) {
+        follow(r, flush->node, &f->edge[f->node[flush->node].first_edge + sync->edge]);
+    } else {
+        lose(r, "an edge that the function does not have");
+    }
+}
+
+/* The caller of the function whose entry follows. */
+static void take_caller(struct replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
+{
+    struct context *c = r->c;
+    uint32_t function, node;
+
+    if ((c->mode != LOST && c->mode != OUT) || !etch_soft_next_node(r->walks, sync->where, &function, &node) ||
+        !build_frames(r, addresses, sync->frames))
+        return;
+    c->mode = IN_CALL;
+    c->function = function;
+    c->node = node;
+    c->stand = etch_soft_stand_at(r->walks, sync->where);
+    event(r, ETCH_STEP_BEGIN, sync->where, 0);
+}
+
+static void take_sync(struct replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
+{
+    const struct etch_soft_place *flush;
+
+    if (sync->flags & ETCH_SOFT_OUTSIDE) {
+        take_caller(r, sync, addresses);
+        return;
+    }
+    if (sync->flags & ETCH_SOFT_LANDED) {
+        land(r, sync, addresses);
+        return;
+    }
+    flush = etch_soft_map_flush(r->map, sync->where);
+    if (!flush)
+        lose(r, "the recorder was where the binaries have none");
+    else if (!agrees(r, flush, sync, addresses))
+        resume(r, flush, sync, addresses);
+}
+
+static void stamp(struct replay *r, uint64_t tsc)
+{
+    etch_tape_until(r->tape, tsc, 0);
+    r->pending = tsc;
+}
+
+static void apply_stamp(struct replay *r)
+{
+    if (r->pending)
+        etch_tape_time(r->tape, r->pending, 0);
+    r->pending = 0;
+}
+
+/* The thread, or a handler, left compiled code for good. */
+static void take_end(struct replay *r)
+{
+    if (r->c->mode == LOST)
+        return;
+    go_to_byte(r);
+    r->c->mode = OUT;
+    r->c->frames.n = 0;
+    event(r, ETCH_STEP_END, 0, 0);
+}
+
+/* One record at `at`; returns its size, 0 where there is none. */
+static size_t take_record(struct replay *r, const uint8_t *at, size_t size)
+{
+    struct etch_soft_sync sync;
+    size_t n;
+
+    switch (*at) {
+    case ETCH_SOFT_NOTHING:
+        return 0;
+    case ETCH_SOFT_ENTRY:
+    case ETCH_SOFT_PASSED:
+        if (size < ETCH_SOFT_ENTRY_SIZE)
+            return 0;
+        (*at == ETCH_SOFT_PASSED ? take_passed : take_entry)(r, word_at(at + 1));
+        apply_stamp(r);
+        return ETCH_SOFT_ENTRY_SIZE;
+    case ETCH_SOFT_TIME:
+        if (size < ETCH_SOFT_TIME_SIZE)
+            return 0;
+        stamp(r, word_at(at + 1));
+        return ETCH_SOFT_TIME_SIZE;
+    case ETCH_SOFT_SYNC:
+        if (size < 1 + sizeof(sync))
+            return 0;
+        memcpy(&sync, at + 1, sizeof(sync));
+        n = 1 + sizeof(sync) + 8 * (size_t)sync.frames;
+        if (size < n)
+            return 0;
+        take_sync(r, &sync, at + 1 + sizeof(sync));
+        apply_stamp(r);
+        return n;
+    case ETCH_SOFT_END:
+    case ETCH_SOFT_RETURNED:
+        take_end(r);
+        return 1;
+    default:
+        if (*at > ETCH_SOFT_PATHS) {
+            lose(r, "a byte that no recorder writes");
+            return 1;
+        }
+        take_path(r, *at);
+        apply_stamp(r);
+        return 1;
+    }
+}
+
+/* ---- Chunks and contexts ---- */
+
+static int compare_chunks(const void *a, const void *b)
+{
+    uint64_t x = ((const struct chunk *)a)->head.seq, y = ((const struct chunk *)b)->head.seq;
+
+    return x < y ? -1 : x > y;
+}
+
+static bool find_chunks(struct replay *r)
+{
+    for (size_t at = 0; r->in->size - at >= ETCH_SOFT_CHUNK; at += ETCH_SOFT_CHUNK) {
+        struct chunk chunk = {.bytes = r->in->bytes + at};
+
+        memcpy(&chunk.head, chunk.bytes, sizeof(chunk.head));
+        if (chunk.head.magic == ETCH_SOFT_CHUNK_MAGIC && !etch_array_push(&r->chunks, chunk))
+            return false;
+    }
+    if (r->chunks.n)
+        qsort(r->chunks.v, r->chunks.n, sizeof(r->chunks.v[0]), compare_chunks);
+    return true;
+}
+
+static void run_context(struct replay *r, size_t from, unsigned depth);
+
+/* A handler that began at this place of this chunk, or earlier. */
+static bool interrupts(const struct chunk *handler, const struct chunk *chunk, size_t at)
+{
+    uint64_t where = handler->head.interrupted;
+
+    return handler->head.kind == ETCH_SOFT_SIGNAL && !handler->done &&
+           where >= chunk->head.seq * ETCH_SOFT_CHUNK + sizeof(struct etch_soft_chunk) &&
+           where <= chunk->head.seq * ETCH_SOFT_CHUNK + at;
+}
+
+static void run_handlers(struct replay *r, size_t chunk, size_t at, unsigned depth)
+{
+    for (size_t i = chunk + 1; i < r->chunks.n && depth < DEPTH_MAX; i++)
+        if (interrupts(&r->chunks.v[i], &r->chunks.v[chunk], at))
+            run_context(r, i, depth + 1);
+}
+
+static void run_chunk(struct replay *r, size_t index, unsigned depth)
+{
+    struct chunk *chunk = &r->chunks.v[index];
+    size_t at = sizeof(struct etch_soft_chunk), n;
+
+    chunk->done = true;
+    stamp(r, chunk->head.tsc);
+    while (at < ETCH_SOFT_CHUNK && !r->failed && r->tape->blocks.n < TAPE_MAX) {
+        run_handlers(r, index, at, depth);
+        r->offset = chunk->head.seq * ETCH_SOFT_CHUNK + at;
+        n = take_record(r, chunk->bytes + at, ETCH_SOFT_CHUNK - at);
+        if (!n)
+            break;
+        at += n;
+    }
+    run_handlers(r, index, ETCH_SOFT_CHUNK, depth);
+}
+
+/* Of the chunks of one context, is none missing between these two? Others' chunks lie between them. */
+static bool follows(const struct replay *r, size_t before, size_t next)
+{
+    uint64_t seq = r->chunks.v[before].head.seq;
+
+    for (size_t i = before + 1; i <= next; i++) {
+        if (r->chunks.v[i].head.seq > seq + 1)
+            return false;
+        seq = r->chunks.v[i].head.seq;
+    }
+    return true;
+}
+
+/* All chunks of a context from `from` on. An orphan in between is a handler of a chunk that is gone. */
+static void run_chunks(struct replay *r, size_t from, unsigned depth)
+{
+    uint64_t id = r->chunks.v[from].head.context;
+    size_t before = from;
+
+    for (size_t i = from; i < r->chunks.n && !r->failed; i++) {
+        if (r->chunks.v[i].done || r->chunks.v[i].head.context != id)
+            continue;
+        r->offset = r->chunks.v[i].head.seq * ETCH_SOFT_CHUNK;
+        if (i > from && !follows(r, before, i))
+            lose(r, "chunks of the ring are missing");
+        run_chunk(r, i, depth);
+        before = i;
+    }
+}
+
+static void run_context(struct replay *r, size_t from, unsigned depth)
+{
+    struct context own = {.mode = LOST, .high = -1}, *outer = r->c;
+
+    outer->signal_ip = r->chunks.v[from].head.ip;
+    r->c = &own;
+    run_chunks(r, from, depth);
+    etch_array_free(&own.frames);
+    r->c = outer;
+}
+
+/* ---- The end ---- */
+
+/* The function whose code is around an address, as far as one can tell by where functions begin. */
+static uint32_t function_around(const struct replay *r, uint64_t ip)
+{
+    size_t lo = 0, hi = r->map->functions.n;
+    const char *why;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (r->map->functions.v[mid].address <= ip)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo > 0 && etch_block_at(etch_soft_walks_view(r->walks), ip, &why) ? (uint32_t)(lo - 1) : UINT32_MAX;
+}
+
+/* Goes on to where the thread is known to have stood, if only one way leads there. */
+static bool go_to_last(struct replay *r, uint64_t ip, bool returns)
+{
+    const struct etch_soft_way *way;
+
+    way = etch_soft_walk(r->walks, r->c->stand, ETCH_SOFT_TO_IP, r->c->function, returns ? ip - 1 : ip);
+    if (!way || !way->found)
+        return false;
+    if (way->unsure) {
+        tell_rest(r);
+        loss(r, ETCH__LOSS_CAUSE__LOSS_UNSPECIFIED, "several ways lead to where the thread stood");
+        event(r, ETCH_STEP_BEGIN, ip, 0);
+        r->c->stand = etch_soft_stand_at(r->walks, ip);
+        return true;
+    }
+    tell_way(r, way, way->n);
+    r->c->stand = way->end;
+    r->c->stand.now = ip;
+    tell_rest(r);
+    return true;
+}
+
+static void finish(struct replay *r)
+{
+    const struct etch_soft_input *in = r->in;
+    size_t i = 0;
+
+    while (i < in->n_frames && function_around(r, in->frames[i] - (i > 0)) == UINT32_MAX)
+        i++;
+    for (unsigned n = 0; n < SILENT_MAX && r->c->mode == HEAD && i < in->n_frames; n++) {
+        const struct etch_soft_map_edge *end;
+        uint32_t node;
+
+        if (function_around(r, in->frames[i] - (i > 0)) == r->c->function && go_to_last(r, in->frames[i], i > 0)) {
+            if (in->failed && i == 0)
+                event(r, ETCH_STEP_INTERRUPT, in->frames[0], 0);
+            return;
+        }
+        end = needs_telling(r) ? NULL : only_end(r, &node);
+        if (!end || !(end->flags & ETCH_SOFT_SILENT) || !go(r, 0))
+            break;
+    }
+    if (r->c->mode == HEAD)
+        tell_rest(r);
+}
+
+static void replay_thread(struct replay *r)
+{
+    struct context thread = {.mode = LOST, .high = -1};
+
+    r->c = &thread;
+    if (r->chunks.n && r->chunks.v[0].head.seq > 0)
+        loss(r, ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED, "older bytes were overwritten");
+    for (size_t i = 0; i < r->chunks.n && !r->failed; i++) {
+        if (r->chunks.v[i].done)
+            continue;
+        if (r->chunks.v[i].head.context == 0)
+            run_chunks(r, i, 0);
+        else
+            run_context(r, i, 1); /* what it interrupted is gone */
+    }
+    if (!r->failed)
+        finish(r);
+    r->c = NULL;
+    etch_array_free(&thread.frames);
+}
+
+void etch_soft_decode(const struct etch_soft_input *input, struct etch_blocks *blocks, struct etch_tape *tape)
+{
+    struct replay r = {.in = input, .map = input->map, .tape = tape};
+
+    r.walks = etch_soft_walks_new(input->map, blocks);
+    if (r.walks && find_chunks(&r))
+        replay_thread(&r);
+    else
+        r.failed = true;
+    tape->failed |= r.failed;
+    tape->bytes = input->size;
+    etch_array_free(&r.chunks);
+    etch_soft_walks_free(r.walks);
+}

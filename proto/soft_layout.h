@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* What the software recorder writes, byte by byte: shared by the runtime that is linked into recorded programs, the
+ * collector that takes the rings out, and the decoder. docs/soft.md says what it means. */
+#ifndef ETCH_PROTO_SOFT_LAYOUT_H
+#define ETCH_PROTO_SOFT_LAYOUT_H
+
+#include <stdint.h>
+
+#define ETCH_SOFT_MAGIC 0x746675732d686374u /* a pool */
+#define ETCH_SOFT_VERSION 1u
+#define ETCH_SOFT_CHUNK 4096u /* the compiled code tests the ring pointer's low bits: part of every binary */
+#define ETCH_SOFT_CHUNK_MAGIC 0x6b6e6863u
+#define ETCH_SOFT_SUFFIX ".etch-rings"
+
+#define ETCH_SOFT_VARIABLE "ETCH_RING"       /* the folder for the pool */
+#define ETCH_SOFT_KB_VARIABLE "ETCH_RING_KB" /* of each thread's ring */
+
+/* One file per process: this, then `slots` rings of (1 + chunks) * ETCH_SOFT_CHUNK bytes each. */
+struct etch_soft_pool {
+    uint64_t magic;
+    uint32_t version, pid;
+    uint32_t chunks, slots; /* per ring; rings */
+    uint32_t used;          /* slots that were ever claimed: those below it */
+    uint32_t ringless;      /* threads that found no ring free */
+    uint64_t start_tsc;
+    uint32_t maps_size, maps_lost;
+    char maps[65536 - 48]; /* lines of /proc/self/maps, of code and of files, as they were when modules came */
+};
+
+enum etch_soft_state { ETCH_SOFT_FREE, ETCH_SOFT_CLAIMED };
+
+/* A ring's first page; the rest of it is unused. */
+struct etch_soft_ring {
+    uint32_t state, tid;
+    uint64_t seq; /* of the next chunk */
+    uint64_t start_tsc;
+    uint64_t context; /* of what is being written; see the chunk */
+    /* Signal handlers that are running, innermost last: what they interrupted. Here rather than on their stacks,
+     * because a handler may be left by longjmp. */
+    uint32_t handlers;
+    struct {
+        uint64_t act, cur, context;
+    } handler[16];
+};
+
+#define ETCH_SOFT_HANDLERS 16u
+
+enum etch_soft_chunk_kind {
+    ETCH_SOFT_START = 1, /* the thread's first */
+    ETCH_SOFT_CONTINUED, /* behind a full one; begins with SYNC */
+    ETCH_SOFT_SIGNAL,    /* a handler that interrupted compiled code */
+    ETCH_SOFT_FORKED,    /* the first of a child process */
+};
+
+struct etch_soft_chunk {
+    uint32_t magic;
+    uint32_t kind;
+    uint64_t seq;     /* counts up; the chunk lies at seq modulo the ring's chunks, or behind where that was in use */
+    uint64_t context; /* 0: the thread itself; else the seq of the SIGNAL chunk that the handler began with */
+    uint64_t interrupted; /* SIGNAL: seq of the chunk that was being written, times ETCH_SOFT_CHUNK, plus how far */
+    uint64_t tsc;
+    uint64_t ip; /* SIGNAL: the interrupted instruction */
+    uint32_t cpu, reserved;
+};
+
+/* Bytes of a chunk behind its header. A byte of 0 is the end of what was written. Records of several bytes are written
+ * with their first byte last. */
+enum etch_soft_byte {
+    ETCH_SOFT_NOTHING = 0,
+    ETCH_SOFT_PATH = 1,       /* .. ETCH_SOFT_PATHS: path number + 1, or which target of a computed goto + 1 */
+    ETCH_SOFT_PATHS = 240,    /* most paths of a segment */
+    ETCH_SOFT_ENTRY = 248,    /* u64: a function was entered from code without a recorder */
+    ETCH_SOFT_SYNC = 249,     /* struct etch_soft_sync: where the thread is */
+    ETCH_SOFT_TIME = 250,     /* u64 tsc, u16 cpu */
+    ETCH_SOFT_END = 251,      /* the thread left the function that it was first seen in */
+    ETCH_SOFT_RETURNED = 252, /* the signal handler is done; its context ends */
+    ETCH_SOFT_PASSED = 253    /* u64: a function was called through a pointer, by code with a recorder */
+};
+
+#define ETCH_SOFT_ENTRY_SIZE 9u /* of PASSED too */
+#define ETCH_SOFT_TIME_SIZE 11u
+#define ETCH_SOFT_FRAMES 96u /* most return addresses of a SYNC */
+
+enum etch_soft_sync_flags {
+    ETCH_SOFT_LANDED = 1,
+    ETCH_SOFT_TRUNCATED = 2, /* there are more frames */
+    ETCH_SOFT_OUTSIDE = 4,   /* before an ENTRY: `where` is what the entered function returns to */
+};
+
+/* As it lies in the chunk, behind the byte ETCH_SOFT_SYNC; then `frames` return addresses of u64, innermost first, up
+ * to where code without a recorder called in. A 0 is such an entry from outside that was called by compiled code after
+ * all, through a pointer; what it returns to comes next. */
+struct etch_soft_sync {
+    uint8_t edge, frames, flags;
+    uint32_t node;  /* LANDED: at which node of the function */
+    uint64_t where; /* LANDED: the function; else where the recording code goes on */
+} __attribute__((packed));
+
+#define ETCH_SOFT_MAY_FORK 0x80000000u /* to the runtime, with a node: this may be a child process */
+
+/* ---- In the binary: sections that are not loaded ---- */
+
+#define ETCH_SOFT_MAP_SECTION ".etchmap"
+#define ETCH_SOFT_MARK_SECTION ".etchmark"
+
+/* A function: u64 address, u32 nodes, u32 edges, u32 flags, then the nodes, then the edges. */
+enum etch_soft_function_flags { ETCH_SOFT_ENTERS = 1 /* tells itself that it was entered, whoever calls it */ };
+
+struct etch_soft_map_node {
+    uint8_t kind, flags;
+    uint16_t paths; /* from here to the ends of the segment, where a segment begins here; else 0 */
+    uint32_t first_edge;
+    uint16_t tells; /* ETCH_SOFT_TELLS: its number */
+    uint16_t reserved;
+} __attribute__((packed));
+
+struct etch_soft_map_edge {
+    uint32_t target; /* node; UINT32_MAX: out of the function */
+    uint8_t value;   /* added to the path number */
+    uint8_t flags;
+    uint16_t reserved;
+} __attribute__((packed));
+
+enum etch_soft_node_kind {
+    ETCH_SOFT_FLOW,     /* a branch, or none */
+    ETCH_SOFT_CALL,     /* of a function that may have a recorder */
+    ETCH_SOFT_RETURN,   /* or anything else that leaves the function */
+    ETCH_SOFT_COMPUTED, /* a computed goto: the target tells its number */
+    ETCH_SOFT_RESUME,   /* an exception goes on to the callers */
+};
+
+enum etch_soft_node_flags { ETCH_SOFT_TELLS = 1 /* the target of a computed goto: a byte (or two) at its begin */ };
+enum etch_soft_edge_flags { ETCH_SOFT_CUT = 1 /* the segment ends */, ETCH_SOFT_SILENT = 2 /* and leaves no byte */ };
+
+/* Where a node begins in the machine code (several times where the compiler copied it), and where recording code goes
+ * on after it changed chunks. */
+struct etch_soft_mark {
+    uint64_t address, function;
+    uint32_t node;
+    uint32_t kind;
+} __attribute__((packed));
+
+enum etch_soft_mark_kind { ETCH_SOFT_MARK_NODE, ETCH_SOFT_MARK_FLUSH };
+
+#endif

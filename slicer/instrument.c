@@ -1,0 +1,727 @@
+/* SPDX-License-Identifier: MIT */
+/* The software recorder in a module: which functions get it, what their calls lead to, and the entries from outside.
+ * See instrument.h. */
+#include "slicer/instrument.h"
+#include "slicer/instrument_model.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/BitReader.h>
+#include <llvm-c/BitWriter.h>
+#include <llvm-c/Comdat.h>
+#include <llvm-c/DebugInfo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SUFFIX ".etch"
+#define TELLER_SUFFIX ".etch.enter"
+
+/* One function that gets a recorder. */
+struct recorded {
+    LLVMValueRef body;
+    LLVMValueRef entry;  /* from outside; NULL: none, or the body itself */
+    LLVMValueRef teller; /* tells that it was entered from outside: the entry, or where that leads */
+    bool enters;         /* the body tells itself that it was entered */
+    bool direct;         /* calls from this module go to the body */
+};
+
+struct instrument {
+    struct emitter emitter;
+    const struct etch_instrument_options *options;
+    ETCH_ARRAY(struct recorded) all;
+    struct etch_pointers index; /* body or entry -> number in `all` */
+    struct etch_instrument_count count;
+};
+
+static const char *name_of(LLVMValueRef value)
+{
+    size_t n;
+
+    return LLVMGetValueName2(value, &n);
+}
+
+static bool is_one_of(const char *name, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, list[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool begins_with(const char *text, const char *head)
+{
+    return strncmp(text, head, strlen(head)) == 0;
+}
+
+/* ---- Which functions ---- */
+
+static bool matches_file(const char *file, const char *wanted)
+{
+    size_t n = strlen(file), k = strlen(wanted);
+
+    return n >= k && strcmp(file + n - k, wanted) == 0 && (n == k || file[n - k - 1] == '/');
+}
+
+static bool is_wanted(const struct instrument *in, LLVMValueRef function)
+{
+    LLVMMetadataRef about = LLVMGetSubprogram(function);
+    unsigned n = 0;
+    const char *file = "";
+
+    if (!in->options->n_only)
+        return true;
+    if (about && LLVMDIScopeGetFile(about))
+        file = LLVMDIFileGetFilename(LLVMDIScopeGetFile(about), &n);
+    for (size_t i = 0; i < in->options->n_only; i++) {
+        const char *only = in->options->only[i];
+
+        if (strcmp(name_of(function), only) == 0 || (strchr(only, '.') && n && matches_file(file, only)))
+            return true;
+    }
+    return false;
+}
+
+/* What cannot stand in two functions, or is not for us. */
+struct contents {
+    bool unsuited, own_entry, must_tail;
+};
+
+static struct contents look_into(LLVMValueRef function)
+{
+    static const char *const frame[] = {"llvm.returnaddress",   "llvm.addressofreturnaddress.p0",
+                                        "llvm.frameaddress.p0", "llvm.sponentry.p0",
+                                        "llvm.va_start",        "llvm.va_start.p0"};
+    struct contents c = {.own_entry = LLVMIsFunctionVarArg(LLVMGlobalGetValueType(function))};
+    LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function);
+
+    for (; block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
+            LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+            LLVMValueRef callee = opcode == LLVMCall ? LLVMGetCalledValue(i) : NULL;
+
+            c.unsuited |=
+                opcode == LLVMCallBr || opcode == LLVMCatchSwitch || opcode == LLVMCleanupPad || opcode == LLVMCatchPad;
+            c.own_entry |= opcode == LLVMIndirectBr;
+            c.must_tail |= opcode == LLVMCall && LLVMGetTailCallKind(i) == LLVMTailCallKindMustTail;
+            if (callee && LLVMIsAFunction(callee))
+                c.own_entry |= is_one_of(name_of(callee), frame, sizeof(frame) / sizeof(frame[0]));
+        }
+    return c;
+}
+
+static bool is_defined_here(LLVMValueRef function)
+{
+    return !LLVMIsDeclaration(function) && LLVMGetLinkage(function) != LLVMAvailableExternallyLinkage;
+}
+
+/* The linker may take another definition than this one. */
+static bool is_replaceable(const struct instrument *in, LLVMValueRef function)
+{
+    switch (LLVMGetLinkage(function)) {
+    case LLVMWeakAnyLinkage:
+    case LLVMLinkOnceAnyLinkage:
+    case LLVMExternalWeakLinkage:
+        return true;
+    case LLVMInternalLinkage:
+    case LLVMPrivateLinkage:
+        return false;
+    default:
+        return in->emitter.shared && LLVMGetVisibility(function) == LLVMDefaultVisibility;
+    }
+}
+
+static bool choose_function(struct instrument *in, LLVMValueRef function)
+{
+    struct recorded r = {.body = function};
+    struct contents c;
+
+    if (!is_defined_here(function))
+        return true;
+    c = look_into(function);
+    if (!is_wanted(in, function) || c.unsuited || (c.own_entry && c.must_tail) ||
+        etch_has_attribute(function, "naked") || etch_has_attribute(function, "presplitcoroutine") ||
+        name_of(function)[0] == 1) {
+        in->count.skipped++;
+        return true;
+    }
+    r.enters = c.own_entry;
+    r.direct = !c.own_entry && !is_replaceable(in, function);
+    return etch_array_push(&in->all, r);
+}
+
+static bool choose(struct instrument *in)
+{
+    LLVMValueRef f = LLVMGetFirstFunction(in->emitter.module);
+
+    for (; f; f = LLVMGetNextFunction(f))
+        if (!choose_function(in, f))
+            return false;
+    return true;
+}
+
+/* ---- Two symbols for one function ---- */
+
+/* What optimisation found out about a function no longer holds, and lets calls vanish or merge. */
+static void weaken(LLVMValueRef function)
+{
+    static const char *const gone[] = {"memory",       "willreturn",   "nosync",    "nofree",
+                                       "mustprogress", "speculatable", "norecurse", "nocallback"};
+
+    for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+        LLVMRemoveEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                       LLVMGetEnumAttributeKindForName(gone[i], strlen(gone[i])));
+}
+
+/* The recording code calls from inline assembly, and walks frames. */
+static void prepare_frame(const struct emitter *e, LLVMValueRef function)
+{
+    LLVMAttributeIndex index = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+
+    LLVMAddAttributeAtIndex(function, index,
+                            LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName("noredzone", 9), 0));
+    LLVMRemoveStringAttributeAtIndex(function, index, "frame-pointer", 13);
+    LLVMAddAttributeAtIndex(function, index, LLVMCreateStringAttribute(e->context, "frame-pointer", 13, "all", 3));
+}
+
+static bool is_recorded(const struct instrument *in, LLVMValueRef function)
+{
+    return etch_pointers_get(&in->index, function) != ETCH_NONE;
+}
+
+/* By functions that have a recorder too, and in no other way. */
+static bool is_only_called(const struct instrument *in, LLVMValueRef function)
+{
+    for (LLVMUseRef u = LLVMGetFirstUse(function); u; u = LLVMGetNextUse(u)) {
+        LLVMValueRef user = LLVMGetUser(u);
+
+        if ((!LLVMIsACallInst(user) && !LLVMIsAInvokeInst(user)) || LLVMGetCalledValue(user) != function ||
+            !is_recorded(in, LLVMGetBasicBlockParent(LLVMGetInstructionParent(user))))
+            return false;
+        for (unsigned i = 0; i + 1 < (unsigned)LLVMGetNumOperands(user); i++)
+            if (LLVMGetOperand(user, i) == function)
+                return false;
+    }
+    return true;
+}
+
+/* The entry and what tells: one function, or two where compiled code may pass by the second. */
+static bool make_entry(struct instrument *in, struct recorded *r, const char *name)
+{
+    char *teller = NULL;
+
+    if (!etch_can_pass(&in->emitter, r->body)) {
+        r->entry = r->teller = etch_emit_entry(&in->emitter, r->body, name);
+        return r->entry != NULL;
+    }
+    if (asprintf(&teller, "%s" TELLER_SUFFIX, name) < 0)
+        return false;
+    r->teller = etch_emit_entry(&in->emitter, r->body, teller);
+    free(teller);
+    if (!r->teller)
+        return false;
+    LLVMSetLinkage(r->teller, LLVMInternalLinkage);
+    if (LLVMGetComdat(r->body))
+        LLVMSetComdat(r->teller, LLVMGetComdat(r->body));
+    r->entry = etch_emit_passable(&in->emitter, r->body, r->teller, name);
+    return r->entry != NULL;
+}
+
+/* The body takes another name; its old one is what the rest of the program sees. */
+static bool separate(struct instrument *in, struct recorded *r)
+{
+    char *name = strdup(name_of(r->body)), *inner = NULL;
+    LLVMLinkage linkage = LLVMGetLinkage(r->body);
+    bool local = linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
+    LLVMComdatRef comdat = LLVMGetComdat(r->body);
+
+    if (!name || asprintf(&inner, "%s" SUFFIX, name) < 0) {
+        free(name);
+        return false;
+    }
+    LLVMSetValueName2(r->body, inner, strlen(inner));
+    if (!local || !is_only_called(in, r->body)) {
+        if (!make_entry(in, r, name)) {
+            free(name);
+            free(inner);
+            return false;
+        }
+        LLVMSetLinkage(r->entry, linkage);
+        LLVMSetVisibility(r->entry, LLVMGetVisibility(r->body));
+        LLVMSetUnnamedAddress(r->entry, LLVMGetUnnamedAddress(r->body));
+        if (comdat)
+            LLVMSetComdat(r->entry, comdat);
+        LLVMReplaceAllUsesWith(r->body, r->entry);
+    }
+    if (comdat)
+        LLVMSetComdat(r->body, r->direct ? LLVMGetOrInsertComdat(in->emitter.module, inner) : NULL);
+    if (!r->direct)
+        LLVMSetLinkage(r->body, LLVMInternalLinkage);
+    else if (!local)
+        LLVMSetVisibility(r->body, LLVMHiddenVisibility);
+    free(name);
+    free(inner);
+    return true;
+}
+
+static void undo_in_teller(const struct recorded *r)
+{
+    /* RAUW also turned its own call and the address that it tells into itself. */
+    LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(r->teller);
+
+    for (; block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
+            if (!LLVMIsACallInst(i) && !LLVMIsAInvokeInst(i))
+                continue;
+            if (LLVMGetCalledValue(i) == r->entry)
+                LLVMSetOperand(i, (unsigned)LLVMGetNumOperands(i) - 1, r->body);
+            else if (strcmp(name_of(LLVMGetCalledValue(i)), "etch_soft_enter") == 0)
+                LLVMSetOperand(i, 1, LLVMConstPtrToInt(r->body, LLVMTypeOf(LLVMGetOperand(i, 1))));
+        }
+}
+
+static bool separate_all(struct instrument *in)
+{
+    for (size_t i = 0; i < in->all.n; i++)
+        if (!etch_pointers_set(&in->index, in->all.v[i].body, (uint32_t)i))
+            return false;
+    for (size_t i = 0; i < in->all.n; i++) {
+        struct recorded *r = &in->all.v[i];
+
+        weaken(r->body);
+        if (!r->enters && !separate(in, r))
+            return false;
+        if (r->entry)
+            undo_in_teller(r);
+        prepare_frame(&in->emitter, r->body);
+        if (r->entry && !etch_pointers_set(&in->index, r->entry, (uint32_t)i))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Calls ---- */
+
+/* Functions of libc that call nobody back, so that no segment need end before them. Where one does after all, because
+ * the program has its own, the entry is recorded all the same and only its place in the segment is not. */
+static bool is_harmless(const char *name)
+{
+    static const char *const heads[] = {"llvm.", "etch_soft_", "_Zn", "_Zd"};
+    static const char *const names[] = {"malloc",
+                                        "calloc",
+                                        "realloc",
+                                        "free",
+                                        "aligned_alloc",
+                                        "posix_memalign",
+                                        "memcpy",
+                                        "memmove",
+                                        "memset",
+                                        "memcmp",
+                                        "bcmp",
+                                        "memchr",
+                                        "memrchr",
+                                        "mempcpy",
+                                        "memmem",
+                                        "rawmemchr",
+                                        "strlen",
+                                        "strnlen",
+                                        "strcmp",
+                                        "strncmp",
+                                        "strcasecmp",
+                                        "strncasecmp",
+                                        "strcpy",
+                                        "strncpy",
+                                        "stpcpy",
+                                        "strcat",
+                                        "strncat",
+                                        "strchr",
+                                        "strrchr",
+                                        "strchrnul",
+                                        "strstr",
+                                        "strpbrk",
+                                        "strspn",
+                                        "strcspn",
+                                        "strtok_r",
+                                        "strdup",
+                                        "strndup",
+                                        "strtol",
+                                        "strtoul",
+                                        "strtoll",
+                                        "strtoull",
+                                        "strtod",
+                                        "strtof",
+                                        "atoi",
+                                        "atol",
+                                        "atof",
+                                        "strcoll",
+                                        "strerror",
+                                        "isalpha",
+                                        "isdigit",
+                                        "isalnum",
+                                        "isspace",
+                                        "isupper",
+                                        "islower",
+                                        "ispunct",
+                                        "isxdigit",
+                                        "isprint",
+                                        "iscntrl",
+                                        "isgraph",
+                                        "toupper",
+                                        "tolower",
+                                        "__ctype_b_loc",
+                                        "__ctype_toupper_loc",
+                                        "__ctype_tolower_loc",
+                                        "__errno_location",
+                                        "abs",
+                                        "labs",
+                                        "llabs",
+                                        "sin",
+                                        "cos",
+                                        "tan",
+                                        "asin",
+                                        "acos",
+                                        "atan",
+                                        "atan2",
+                                        "sinh",
+                                        "cosh",
+                                        "tanh",
+                                        "exp",
+                                        "exp2",
+                                        "log",
+                                        "log2",
+                                        "log10",
+                                        "log1p",
+                                        "pow",
+                                        "sqrt",
+                                        "cbrt",
+                                        "floor",
+                                        "ceil",
+                                        "round",
+                                        "rint",
+                                        "trunc",
+                                        "lrint",
+                                        "lround",
+                                        "fmod",
+                                        "ldexp",
+                                        "frexp",
+                                        "modf",
+                                        "fabs",
+                                        "hypot",
+                                        "sinf",
+                                        "cosf",
+                                        "expf",
+                                        "logf",
+                                        "powf",
+                                        "sqrtf",
+                                        "floorf",
+                                        "ceilf",
+                                        "fmodf",
+                                        "fabsf",
+                                        "rand",
+                                        "rand_r",
+                                        "srand",
+                                        "random",
+                                        "time",
+                                        "gettimeofday",
+                                        "clock_gettime",
+                                        "getpid",
+                                        "putc",
+                                        "getc",
+                                        "fputc",
+                                        "fgetc",
+                                        "putchar",
+                                        "getchar",
+                                        "_IO_putc",
+                                        "_IO_getc",
+                                        "ungetc",
+                                        "feof",
+                                        "ferror",
+                                        "localeconv",
+                                        "__memcpy_chk",
+                                        "__memmove_chk",
+                                        "__memset_chk",
+                                        "__strcpy_chk",
+                                        "__strcat_chk",
+                                        "pthread_self",
+                                        "pthread_equal"};
+
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+        if (begins_with(name, heads[i]))
+            return true;
+    return is_one_of(name, names, sizeof(names) / sizeof(names[0]));
+}
+
+/* The list above speaks of functions that are not the program's own. */
+static enum call_kind classify(void *context, LLVMValueRef call)
+{
+    struct instrument *in = context;
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    uint32_t known;
+
+    if (LLVMIsAInlineAsm(callee))
+        return CALL_PLAIN;
+    if (!LLVMIsAFunction(callee))
+        return CALL_OUTSIDE;
+    known = etch_pointers_get(&in->index, callee);
+    if (known != ETCH_NONE && in->all.v[known].body == callee && in->all.v[known].direct)
+        return CALL_KNOWN;
+    if (known == ETCH_NONE && LLVMIsDeclaration(callee) && is_harmless(name_of(callee)))
+        return CALL_PLAIN;
+    return CALL_OUTSIDE;
+}
+
+/* Calls of entries go to the body where that is sure to be the one. */
+static void redirect(struct instrument *in, LLVMValueRef call)
+{
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    uint32_t known = LLVMIsAFunction(callee) ? etch_pointers_get(&in->index, callee) : ETCH_NONE;
+    const struct recorded *r = known == ETCH_NONE ? NULL : &in->all.v[known];
+
+    if (r && r->entry == callee && r->direct && LLVMGetCalledFunctionType(call) == LLVMGlobalGetValueType(callee))
+        LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, r->body);
+}
+
+/* Of another file, perhaps with a recorder: that file then defines NAME.etch, and if not, we do, weakly. */
+static void call_outside(struct instrument *in, LLVMValueRef call)
+{
+    LLVMValueRef callee = LLVMGetCalledValue(call), inner;
+    LLVMTypeRef type;
+    char name[512], code[2048];
+    const char *plain;
+
+    if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || classify(in, call) != CALL_OUTSIDE)
+        return;
+    plain = name_of(callee);
+    type = LLVMGlobalGetValueType(callee);
+    if (LLVMIsFunctionVarArg(type) || etch_call_returns_twice(call) || etch_call_forks(call) ||
+        begins_with(plain, "__") || strlen(plain) > 400 || strpbrk(plain, "\1\"\\@$") ||
+        LLVMGetLinkage(callee) != LLVMExternalLinkage || LLVMGetCalledFunctionType(call) != type)
+        return;
+    snprintf(name, sizeof(name), "%s" SUFFIX, plain);
+    inner = LLVMGetNamedFunction(in->emitter.module, name);
+    if (!inner) {
+        inner = LLVMAddFunction(in->emitter.module, name, type);
+        LLVMSetVisibility(inner, LLVMHiddenVisibility);
+        LLVMSetFunctionCallConv(inner, LLVMGetFunctionCallConv(callee));
+        snprintf(code, sizeof(code),
+                 ".pushsection .text.etch,\"ax\",@progbits\n.weak \"%s\"\n.hidden \"%s\"\n.type \"%s\",@function\n"
+                 "\"%s\":\njmp \"%s\"@PLT\n.popsection\n",
+                 name, name, name, name, plain);
+        LLVMAppendModuleInlineAsm(in->emitter.module, code, strlen(code));
+    }
+    LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, inner);
+}
+
+static bool may_wait(const char *name)
+{
+    static const char *const heads[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_", "epoll_", "wait", "recv", "send"};
+    static const char *const names[] = {"read",    "write",     "poll",   "select", "accept",
+                                        "connect", "nanosleep", "usleep", "sleep",  "sched_yield",
+                                        "syscall", "futex",     "open",   "close",  "fsync"};
+
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+        if (begins_with(name, heads[i]) && strcmp(name, "pthread_self") != 0)
+            return true;
+    return is_one_of(name, names, sizeof(names) / sizeof(names[0]));
+}
+
+static void stamp_around(struct instrument *in, LLVMValueRef call)
+{
+    struct emitter *e = &in->emitter;
+    LLVMValueRef callee = LLVMGetCalledValue(call), next;
+
+    if (!LLVMIsACallInst(call) || !LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) ||
+        !may_wait(name_of(callee)) || LLVMGetTailCallKind(call) == LLVMTailCallKindMustTail)
+        return;
+    next = LLVMGetNextInstruction(call);
+    LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, call);
+    LLVMSetCurrentDebugLocation2(e->builder, NULL);
+    LLVMBuildCall2(e->builder, e->stamp_type, e->stamp, NULL, 0, "");
+    LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, next);
+    LLVMSetCurrentDebugLocation2(e->builder, NULL);
+    LLVMBuildCall2(e->builder, e->stamp_type, e->stamp, NULL, 0, "");
+}
+
+static void weaken_call(LLVMValueRef call)
+{
+    static const char *const gone[] = {"memory", "willreturn", "speculatable"};
+
+    for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+        LLVMRemoveCallSiteEnumAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                        LLVMGetEnumAttributeKindForName(gone[i], strlen(gone[i])));
+}
+
+typedef ETCH_ARRAY(LLVMValueRef) values;
+
+static bool collect_calls(LLVMValueRef function, values *calls)
+{
+    LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function);
+
+    calls->n = 0;
+    for (; block; block = LLVMGetNextBasicBlock(block))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i))
+            if ((LLVMIsACallInst(i) || LLVMIsAInvokeInst(i)) && !etch_array_push(calls, i))
+                return false;
+    return true;
+}
+
+static bool prepare_calls(struct instrument *in, LLVMValueRef function, values *calls)
+{
+    if (!collect_calls(function, calls))
+        return false;
+    for (size_t i = 0; i < calls->n; i++) {
+        LLVMValueRef call = calls->v[i];
+
+        if (LLVMIsAInlineAsm(LLVMGetCalledValue(call)) || LLVMIsAIntrinsicInst(call))
+            continue;
+        stamp_around(in, call);
+        redirect(in, call);
+        call_outside(in, call);
+        etch_emit_passing(&in->emitter, call);
+        weaken_call(call);
+    }
+    return true;
+}
+
+/* ---- Switches ---- */
+
+static bool has_one_way_in(LLVMBasicBlockRef block, LLVMBasicBlockRef from)
+{
+    for (LLVMUseRef u = LLVMGetFirstUse(LLVMBasicBlockAsValue(block)); u; u = LLVMGetNextUse(u)) {
+        LLVMValueRef user = LLVMGetUser(u);
+
+        if (LLVMIsABlockAddress(user))
+            return false;
+        if (LLVMIsATerminatorInst(user) && LLVMGetInstructionParent(user) != from)
+            return false;
+    }
+    return true;
+}
+
+/* A PHI's incoming block cannot be changed: it is built anew. */
+static void replace_incoming(struct emitter *e, LLVMValueRef phi, LLVMBasicBlockRef old, LLVMBasicBlockRef new)
+{
+    LLVMValueRef copy;
+    bool done = false;
+
+    LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, phi);
+    copy = LLVMBuildPhi(e->builder, LLVMTypeOf(phi), "");
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        LLVMValueRef value = LLVMGetIncomingValue(phi, i);
+        LLVMBasicBlockRef block = LLVMGetIncomingBlock(phi, i);
+
+        if (block == old && done)
+            continue;
+        done |= block == old;
+        block = block == old ? new : block;
+        LLVMAddIncoming(copy, &value, &block, 1);
+    }
+    LLVMReplaceAllUsesWith(phi, copy);
+    LLVMInstructionEraseFromParent(phi);
+}
+
+static void split(struct emitter *e, LLVMValueRef terminator, LLVMBasicBlockRef target)
+{
+    LLVMBasicBlockRef from = LLVMGetInstructionParent(terminator);
+    LLVMBasicBlockRef between = LLVMInsertBasicBlockInContext(e->context, target, "");
+    LLVMValueRef phi = LLVMGetFirstInstruction(target), next;
+
+    for (; phi && LLVMIsAPHINode(phi); phi = next) {
+        next = LLVMGetNextInstruction(phi);
+        replace_incoming(e, phi, from, between);
+    }
+    for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++)
+        if (LLVMGetSuccessor(terminator, i) == target)
+            LLVMSetSuccessor(terminator, i, between);
+    etch_emit_at_end(e, between);
+    LLVMBuildBr(e->builder, target);
+}
+
+/* So that each way of a switch has a place of its own. */
+static void split_switches(struct emitter *e, LLVMValueRef function)
+{
+    LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function);
+
+    for (; block; block = LLVMGetNextBasicBlock(block)) {
+        LLVMValueRef t = LLVMGetBasicBlockTerminator(block);
+
+        if (!t || !LLVMIsASwitchInst(t))
+            continue;
+        for (unsigned i = 0; i < LLVMGetNumSuccessors(t); i++)
+            if (!has_one_way_in(LLVMGetSuccessor(t, i), block))
+                split(e, t, LLVMGetSuccessor(t, i));
+    }
+}
+
+/* ---- The module ---- */
+
+static bool record_function(struct instrument *in, const struct recorded *r, values *calls)
+{
+    struct flow_graph graph = {0};
+    bool whole;
+
+    split_switches(&in->emitter, r->body);
+    whole = prepare_calls(in, r->body, calls) && etch_flow_graph_build(&graph, r->body, classify, in) &&
+            etch_emit_function(&in->emitter, &graph, r->enters);
+    in->count.functions++;
+    in->count.nodes += graph.nodes.n;
+    for (size_t i = 0; i < graph.nodes.n; i++)
+        in->count.segments += graph.nodes.v[i].head;
+    etch_flow_graph_release(&graph);
+    return whole;
+}
+
+static int instrument_module(LLVMModuleRef module, const struct etch_instrument_options *options,
+                             struct etch_instrument_count *count, struct etch_error *err)
+{
+    struct instrument in = {.options = options};
+    values calls = {0};
+    bool whole;
+
+    etch_emitter_open(&in.emitter, module);
+    whole = choose(&in) && separate_all(&in);
+    for (size_t i = 0; i < in.all.n && whole; i++)
+        whole = record_function(&in, &in.all.v[i], &calls);
+    etch_emitter_close(&in.emitter);
+    etch_array_free(&calls);
+    etch_array_free(&in.all);
+    etch_pointers_release(&in.index);
+    if (count)
+        *count = in.count;
+    return whole ? 0 : etch_error_set(err, "out of memory");
+}
+
+static int verify(LLVMModuleRef module, struct etch_error *err)
+{
+    char *message = NULL;
+    int status = 0;
+
+    if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message))
+        status = etch_error_set(err, "the recorder made a module that LLVM refuses: %s", message);
+    LLVMDisposeMessage(message);
+    return status;
+}
+
+int etch_instrument(const char *from, const char *to, const struct etch_instrument_options *options,
+                    struct etch_instrument_count *count, struct etch_error *err)
+{
+    LLVMContextRef context = LLVMContextCreate();
+    LLVMMemoryBufferRef buffer = NULL;
+    LLVMModuleRef module = NULL;
+    char *message = NULL;
+    int status = -1;
+
+    if (LLVMCreateMemoryBufferWithContentsOfFile(from, &buffer, &message)) {
+        etch_error_set(err, "cannot read %s: %s", from, message);
+        LLVMDisposeMessage(message);
+    } else if (LLVMParseBitcodeInContext2(context, buffer, &module)) {
+        etch_error_set(err, "%s is not bitcode of this LLVM", from);
+    } else if (instrument_module(module, options, count, err) == 0 && verify(module, err) == 0) {
+        status = LLVMWriteBitcodeToFile(module, to) ? etch_error_set(err, "cannot write %s", to) : 0;
+    }
+    if (module)
+        LLVMDisposeModule(module);
+    if (buffer)
+        LLVMDisposeMemoryBuffer(buffer);
+    LLVMContextDispose(context);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The software recorder's compile-time half: adds to a module, after optimisation, the code that records which way
+ * each thread takes, and the tables by which the decoder reads it. docs/soft.md has the design. */
+#ifndef ETCH_SLICER_INSTRUMENT_H
+#define ETCH_SLICER_INSTRUMENT_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct etch_instrument_options {
+    const char *const *only; /* names of functions, or of files (with a dot in them); NULL: all */
+    size_t n_only;
+};
+
+struct etch_instrument_count {
+    size_t functions, skipped; /* with a recorder; with a body but without */
+    size_t nodes, segments;
+};
+
+/* Reads bitcode from one file and writes it, with the recorder, to another. `count` may be NULL. Returns 0, or -1 with
+ * `err` set. */
+int etch_instrument(const char *from, const char *to, const struct etch_instrument_options *options,
+                    struct etch_instrument_count *count, struct etch_error *err);
+
+#endif

@@ -1,0 +1,712 @@
+/* SPDX-License-Identifier: MIT */
+/* The recording code itself, as inline assembly: its instructions are what the decoder and a crash see, so they are
+ * chosen here rather than by the optimiser. Marks and tables go into sections that are not loaded. */
+#include "slicer/instrument_model.h"
+
+#include <llvm-c/Comdat.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AFTER_TELLING 0xffu /* as an edge: at the begin of the node */
+
+/* ---- Text ---- */
+
+struct text {
+    char *v;
+    size_t n, capacity;
+    bool failed;
+};
+
+static void say(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct text *t, const char *format, ...)
+{
+    for (;;) {
+        va_list arguments;
+        int n;
+
+        va_start(arguments, format);
+        n = vsnprintf(t->v ? t->v + t->n : NULL, t->capacity - t->n, format, arguments);
+        va_end(arguments);
+        if (n < 0 || (t->v && (size_t)n < t->capacity - t->n)) {
+            t->n += n > 0 ? (size_t)n : 0;
+            return;
+        }
+        if (!etch_array_grow((void **)&t->v, &t->capacity, 1, t->n + (size_t)n + 1)) {
+            t->failed = true;
+            return;
+        }
+    }
+}
+
+/* In assembly within LLVM's template language, where a dollar is doubled. */
+static void say_symbol(struct text *t, LLVMValueRef function)
+{
+    size_t n;
+    const char *name = LLVMGetValueName2(function, &n);
+
+    say(t, "\"");
+    for (size_t i = name[0] == 1; i < n; i++)
+        say(t, name[i] == '$' ? "$$" : "%c", name[i]);
+    say(t, "\"");
+}
+
+/* Kept or dropped by the linker together with the function. The empty text makes the assembler put an entry of the line
+ * table that is pending into the code, where it belongs, rather than into our section. */
+static void say_section(struct text *t, const char *section, LLVMValueRef function)
+{
+    LLVMComdatRef comdat = LLVMGetComdat(function);
+
+    say(t, ".ascii \"\"\n.pushsection %s,\"%s\",@progbits,", section, comdat ? "Go" : "o");
+    say_symbol(t, function);
+    if (comdat) {
+        say(t, ",");
+        say_symbol(t, function); /* our comdats are named after their function */
+        say(t, ",comdat");
+    }
+    say(t, "\n");
+}
+
+static void say_mark(struct text *t, const struct flow_graph *g, const char *label, uint32_t node,
+                     enum etch_soft_mark_kind kind)
+{
+    say_section(t, ETCH_SOFT_MARK_SECTION, g->function);
+    say(t, ".quad %s\n.quad ", label);
+    say_symbol(t, g->function);
+    say(t, "\n.long %u,%u\n.popsection\n", node, (unsigned)kind);
+}
+
+/* ---- Inserting ---- */
+
+static void build_asm(struct emitter *e, struct text *t, LLVMTypeRef result, const char *constraints,
+                      LLVMValueRef *arguments, unsigned n)
+{
+    LLVMTypeRef types[2], type;
+    LLVMValueRef code;
+
+    if (t->failed)
+        return;
+    for (unsigned i = 0; i < n; i++)
+        types[i] = LLVMTypeOf(arguments[i]);
+    type = LLVMFunctionType(result, types, n, false);
+    code = LLVMGetInlineAsm(type, t->v, t->n, constraints, strlen(constraints), true, false, LLVMInlineAsmDialectATT,
+                            false);
+    LLVMBuildCall2(e->builder, type, code, arguments, n, "");
+}
+
+static void mark_node(struct emitter *e, const struct flow_graph *g, uint32_t node, struct text *t)
+{
+    t->n = 0;
+    say_mark(t, g, "0f", node, ETCH_SOFT_MARK_NODE);
+    /* Behind a call that does not return the function's code may end, and the mark must not be in the next. */
+    say(t, LLVMIsAUnreachableInst(g->nodes.v[node].begin) ? "0:\nud2" : "0:");
+    build_asm(e, t, e->void_type, "", NULL, 0);
+}
+
+/* What is written, and which edge the code goes along then: each a constant or a value. */
+struct record {
+    uint32_t node;
+    LLVMValueRef value;
+    LLVMValueRef edge; /* NULL: */
+    unsigned edge_number;
+};
+
+static void write_byte(struct emitter *e, const struct flow_graph *g, const struct record *r, struct text *t)
+{
+    bool constant = LLVMIsAConstantInt(r->value) != NULL;
+    LLVMTypeRef pair[2] = {e->quad, e->quad};
+    LLVMTypeRef result = e->shared ? LLVMStructTypeInContext(e->context, pair, 2, false) : e->quad;
+    LLVMValueRef arguments[2];
+    char constraints[64];
+    unsigned n = 0, outputs = e->shared ? 2 : 1, at = e->shared ? 1 : 0;
+
+    t->n = 0;
+    if (e->shared)
+        say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), $0\nmovq %%fs:($0), $1\n");
+    else
+        say(t, "movq %%fs:etch_soft_cur@TPOFF, $0\n");
+    if (constant) {
+        say(t, "movb $$%u, ($%u)\n", (unsigned)(LLVMConstIntGetZExtValue(r->value) & 0xff), at);
+    } else {
+        say(t, "movb $%u, ($%u)\n", outputs + n, at);
+        arguments[n++] = r->value;
+    }
+    say(t, "incq $%u\n", at);
+    if (e->shared)
+        say(t, "movq $1, %%fs:($0)\n");
+    else
+        say(t, "movq $0, %%fs:etch_soft_cur@TPOFF\n");
+    say(t, "testl $$%u, ${%u:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_CHUNK - 1, at);
+    if (r->edge) {
+        say(t, "pushq $%u\n", outputs + n);
+        arguments[n++] = r->edge;
+    } else {
+        say(t, "pushq $$%u\n", r->edge_number);
+    }
+    say(t, "call etch_soft_turn\n7:\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n");
+    say_mark(t, g, "7b", r->node, ETCH_SOFT_MARK_FLUSH);
+    snprintf(constraints, sizeof(constraints), "=&r,%s%s%s~{flags}", e->shared ? "=&r," : "", constant ? "" : "q,",
+             r->edge ? "r," : "");
+    build_asm(e, t, result, constraints, arguments, n);
+}
+
+/* ---- The count ---- */
+
+static LLVMValueRef byte_of(const struct emitter *e, unsigned value)
+{
+    return LLVMConstInt(e->byte, value, false);
+}
+
+/* What an edge brings to where it leads; built where the builder stands. */
+static LLVMValueRef along(struct emitter *e, const struct node *from, const struct edge *edge)
+{
+    if (!edge->value)
+        return from->count;
+    return LLVMBuildAdd(e->builder, from->count, byte_of(e, edge->value), "");
+}
+
+/* Our code has no place in the source. */
+static void before(const struct emitter *e, LLVMValueRef instruction)
+{
+    LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, instruction);
+    LLVMSetCurrentDebugLocation2(e->builder, NULL);
+}
+
+struct arrival {
+    uint32_t from;
+    const struct edge *edge;
+};
+
+typedef ETCH_ARRAY(struct arrival) arrivals;
+
+/* Several ways lead here: a PHI of what they bring, unless all bring the same. A cut edge brings a new count. */
+static void join(struct emitter *e, struct flow_graph *g, struct node *n, const arrivals *from)
+{
+    LLVMValueRef phi, value;
+
+    before(e, LLVMGetFirstInstruction(n->block));
+    phi = LLVMBuildPhi(e->builder, e->byte, "");
+    for (size_t i = 0; i < from->n; i++) {
+        struct node *p = &g->nodes.v[from->v[i].from];
+
+        before(e, p->end);
+        value = from->v[i].edge->cut ? byte_of(e, ETCH_SOFT_PATH) : along(e, p, from->v[i].edge);
+        LLVMAddIncoming(phi, &value, &p->block, 1);
+    }
+    n->count = phi;
+}
+
+/* A PHI wants one value for each edge, and a switch may have several to the same place. */
+static void repeat_incoming(const struct node *n, LLVMValueRef phi)
+{
+    unsigned had = LLVMCountIncoming(phi);
+
+    for (unsigned i = 0; i < had; i++) {
+        LLVMBasicBlockRef block = LLVMGetIncomingBlock(phi, i);
+        LLVMValueRef value = LLVMGetIncomingValue(phi, i), t = LLVMGetBasicBlockTerminator(block);
+        unsigned times = 0;
+
+        for (unsigned k = 0; k < LLVMGetNumSuccessors(t); k++)
+            times += LLVMGetSuccessor(t, k) == n->block;
+        for (; times > 1; times--)
+            LLVMAddIncoming(phi, &value, &block, 1);
+    }
+}
+
+/* All edges by where they lead. */
+static bool collect_arrivals(const struct flow_graph *g, arrivals *in)
+{
+    for (uint32_t i = 0; i < g->n_order; i++) {
+        const struct node *n = &g->nodes.v[g->order[i]];
+
+        for (uint32_t k = 0; k < n->n_edges; k++) {
+            const struct edge *edge = &g->edges.v[n->first_edge + k];
+
+            if (edge->target != NO_NODE && !etch_array_push(&in[edge->target], ((struct arrival){g->order[i], edge})))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void count_at(struct emitter *e, struct flow_graph *g, struct node *n, const arrivals *in)
+{
+    bool carried = false;
+
+    n->count = byte_of(e, ETCH_SOFT_PATH);
+    for (size_t i = 0; i < in->n; i++)
+        carried |= !in->v[i].edge->cut && g->nodes.v[in->v[i].from].live;
+    if (!n->live || !carried)
+        return;
+    if (in->n > 1) {
+        join(e, g, n, in);
+        repeat_incoming(n, n->count);
+    } else {
+        before(e, n->begin);
+        n->count = along(e, &g->nodes.v[in->v[0].from], in->v[0].edge);
+    }
+}
+
+/* In the graph's order, so that what comes before is there. */
+static bool count_paths(struct emitter *e, struct flow_graph *g)
+{
+    arrivals *in = calloc(g->nodes.n, sizeof(*in));
+    bool whole = in && collect_arrivals(g, in);
+
+    for (uint32_t i = 0; i < g->n_order && whole; i++)
+        count_at(e, g, &g->nodes.v[g->order[i]], &in[g->order[i]]);
+    for (uint32_t i = 0; in && i < g->nodes.n; i++)
+        etch_array_free(&in[i]);
+    free(in);
+    return whole;
+}
+
+/* ---- Where bytes are written ---- */
+
+/* Behind a switch the ways are told apart only where they lead, and nothing else leads there (etch_split_switches). */
+static void record_switch(struct emitter *e, struct flow_graph *g, uint32_t at, struct text *t)
+{
+    const struct node *n = &g->nodes.v[at];
+
+    for (uint32_t k = 0; k < n->n_edges; k++) {
+        const struct edge *edge = &g->edges.v[n->first_edge + k];
+        struct record r = {.node = at, .edge_number = k};
+
+        if (!edge->cut || edge->silent)
+            continue;
+        before(e, g->nodes.v[edge->target].begin);
+        r.value = along(e, n, edge);
+        write_byte(e, g, &r, t);
+    }
+}
+
+static bool is_switch(const struct node *n)
+{
+    return LLVMIsASwitchInst(n->end) && n->kind == ETCH_SOFT_FLOW && n->n_edges > 1;
+}
+
+static void record_end(struct emitter *e, struct flow_graph *g, uint32_t at, struct text *t)
+{
+    const struct node *n = &g->nodes.v[at];
+    const struct edge *first = &g->edges.v[n->first_edge];
+    struct record r = {.node = at, .value = n->count};
+
+    if (is_switch(n) || !first->cut || first->silent)
+        return;
+    before(e, n->end);
+    if (n->n_edges == 2) { /* a conditional branch: the second way is taken where the condition is false */
+        LLVMValueRef other = LLVMBuildNot(e->builder, LLVMGetCondition(n->end), "");
+
+        r.edge = LLVMBuildZExt(e->builder, other, e->quad, "");
+        r.value = LLVMBuildAdd(e->builder, n->count, LLVMBuildZExt(e->builder, other, e->byte, ""), "");
+    }
+    write_byte(e, g, &r, t);
+}
+
+static void tell(struct emitter *e, const struct flow_graph *g, uint32_t at, struct text *t)
+{
+    unsigned number = g->nodes.v[at].tells - 1;
+    struct record r = {.node = at, .edge_number = AFTER_TELLING};
+
+    if (g->n_tells > ETCH_SOFT_PATHS) {
+        r.value = byte_of(e, ETCH_SOFT_PATH + number / ETCH_SOFT_PATHS);
+        write_byte(e, g, &r, t);
+    }
+    r.value = byte_of(e, ETCH_SOFT_PATH + number % ETCH_SOFT_PATHS);
+    write_byte(e, g, &r, t);
+}
+
+static void call_runtime(struct emitter *e, LLVMTypeRef type, LLVMValueRef function, LLVMValueRef *arguments,
+                         unsigned n)
+{
+    LLVMBuildCall2(e->builder, type, function, arguments, n, "");
+}
+
+static void land(struct emitter *e, const struct flow_graph *g, uint32_t at, LLVMValueRef saved)
+{
+    LLVMValueRef arguments[3] = {LLVMBuildLoad2(e->builder, e->pointer, saved, ""),
+                                 LLVMBuildPtrToInt(e->builder, g->function, e->quad, ""),
+                                 LLVMConstInt(e->word, at | (g->nodes.v[at].forks ? ETCH_SOFT_MAY_FORK : 0), false)};
+
+    LLVMSetVolatile(arguments[0], true);
+    call_runtime(e, e->land_type, e->land, arguments, 3);
+}
+
+/* The begin of a node: what tells, the mark, what lands; in this order, and behind what a switch records. */
+static void begin_node(struct emitter *e, const struct flow_graph *g, uint32_t at, LLVMValueRef saved, struct text *t)
+{
+    const struct node *n = &g->nodes.v[at];
+
+    if (n->unmarked)
+        return;
+    before(e, n->begin);
+    if (n->tells)
+        tell(e, g, at, t);
+    mark_node(e, g, at, t);
+    if (n->lands && saved)
+        land(e, g, at, saved);
+}
+
+/* ---- The table ---- */
+
+static void say_bytes(struct text *t, const void *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        say(t, i % 32 ? ",%u" : i ? "\n.byte %u" : ".byte %u", ((const uint8_t *)bytes)[i]);
+    say(t, "\n");
+}
+
+static void say_table(struct text *t, const struct flow_graph *g, bool enters)
+{
+    say_section(t, ETCH_SOFT_MAP_SECTION, g->function);
+    say(t, ".quad ");
+    say_symbol(t, g->function);
+    say(t, "\n.long %zu,%zu,%u\n", g->nodes.n, g->edges.n, enters ? (unsigned)ETCH_SOFT_ENTERS : 0);
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const struct node *n = &g->nodes.v[i];
+        struct etch_soft_map_node node = {.kind = (uint8_t)n->kind,
+                                          .flags = n->tells ? ETCH_SOFT_TELLS : 0,
+                                          .paths = (uint16_t)(n->head ? n->paths : 0),
+                                          .first_edge = n->first_edge,
+                                          .tells = (uint16_t)(n->tells ? n->tells - 1 : 0)};
+
+        say_bytes(t, &node, sizeof(node));
+    }
+    for (size_t i = 0; i < g->edges.n; i++) {
+        const struct edge *d = &g->edges.v[i];
+        struct etch_soft_map_edge edge = {
+            .target = d->target,
+            .value = (uint8_t)d->value,
+            .flags = (uint8_t)((d->cut ? ETCH_SOFT_CUT : 0) | (d->silent ? ETCH_SOFT_SILENT : 0))};
+
+        say_bytes(t, &edge, sizeof(edge));
+    }
+    say(t, ".popsection");
+}
+
+/* ---- Functions ---- */
+
+static LLVMValueRef intrinsic_pointer(struct emitter *e, const char *name)
+{
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    bool frame = strcmp(name, "llvm.frameaddress") == 0;
+    LLVMValueRef function = LLVMGetIntrinsicDeclaration(e->module, id, &e->pointer, frame ? 1 : 0);
+    LLVMValueRef zero = LLVMConstInt(e->word, 0, false);
+
+    return LLVMBuildCall2(e->builder, LLVMGlobalGetValueType(function), function, &zero, 1, "");
+}
+
+static LLVMValueRef enter(struct emitter *e, LLVMValueRef body, bool own)
+{
+    LLVMValueRef act = LLVMBuildAlloca(e->builder, LLVMArrayType2(e->quad, 4), "");
+    LLVMValueRef arguments[4] = {act, LLVMBuildPtrToInt(e->builder, body, e->quad, ""),
+                                 LLVMBuildPtrToInt(e->builder, intrinsic_pointer(e, "llvm.frameaddress"), e->quad, ""),
+                                 intrinsic_pointer(e, "llvm.returnaddress")};
+
+    if (own)
+        arguments[2] = LLVMBuildOr(e->builder, arguments[2], LLVMConstInt(e->quad, 1, false), "");
+    call_runtime(e, e->enter_type, e->enter, arguments, 4);
+    return act;
+}
+
+static bool has_landings(const struct flow_graph *g)
+{
+    for (uint32_t i = 0; i < g->nodes.n; i++)
+        if (g->nodes.v[i].lands)
+            return true;
+    return false;
+}
+
+static void leave_before_returns(struct emitter *e, const struct flow_graph *g, LLVMValueRef act)
+{
+    for (uint32_t i = 0; i < g->nodes.n; i++)
+        if (LLVMIsAReturnInst(g->nodes.v[i].end)) {
+            before(e, g->nodes.v[i].end);
+            call_runtime(e, e->leave_type, e->leave, &act, 1);
+        }
+}
+
+/* Before the entry's own code: the table, the entry from outside, what landings need. Returns what they need. */
+static LLVMValueRef begin_function(struct emitter *e, struct flow_graph *g, bool enters, struct text *t,
+                                   LLVMValueRef *act)
+{
+    LLVMValueRef saved = NULL, top;
+
+    before(e, g->nodes.v[0].begin);
+    t->n = 0;
+    say_table(t, g, enters);
+    build_asm(e, t, e->void_type, "", NULL, 0);
+    if (enters)
+        *act = enter(e, g->function, true);
+    if (has_landings(g)) {
+        saved = LLVMBuildAlloca(e->builder, e->pointer, "");
+        top = LLVMBuildLoad2(e->builder, e->pointer, e->top, "");
+        LLVMSetVolatile(LLVMBuildStore(e->builder, top, saved), true);
+    }
+    return saved;
+}
+
+bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters)
+{
+    struct text t = {0};
+    LLVMValueRef saved, act = NULL;
+    bool whole = count_paths(e, g);
+
+    if (whole) {
+        saved = begin_function(e, g, enters, &t, &act);
+        for (uint32_t i = 0; i < g->n_order; i++) /* before the marks of where it leads */
+            if (is_switch(&g->nodes.v[g->order[i]]))
+                record_switch(e, g, g->order[i], &t);
+        for (uint32_t i = 0; i < g->n_order; i++)
+            begin_node(e, g, g->order[i], saved, &t);
+        for (uint32_t i = 0; i < g->n_order; i++)
+            record_end(e, g, g->order[i], &t);
+        if (act)
+            leave_before_returns(e, g, act);
+    }
+    whole = whole && !t.failed;
+    free(t.v);
+    return whole;
+}
+
+/* ---- The entry from outside ---- */
+
+static void copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttributeIndex index, LLVMValueRef call)
+{
+    unsigned n = LLVMGetAttributeCountAtIndex(from, index);
+    LLVMAttributeRef *all = calloc(n + 1, sizeof(*all));
+
+    if (!all)
+        return;
+    LLVMGetAttributesAtIndex(from, index, all);
+    for (unsigned i = 0; i < n; i++) {
+        if (to)
+            LLVMAddAttributeAtIndex(to, index, all[i]);
+        if (call)
+            LLVMAddCallSiteAttribute(call, index, all[i]);
+    }
+    free(all);
+}
+
+void etch_emit_at_end(struct emitter *e, LLVMBasicBlockRef block)
+{
+    LLVMPositionBuilderAtEnd(e->builder, block);
+    LLVMSetCurrentDebugLocation2(e->builder, NULL); /* else that of where it stood before, in another function */
+}
+
+/* An exception goes on through the entry, which is then left. */
+static void clean_up(struct emitter *e, LLVMBasicBlockRef block, LLVMValueRef act)
+{
+    LLVMTypeRef parts[2] = {e->pointer, e->word};
+    LLVMValueRef pad;
+
+    etch_emit_at_end(e, block);
+    pad = LLVMBuildLandingPad(e->builder, LLVMStructTypeInContext(e->context, parts, 2, false), NULL, 0, "");
+    LLVMSetCleanup(pad, true);
+    call_runtime(e, e->leave_type, e->leave, &act, 1);
+    LLVMBuildResume(e->builder, pad);
+}
+
+static LLVMValueRef personality(struct emitter *e, LLVMValueRef body)
+{
+    LLVMValueRef named = LLVMGetNamedFunction(e->module, "__gxx_personality_v0");
+
+    if (LLVMHasPersonalityFn(body))
+        return LLVMGetPersonalityFn(body);
+    if (named)
+        return named;
+    named = LLVMGetNamedFunction(e->module, "__gcc_personality_v0");
+    return named ? named : LLVMAddFunction(e->module, "__gcc_personality_v0", LLVMFunctionType(e->word, NULL, 0, true));
+}
+
+static LLVMValueRef call_body(struct emitter *e, LLVMValueRef entry, LLVMValueRef body, LLVMValueRef act)
+{
+    LLVMTypeRef type = LLVMGlobalGetValueType(body);
+    unsigned n = LLVMCountParams(entry);
+    LLVMValueRef *arguments = calloc(n + 1, sizeof(*arguments)), call;
+    bool unwinds = !etch_has_attribute(body, "nounwind");
+
+    if (!arguments)
+        return NULL;
+    LLVMGetParams(entry, arguments);
+    if (unwinds) {
+        LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(e->context, entry, "");
+        LLVMBasicBlockRef pad = LLVMAppendBasicBlockInContext(e->context, entry, "");
+
+        LLVMSetPersonalityFn(entry, personality(e, body));
+        call = LLVMBuildInvoke2(e->builder, type, body, arguments, n, next, pad, "");
+        clean_up(e, pad, act);
+        etch_emit_at_end(e, next);
+    } else {
+        call = LLVMBuildCall2(e->builder, type, body, arguments, n, "");
+    }
+    LLVMSetInstructionCallConv(call, LLVMGetFunctionCallConv(body));
+    for (unsigned i = 0; i <= n; i++)
+        copy_attributes(body, NULL, i, call);
+    free(arguments);
+    return call;
+}
+
+LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, const char *name)
+{
+    LLVMTypeRef type = LLVMGlobalGetValueType(body);
+    LLVMValueRef entry = LLVMAddFunction(e->module, name, type), act, result;
+    unsigned n = LLVMCountParams(entry);
+
+    LLVMSetFunctionCallConv(entry, LLVMGetFunctionCallConv(body));
+    copy_attributes(body, entry, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, NULL);
+    for (unsigned i = 0; i <= n; i++)
+        copy_attributes(body, entry, i, NULL);
+    if (LLVMGetSection(body) && LLVMGetSection(body)[0])
+        LLVMSetSection(entry, LLVMGetSection(body));
+    etch_emit_at_end(e, LLVMAppendBasicBlockInContext(e->context, entry, ""));
+    act = enter(e, body, false);
+    result = call_body(e, entry, body, act);
+    if (!result)
+        return NULL;
+    call_runtime(e, e->leave_type, e->leave, &act, 1);
+    if (LLVMGetReturnType(type) == e->void_type)
+        LLVMBuildRetVoid(e->builder);
+    else
+        LLVMBuildRet(e->builder, result);
+    return entry;
+}
+
+/* ---- Calls through pointers ----
+ * Whoever calls through a pointer comes to the entry, and to tell the runtime of that is dear: compiled code need not,
+ * as its frame can be followed. It looks whether what it calls begins as such an entry does, which is a no-operation
+ * that nothing else has, and if so goes to PASS bytes behind. There the entry itself records which function this is.
+ * The look is at the 16 bytes of memory in which the pointer points, so never at a page other than the one it would
+ * run. */
+
+#define PASS 32u
+#define PASS_NOP "0x0f,0x1f,0x84,0x00,0x65,0xd3,0x1c,0xb7"
+#define PASS_WORD 0xb71cd36500841f0fu
+
+/* Only where the compiler puts nothing before our first instruction, and registers are those of C. */
+bool etch_can_pass(const struct emitter *e, LLVMValueRef body)
+{
+    return LLVMGetFunctionCallConv(body) == LLVMCCallConv &&
+           !LLVMGetModuleFlag(e->module, "cf-protection-branch", strlen("cf-protection-branch")) &&
+           !LLVMGetModuleFlag(e->module, "kcfi", 4);
+}
+
+/* rax and r11 are free at a C function's begin, where it has no variable arguments. A chunk without room is the
+ * teller's business. */
+static void say_pass(const struct emitter *e, struct text *t, LLVMValueRef body, LLVMValueRef teller)
+{
+    say(t, ".byte " PASS_NOP "\njmp ");
+    say_symbol(t, teller);
+    say(t, "\n.balign %u\n", PASS);
+    if (e->shared)
+        say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%fs:(%%r11), %%rax\n");
+    else
+        say(t, "movq %%fs:etch_soft_cur@TPOFF, %%rax\n");
+    say(t, "movl %%eax, %%r11d\nandl $$%u, %%r11d\ncmpl $$%u, %%r11d\nja ", ETCH_SOFT_CHUNK - 1,
+        ETCH_SOFT_CHUNK - 1 - ETCH_SOFT_ENTRY_SIZE);
+    say_symbol(t, teller);
+    say(t, "\nleaq ");
+    say_symbol(t, body);
+    say(t, "(%%rip), %%r11\nmovq %%r11, 1(%%rax)\nmovb $$%u, (%%rax)\naddq $$%u, %%rax\n", (unsigned)ETCH_SOFT_PASSED,
+        ETCH_SOFT_ENTRY_SIZE);
+    if (e->shared)
+        say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%rax, %%fs:(%%r11)\njmp ");
+    else
+        say(t, "movq %%rax, %%fs:etch_soft_cur@TPOFF\njmp ");
+    say_symbol(t, body);
+}
+
+static void set_flag(const struct emitter *e, LLVMValueRef function, const char *name)
+{
+    LLVMAddAttributeAtIndex(
+        function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+        LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), 0));
+}
+
+LLVMValueRef etch_emit_passable(struct emitter *e, LLVMValueRef body, LLVMValueRef teller, const char *name)
+{
+    LLVMValueRef entry = LLVMAddFunction(e->module, name, LLVMGlobalGetValueType(body));
+    LLVMAttributeIndex self = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    struct text t = {0};
+
+    copy_attributes(body, entry, self, NULL);
+    for (unsigned i = 0; i <= LLVMCountParams(body); i++)
+        copy_attributes(body, entry, i, NULL);
+    LLVMRemoveStringAttributeAtIndex(entry, self, "frame-pointer", strlen("frame-pointer"));
+    set_flag(e, entry, "naked");
+    set_flag(e, entry, "noinline");
+    if (LLVMGetSection(body) && LLVMGetSection(body)[0])
+        LLVMSetSection(entry, LLVMGetSection(body));
+    LLVMSetAlignment(entry, PASS);
+    etch_emit_at_end(e, LLVMAppendBasicBlockInContext(e->context, entry, ""));
+    say_pass(e, &t, body, teller);
+    build_asm(e, &t, e->void_type, "", NULL, 0);
+    LLVMBuildUnreachable(e->builder);
+    free(t.v);
+    return t.failed ? NULL : entry;
+}
+
+void etch_emit_passing(struct emitter *e, LLVMValueRef call)
+{
+    LLVMValueRef callee = LLVMGetCalledValue(call), at, begin, is, distance;
+
+    if (LLVMIsAConstant(callee) || LLVMGetInstructionCallConv(call) != LLVMCCallConv ||
+        LLVMIsFunctionVarArg(LLVMGetCalledFunctionType(call)))
+        return;
+    before(e, call);
+    at = LLVMBuildPtrToInt(e->builder, callee, e->quad, "");
+    begin = LLVMBuildAnd(e->builder, at, LLVMConstInt(e->quad, ~(uint64_t)15, false), "");
+    begin = LLVMBuildLoad2(e->builder, e->quad, LLVMBuildIntToPtr(e->builder, begin, e->pointer, ""), "");
+    LLVMSetVolatile(begin, true);
+    is = LLVMBuildICmp(e->builder, LLVMIntEQ, begin, LLVMConstInt(e->quad, PASS_WORD, false), "");
+    distance = LLVMBuildSelect(e->builder, is, LLVMConstInt(e->quad, PASS, false), LLVMConstInt(e->quad, 0, false), "");
+    at = LLVMBuildIntToPtr(e->builder, LLVMBuildAdd(e->builder, at, distance, ""), e->pointer, "");
+    LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, at);
+}
+
+/* ---- The module ---- */
+
+static LLVMValueRef declare(struct emitter *e, const char *name, LLVMTypeRef type)
+{
+    LLVMValueRef function = LLVMGetNamedFunction(e->module, name);
+
+    if (!function) {
+        function = LLVMAddFunction(e->module, name, type);
+        LLVMSetVisibility(function, LLVMHiddenVisibility);
+        LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName("nounwind", 8), 0));
+    }
+    return function;
+}
+
+void etch_emitter_open(struct emitter *e, LLVMModuleRef module)
+{
+    LLVMTypeRef p, q, types[4];
+
+    e->module = module;
+    e->context = LLVMGetModuleContext(module);
+    e->builder = LLVMCreateBuilderInContext(e->context);
+    e->void_type = LLVMVoidTypeInContext(e->context);
+    e->byte = LLVMInt8TypeInContext(e->context);
+    e->word = LLVMInt32TypeInContext(e->context);
+    e->quad = q = LLVMInt64TypeInContext(e->context);
+    e->pointer = p = LLVMPointerTypeInContext(e->context, 0);
+    e->shared = LLVMGetModuleFlag(module, "PIC Level", 9) && !LLVMGetModuleFlag(module, "PIE Level", 9);
+    e->enter_type =
+        LLVMFunctionType(e->void_type, (types[0] = p, types[1] = q, types[2] = q, types[3] = p, types), 4, 0);
+    e->enter = declare(e, "etch_soft_enter", e->enter_type);
+    e->leave_type = LLVMFunctionType(e->void_type, (types[0] = p, types), 1, 0);
+    e->leave = declare(e, "etch_soft_leave", e->leave_type);
+    e->land_type = LLVMFunctionType(e->void_type, (types[0] = p, types[1] = q, types[2] = e->word, types), 3, 0);
+    e->land = declare(e, "etch_soft_land", e->land_type);
+    e->stamp_type = LLVMFunctionType(e->void_type, NULL, 0, 0);
+    e->stamp = declare(e, "etch_soft_stamp", e->stamp_type);
+    e->top = LLVMAddGlobal(module, p, "etch_soft_top");
+    LLVMSetThreadLocalMode(e->top, e->shared ? LLVMInitialExecTLSModel : LLVMLocalExecTLSModel);
+}
+
+void etch_emitter_close(struct emitter *e)
+{
+    LLVMDisposeBuilder(e->builder);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Private to instrument*.c: a function's control flow cut into nodes, and how its paths are numbered. */
+#ifndef ETCH_SLICER_INSTRUMENT_MODEL_H
+#define ETCH_SLICER_INSTRUMENT_MODEL_H
+
+#include "base/array.h"
+#include "proto/soft_layout.h"
+#include "slicer/instrument.h"
+#include "slicer/strings.h"
+
+#include <llvm-c/Core.h>
+
+#define NO_NODE UINT32_MAX
+
+struct edge {
+    uint32_t target;
+    uint32_t value;
+    bool cut, silent;
+};
+
+/* A block, or the part of one up to or behind a call. */
+struct node {
+    LLVMBasicBlockRef block;
+    LLVMValueRef begin, end; /* end: the call or the terminator */
+    enum etch_soft_node_kind kind;
+    uint32_t first_edge, n_edges;
+    uint32_t unwind;    /* of an invoke; NO_NODE */
+    uint32_t paths;     /* to the segment's ends */
+    uint32_t tells;     /* number among the targets of computed gotos, plus one; 0: is none */
+    bool head;          /* a segment begins here */
+    bool loop;          /* a back edge leads here */
+    bool live;          /* what is counted here matters */
+    bool known_call;    /* of a function of this module that has a recorder */
+    bool lands;         /* control can come here by another way than an edge */
+    bool forks;         /* perhaps in a child process */
+    bool unmarked;      /* nothing of it is in the machine code but a return */
+    LLVMValueRef count; /* the path number so far, plus ETCH_SOFT_PATH */
+};
+
+struct flow_graph {
+    LLVMValueRef function;
+    ETCH_ARRAY(struct node) nodes;
+    ETCH_ARRAY(struct edge) edges;
+    uint32_t *order; /* of nodes: each before those that its uncut edges lead to */
+    uint32_t n_order, n_tells;
+    struct etch_pointers first_of; /* block -> its first node */
+};
+
+enum call_kind { CALL_PLAIN, CALL_KNOWN, CALL_OUTSIDE };
+
+/* How a call is to be treated; CALL_PLAIN ends no node. */
+typedef enum call_kind call_classifier(void *context, LLVMValueRef call);
+
+/* Builds the nodes, decides where segments end, and numbers the paths. False where memory is short. */
+bool etch_flow_graph_build(struct flow_graph *graph, LLVMValueRef function, call_classifier *classify, void *context);
+void etch_flow_graph_release(struct flow_graph *graph);
+
+bool etch_call_returns_twice(LLVMValueRef call);
+bool etch_call_forks(LLVMValueRef call);
+bool etch_has_attribute(LLVMValueRef function, const char *name);
+
+/* Of the module at hand. */
+struct emitter {
+    LLVMModuleRef module;
+    LLVMContextRef context;
+    LLVMBuilderRef builder;
+    LLVMTypeRef void_type, byte, word, quad, pointer;
+    LLVMValueRef top; /* thread-local: etch_soft_top */
+    LLVMValueRef enter, leave, land, stamp;
+    LLVMTypeRef enter_type, leave_type, land_type, stamp_type;
+    bool shared; /* for a shared library: thread-local variables by the GOT */
+};
+
+void etch_emitter_open(struct emitter *emitter, LLVMModuleRef module);
+void etch_emitter_close(struct emitter *emitter);
+
+/* Stands the builder at a block's end, where code has no place in the source. */
+void etch_emit_at_end(struct emitter *emitter, LLVMBasicBlockRef block);
+
+/* Puts the recording code, the marks and the function's table in. False where memory is short. `enters`: the function
+ * itself tells that it was entered. */
+bool etch_emit_function(struct emitter *emitter, struct flow_graph *graph, bool enters);
+
+/* Gives the function another symbol, entered from outside, that tells so and calls it. */
+LLVMValueRef etch_emit_entry(struct emitter *emitter, LLVMValueRef body, const char *name);
+
+/* May the function have an entry that compiled code passes by where it calls through a pointer? */
+bool etch_can_pass(const struct emitter *emitter, LLVMValueRef body);
+
+/* An entry of fixed layout that leads to `teller`; at a fixed distance, for compiled code, to the body. */
+LLVMValueRef etch_emit_passable(struct emitter *emitter, LLVMValueRef body, LLVMValueRef teller, const char *name);
+
+/* A call through a pointer passes by the teller where the pointer leads to such an entry. */
+void etch_emit_passing(struct emitter *emitter, LLVMValueRef call);
+
+#endif

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A flight recorder is for the end: whatever kills the program, at whatever moment, the ring is readable, and the last
+# statement in it is right. The program writes into a file that outlives it which of its steps was begun last and which
+# done; each step's way depends on its number alone, so the ways that are replayed tell which steps they were, and the
+# last of them must be one of those two. ETCH_DEATHS: how many (25; the long form is 1000).
+. "$(dirname "$0")/lib.sh"
+cd "$work"
+cat >count.c <<'C'
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* A step is begun before its branch, and done behind it. */
+static volatile unsigned long *seen;
+
+static int __attribute__((noinline)) step(unsigned long i)
+{
+    seen[0] = i;
+    if (i % 7 == 3)
+        __asm__ volatile("nop # way 1"); /* @1 */
+    else if (i % 5 == 2)
+        __asm__ volatile("nop # way 2"); /* @2 */
+    else
+        __asm__ volatile("nop # way 0"); /* @0 */
+    return (int)(i & 1);
+}
+
+int main(int argc, char **argv)
+{
+    int fd = open(argv[1], O_RDWR | O_CREAT, 0600);
+    unsigned long end = argc > 2 ? strtoul(argv[2], NULL, 10) : ~0ul;
+    int how = argc > 3 ? atoi(argv[3]) : 0, sum = 0;
+
+    if (fd < 0 || ftruncate(fd, 4096) < 0)
+        return 2;
+    seen = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    for (unsigned long i = 1; i < end; i++) {
+        sum += step(i);
+        seen[1] = i;
+    }
+    if (how == SIGSEGV)
+        *(volatile int *)8 = sum; /* @fault */
+    if (how == SIGABRT)
+        abort(); /* @abort */
+    return sum == 77;
+}
+C
+"$ETCH" cc --record -O2 -g count.c -o count
+
+cat >last.py <<'P'
+import re, sys
+source, lines, begun, done = sys.argv[1:]
+begun, done = int(begun), int(done)
+way_of = {}
+for number, text in enumerate(open(source), 1):
+    found = re.search('@([012]) ', text)
+    if found:
+        way_of[number] = int(found.group(1))
+ways = []
+for text in open(lines):
+    found = re.search(r'count\.c:(\d+)', text)
+    if found and int(found.group(1)) in way_of:
+        ways.append(way_of[int(found.group(1))])
+expected = lambda i: 1 if i % 7 == 3 else 2 if i % 5 == 2 else 0
+ways = ways[-105:]
+if len(ways) < min(35, done - 1):
+    sys.exit('only %d steps were replayed of %d' % (len(ways), done))
+for last in (done - 1, done, begun):
+    if all(expected(last - k) == way for k, way in enumerate(reversed(ways)) if last - k > 0):
+        sys.exit(0)
+sys.exit('the last steps that were replayed are not those that ran: begun %d, done %d, ways %s' % (begun, done, ways[-40:]))
+P
+
+# SIGKILL comes at any time. The last path may not have been written yet, so the step before the last is right too.
+for i in $(seq "${ETCH_DEATHS:-25}"); do
+  rm -rf rings seen one.etch
+  mkdir rings
+  ETCH_RING=$work/rings ETCH_RING_KB=64 ./count seen &
+  pid=$!
+  until [ -s seen ] && [ "$(od -An -t u8 -j 8 -N 8 seen | tr -d ' ')" -gt 0 ]; do sleep 0.001; done
+  [ $((i % 3)) -eq 0 ] || sleep 0.00$((RANDOM % 9 + 1))
+  kill -9 $pid
+  wait $pid 2>/dev/null || true
+  "$ETCH" record --rings rings -o one.etch 2>err || { cat err >&2; fail "death $i: no rings"; }
+  "$ETCH" decode one.etch --as line --last 3000 >lines 2>err || { cat err >&2; fail "death $i: no replay"; }
+  # shellcheck disable=SC2046
+  python3 last.py count.c lines $(od -An -t u8 -N 16 seen) >said 2>&1 || { cat said >&2; fail "death $i"; }
+  checks=$((checks + 1))
+done
+
+# A fault: the replay goes up to the very instruction that etch saw fail, whose statement is the failing one. An abort: the
+# last statement is the call.
+for n in 2 9 100 5000 70000; do
+  rm -f one.etch
+  "$ETCH" record --source soft -o one.etch -- ./count seen $n 11 >out 2>err && fail "it should have died"
+  at=$(sed -n 's/.* in thread [0-9]* at 0x\([0-9a-f]*\).*/\1/p' err)
+  "$ETCH" decode one.etch --as branch >branches 2>err || { cat err >&2; fail "SIGSEGV at $n: no replay"; }
+  tail -n 1 branches | grep -q " $at -> 0" || { tail -n 3 branches >&2; fail "SIGSEGV at $n: not at $at"; }
+  rm -f one.etch
+  "$ETCH" record --source soft -o one.etch -- ./count seen $n 6 >out 2>err && fail "it should have died"
+  "$ETCH" decode one.etch --as line >lines 2>err || { cat err >&2; fail "SIGABRT at $n: no replay"; }
+  line=$(grep -n '@abort' count.c | cut -d: -f1)
+  grep 'count.c:' lines | tail -n 1 | grep -q "count.c:$line " || { tail -n 3 lines >&2; fail "SIGABRT at $n: not at line $line"; }
+  checks=$((checks + 2))
+done
+echo "$checks checks"

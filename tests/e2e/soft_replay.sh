@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The software recorder's gate: what is replayed is what was executed. Each program is built with etch cc --record and run
+# once under vpt, which sees every instruction; the rings that the program wrote in that very run are replayed, and both
+# are compared node by node. From the start with large rings; the newest part with rings that wrapped many times.
+# ETCH_LONG=1: also the programs that take long.
+. "$(dirname "$0")/lib.sh"
+programs=$ETCH_SOURCE/tests/programs
+compare=$ETCH_BUILD/tests/soft_compare
+cd "$work"
+"$ETCH" record --source vpt -o probe.etch true >/dev/null 2>probe.err || skip "no vpt here: $(tail -n 1 probe.err)"
+
+# build NAME OPTIMISATION
+build() {
+  local source=$programs/$1.c how=cc
+  [ -f "$source" ] || { source=$programs/$1.cc; how=c++; }
+  "$ETCH" $how --record "$2" -g "$source" -pthread -o "$1$2" || fail "$1 $2 was not built"
+}
+
+# replay MODE KB PROGRAM ARG...: one run, both recordings, the comparison; MODE is soft_compare's, or all
+replay() {
+  local mode=$1 kb=$2 said
+  shift 2
+  rm -rf rings truth.etch soft.etch
+  mkdir rings
+  ETCH_RING=$work/rings ETCH_RING_KB=$kb "$ETCH" record --source vpt -o truth.etch "$@" >out 2>err || true
+  "$ETCH" record --rings rings -o soft.etch 2>err || { cat err >&2; fail "$*: no rings"; }
+  [ "$mode" = all ] && mode=
+  said=$("$compare" truth.etch soft.etch $mode 2>&1) || { echo "$said" | tail -n 12 >&2; fail "$* ($kb KB)"; }
+  checks=$((checks + 1))
+  echo "$* ($kb KB): $(echo "$said" | tail -n 1)"
+}
+
+for level in -O0 -O2; do
+  for name in loops switches recursion callbacks jumps exceptions threads forks; do
+    build $name $level
+    replay all 16384 ./$name$level
+  done
+  for name in switches callbacks exceptions loops; do
+    replay part 16 ./$name$level
+  done
+done
+build signals -O2
+replay apart 16384 ./signals-O2
+for level in -O1 -O3; do
+  build jumps $level
+  replay all 16384 ./jumps$level
+done
+if [ "${ETCH_LONG:-0}" != 0 ]; then
+  for level in -O0 -O2; do
+    for name in storm signals; do
+      build $name $level
+      replay apart 16384 ./$name$level
+    done
+    build busy $level
+    replay all 65536 ./busy$level
+    replay part 64 ./busy$level
+  done
+fi
+
+# A library and a program, both with a recorder, write one ring per thread; calls between them and back are in order.
+cat >lib.c <<'C'
+#include <stdlib.h>
+int twist(int (*f)(int), int n);
+static int inner(int x) { return x % 3 ? x * 2 : x / 3; }
+int twist(int (*f)(int), int n)
+{
+    int sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += f(i) + inner(i);
+    return sum;
+}
+C
+cat >use.c <<'C'
+#include <stdio.h>
+int twist(int (*f)(int), int n);
+static int bend(int x) { return x & 1 ? -x : x; }
+int main(void)
+{
+    int total = 0;
+
+    for (int i = 0; i < 20; i++)
+        total += twist(bend, i);
+    printf("%d\n", total);
+    return 0;
+}
+C
+"$ETCH" cc --record -O2 -g -shared -fPIC lib.c -o libtwist.so
+"$ETCH" cc --record -O2 -g use.c -L. -ltwist -Wl,-rpath,"$work" -o use
+replay all 16384 ./use
+replay part 16 ./use
+
+# Calls through pointers, in a program and in code that could be a library's; and a recorder in one function only, which is
+# called from where there is none.
+for flags in -O0 -O2 "-O2 -fPIC"; do
+  "$ETCH" cc --record $flags -g "$programs/soft/pointers.c" -o pointers
+  replay all 16384 ./pointers
+  replay part 16 ./pointers
+done
+"$ETCH" cc --record-only=restricted -O2 -g "$programs/soft/pointers.c" -o pointers
+replay all 16384 ./pointers
+readelf -sW pointers | grep -q 'main.etch' && fail "a recorder in main, which was not asked for"
+
+# Off, the program does what it did, and writes nothing.
+rm -rf rings
+mkdir rings
+./jumps-O2 >out
+clang-19 -O2 "$programs/jumps.c" -o plain && ./plain >want
+same want out
+[ -z "$(ls rings)" ] || fail "a ring without being asked"
+echo "$checks checks"

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The software recorder as a user meets it: etch cc --record in its modes, etch record --source soft and auto, every view
+# of etch decode, a diagnosis, and what is said where something is missing.
+. "$(dirname "$0")/lib.sh"
+programs=$ETCH_SOURCE/tests/programs
+cd "$work"
+
+# Objects, several sources at once, a dependency file, ETCH_RECORD for builds that cannot take options.
+printf 'int twice(int x) { return x > 3 ? 2 * x : x; }\n' >a.c
+printf 'int twice(int x);\nint main(int argc, char **argv) { (void)argv; return twice(argc) == 9; }\n' >b.c
+expect 0 "$ETCH" cc --record -O2 -g -MD -c a.c -o a.o
+[ -s a.d ] || fail "no dependency file"
+expect 0 "$ETCH" cc --record -O2 -g a.o b.c -o both
+expect 0 ./both
+expect 0 env ETCH_RECORD=1 "$ETCH" cc -O1 -g a.c b.c -o both1
+readelf -SW both1 | grep -q etchmap || fail "ETCH_RECORD=1 put no recorder in"
+ls /tmp/etch-cc-* 2>/dev/null | head -n 3 >left || true
+expect 0 "$ETCH" cc --record-only=twice -g a.c b.c -o only
+readelf -sW only | grep -q 'twice.etch' || fail "no recorder in twice"
+readelf -sW only | grep -q 'main.etch' && fail "a recorder in main, which was not asked for"
+expect 1 "$ETCH" cc --record -c missing.c
+has "$work/err" "missing.c"
+expect 0 "$ETCH" cc --record -E a.c
+
+# auto takes soft where the program has it; each view works.
+expect 0 "$ETCH" cc --record -g -pthread "$programs/threads.c" -o threads
+expect 0 "$ETCH" record -o auto.etch ./threads
+has "$work/err" "soft"
+expect 0 "$ETCH" info --verify auto.etch
+for view in insn branch line call chrome; do
+  expect 0 "$ETCH" decode auto.etch --as $view
+  [ -s "$work/out" ] || fail "nothing in view $view"
+done
+expect 0 "$ETCH" decode auto.etch --as call
+has "$work/out" "main"
+
+# What is missing is said.
+cc -O2 a.c b.c -o plain
+expect 125 "$ETCH" record --source soft -o no.etch ./plain
+has "$work/err" "has no software recorder"
+has "$work/err" "etch cc --record"
+mkdir empty
+expect 125 "$ETCH" record --rings empty -o no.etch
+has "$work/err" "holds no rings"
+
+# vfork shares memory with its child, and with it the ring; other threads write on meanwhile.
+cat >vforks.c <<'C'
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile int stop;
+static void *spin(void *arg)
+{
+    unsigned long n = 0;
+
+    while (!stop)
+        n += n % 3 ? 1 : 2;
+    return arg;
+}
+int main(void)
+{
+    pthread_t t[2];
+    int status, sum = 0;
+
+    for (int i = 0; i < 2; i++)
+        pthread_create(&t[i], NULL, spin, NULL);
+    for (int i = 0; i < 20; i++) {
+        pid_t pid = i % 2 ? fork() : vfork();
+
+        if (pid == 0)
+            _exit(i);
+        waitpid(pid, &status, 0);
+        sum += WEXITSTATUS(status);
+    }
+    stop = 1;
+    for (int i = 0; i < 2; i++)
+        pthread_join(t[i], NULL);
+    printf("%d\n", sum);
+    return 0;
+}
+C
+expect 0 "$ETCH" cc --record -O2 -g -pthread vforks.c -o vforks
+expect 0 "$ETCH" record --source soft -o vforks.etch ./vforks
+has "$work/out" "190"
+expect 0 "$ETCH" decode vforks.etch --as branch
+
+# A crash, once: the failing line is the last one that is replayed.
+expect 0 "$ETCH" cc --record -g -O0 "$programs/segv.c" -o segv
+"$ETCH" record --source soft -o crash.etch ./segv >/dev/null 2>err || true
+has err "Segmentation fault"
+expect 0 "$ETCH" decode crash.etch --as line
+[ -s "$work/out" ] || fail "no lines of the crash"
+echo "$checks checks"
