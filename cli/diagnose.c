@@ -10,7 +10,6 @@
 #include "cli/summaries.h"
 #include "collector/clock_record.h"
 #include "collector/watch.h"
-#include "proto/bundle.h"
 #include "sketch/store.h"
 
 #include <errno.h>
@@ -25,7 +24,6 @@
 
 #define FIRST_SIGMA 16u       /* of vpt: an emulated watch costs no debug register, so the first round may be wide */
 #define FIRST_SIGMA_NATIVE 8u /* about what four debug registers can hold, or two runs' worth */
-#define SLOTS 4u              /* debug registers */
 #define STRONG 0.999
 #define FAILING_ENOUGH 2u         /* failing runs of which a strong predictor is true */
 #define FAILING_MAX 4u            /* kept of a round for each set of watches; then it is widened or given up */
@@ -63,7 +61,7 @@ struct diagnosis {
     unsigned round;
     uint32_t sigma;
     ETCH_ARRAY(char *) watches;
-    char plan[4200]; /* for sources none and soft: the file with this round's watches, in sets; empty: none */
+    char plan[4200]; /* for soft and none: the file with this round's watches, in sets; empty: none */
     uint32_t sets;
     char *best; /* the top predictor's words */
     double best_f;
@@ -75,11 +73,14 @@ struct diagnosis {
 };
 
 static volatile sig_atomic_t interrupted;
+static const struct runner *volatile at_work; /* what the end would leave behind */
 
-/* Once: the best sketch so far. Twice: the end, now. */
+/* Once: the best sketch so far. Twice: the end, now, also of a program that would not hear of it. */
 static void on_interrupt(int number)
 {
     if (interrupted) {
+        if (at_work)
+            runner_kill(at_work);
         signal(number, SIG_DFL);
         raise(number);
     }
@@ -303,6 +304,7 @@ static bool has_watch(const struct diagnosis *d, const char *text)
     return false;
 }
 
+/* The watches are the CPU's own. */
 static bool is_native(const struct diagnosis *d)
 {
     return strcmp(d->o->source, "none") == 0 || strcmp(d->o->source, "soft") == 0;
@@ -311,17 +313,17 @@ static bool is_native(const struct diagnosis *d)
 /* A debug register takes shared memory only, four at a time: runs take turns at the sets of the plan. */
 static int plan_sets(struct diagnosis *d, struct etch_error *err)
 {
-    Etch__Plan *plan = etch_slice_plan(d->s.slicing, d->sigma, SLOTS);
-    int status = -1;
+    Etch__Plan *made = etch_slice_plan(d->s.slicing, d->sigma, ETCH_WATCH_SLOTS);
+    int status;
 
-    if (!plan)
+    if (!made)
         return etch_error_set(err, "out of memory");
-    d->sets = (uint32_t)plan->n_sets;
+    d->sets = (uint32_t)made->n_sets;
     snprintf(d->plan, sizeof(d->plan), "%.4000s/round-%u.plan", d->folder, d->round);
-    status = sketching_write_plan(d->plan, plan, err);
+    status = sketching_write_plan(d->plan, made, err);
     if (!d->sets)
         d->plan[0] = '\0';
-    etch__plan__free_unpacked(plan, NULL);
+    etch__plan__free_unpacked(made, NULL);
     return status;
 }
 
@@ -560,6 +562,7 @@ static int begin(struct diagnosis *d, struct etch_error *err)
                                 .jobs = d->o->jobs};
     if (runner_open(&d->runner, err) < 0)
         return -1;
+    at_work = &d->runner;
     return d->failures ? consider(d, "pass", err) : 0;
 }
 
@@ -613,6 +616,7 @@ static int diagnose(const struct etch_command *self, const struct diagnose_optio
     if (status == 0)
         status = loop(d, &err);
     runner_close(&d->runner);
+    at_work = NULL;
     clear_progress(d);
     if (status < 0 && d->failures) { /* what is known already is not withheld */
         etch_command_failed(self, &err);
@@ -647,6 +651,16 @@ static bool number(const char *text, double least, double most, double *value)
 static int bad_number(const struct etch_command *self, const char *option, const char *text)
 {
     return etch_command_usage(self, "%s does not take '%s'", option, text);
+}
+
+static bool is_source(const char *name)
+{
+    static const char *const sources[] = {"soft", "vpt", "none", "pt", "auto"};
+
+    for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
+        if (strcmp(name, sources[i]) == 0)
+            return true;
+    return false;
 }
 
 static int run(const struct etch_command *self, int argc, char **argv)
@@ -725,9 +739,8 @@ static int run(const struct etch_command *self, int argc, char **argv)
             o.output.all = true;
             break;
         case 'o':
-            if (strcmp(optarg, "vpt") != 0 && strcmp(optarg, "soft") != 0 && strcmp(optarg, "none") != 0 &&
-                strcmp(optarg, "pt") != 0 && strcmp(optarg, "auto") != 0)
-                return etch_command_usage(self, "--source takes soft, vpt, pt, none or auto");
+            if (!is_source(optarg))
+                return etch_command_usage(self, "--source takes soft, vpt, none, pt or auto");
             o.source = optarg;
             break;
         default:

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WATCH_HITS 20000 /* a second: a hardware watch that is hit more often is cut, and said to be */
+#define WATCH_HITS 20000 /* a second, of source none: a watch that is hit more often is cut, and said to be */
 #define GRACE 10.0       /* seconds that a recorder has to finish its bundle, before it is ended by force */
 
 /* What a child has to say, in memory that both see. */
@@ -64,6 +64,7 @@ static int redirect(const struct runner *r, const struct runner_job *job, struct
 static _Noreturn void become_recorder(struct runner *r, const struct runner_job *job, struct runner_report *report,
                                       const struct runner_watches *watches)
 {
+    bool bare = strcmp(r->source, "none") == 0; /* nothing but what watches, and the failure itself, tell */
     struct etch_record_options options = {.output = job->bundle,
                                           .source = r->source,
                                           .argv = r->argv,
@@ -72,11 +73,12 @@ static _Noreturn void become_recorder(struct runner *r, const struct runner_job 
                                           .plan = watches->plan,
                                           .set_given = true,
                                           .set = watches->set,
-                                          .fail_on_exit = !r->fails_if,
+                                          .fail_on_exit = bare && !r->fails_if,
                                           .wall_s = job->limit,
                                           .subject = r->subject,
                                           .kill_on_hang = true,
-                                          .watch_hits_per_s = WATCH_HITS};
+                                          .watch_hits_per_s = bare ? WATCH_HITS : 100000,
+                                          .watch_share = bare ? 0 : 0.25};
     struct etch_record_summary summary = {0};
     char number[24];
 
@@ -223,12 +225,19 @@ unsigned runner_busy(const struct runner *r)
     return n;
 }
 
+void runner_kill(const struct runner *r)
+{
+    for (unsigned i = 0; i < r->jobs; i++)
+        if (r->job[i].pid)
+            kill(-r->job[i].pid, SIGKILL);
+}
+
 void runner_close(struct runner *r)
 {
+    runner_kill(r);
     for (unsigned i = 0; i < r->jobs; i++) {
         if (!r->job[i].pid)
             continue;
-        kill(-r->job[i].pid, SIGKILL);
         while (waitpid(r->job[i].pid, NULL, 0) < 0 && errno == EINTR)
             ;
         unlink(r->job[i].output);

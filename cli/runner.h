@@ -65,6 +65,9 @@ bool runner_wait(struct runner *r, double seconds, struct runner_result *result)
 
 unsigned runner_busy(const struct runner *r);
 
+/* Ends the recorders and their programs, at once; a signal's handler may call it. */
+void runner_kill(const struct runner *r);
+
 /* Ends all that still run. */
 void runner_close(struct runner *r);
 

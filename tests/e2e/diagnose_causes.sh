@@ -101,5 +101,5 @@ C
   is "$(grep -n '//@here' inside.c | cut -d: -f1)" "$(field failing)"
 fi
 expect 2 "$ETCH" diagnose --source magic ./off-by-one
-has "$work/err" "vpt or none"
+has "$work/err" "vpt, none, pt or auto"
 done_checking
