@@ -6,6 +6,7 @@
 #include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char *const state_names[] = {"ok", "limited", "missing"};
@@ -22,6 +23,8 @@ static void print_people(const struct etch_machine *m)
             printf("    %-22s try: %s\n", "", check->advice);
     }
     printf("\nauto takes %s: %s.\n", m->source, m->source_reason);
+    if (strcmp(m->source, "pt") != 0)
+        printf("Of a program built with etch cc --record it takes soft.\n");
 }
 
 static void print_json(const struct etch_machine *m)
