@@ -6,6 +6,7 @@ command -v qemu-x86_64 >/dev/null || skip "no qemu-x86_64"
 export LC_ALL=C COLUMNS=100
 corpus=$ETCH_SOURCE/tests/corpus
 cd "$work"
+cp "$ETCH_SOURCE"/tests/programs/diagnose/turn.h . # which runs fail, where that need not be chance
 compile() { "$ETCH" cc -O0 -g -w "$corpus/$1/bug.c" -o "$1" -pthread; }
 field() { # WHICH of $work/sketch.json
   python3 -c 'import json,sys; s=json.load(open("sketch.json")); p=s["predictors"][0]; print({"kind": p["kind"], "text": p["text"],
@@ -48,12 +49,11 @@ is "$(lines bad-input input width divide)" "$(field steps | tr ' ' '\n' | sort |
 # Widening: the failing statement alone says nothing, and more are taken until one does.
 if [ "$sources" != vpt ]; then
   cat >far.c <<'C'
-#include <stdlib.h>
-#include <unistd.h>
+#include "turn.h"
 static volatile int odd, more;
 int main(void)
 {
-    odd = getpid() % 2;
+    odd = turn() % 2;
     more = odd + 1; //@more
     if (more == 2)
         abort();
@@ -70,10 +70,9 @@ fi
 # Natively, a crash within a library's function is placed by the unwind tables at the program's own call.
 if [ "$sources" != vpt ]; then
   cat >inside.c <<'C'
+#include "turn.h"
 #include <pthread.h>
-#include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 static void nap(void)
 {
     struct timespec t = {0, 1000};
@@ -90,7 +89,7 @@ int main(void)
 {
     static int odd;
     pthread_t t;
-    odd = getpid() % 2;
+    odd = turn() % 2;
     pthread_create(&t, NULL, work, &odd);
     pthread_join(t, NULL);
     return 0;
