@@ -357,7 +357,7 @@ static const Etch__Operand *operand_at(const struct build *b, uint64_t address, 
     size_t probe = 0;
     uint32_t i;
 
-    while ((i = etch_index_next(&b->by_address, hash, &probe)) != ETCH_INDEX_NONE) {
+    while ((i = etch_index_next(&b->by_address, hash, &probe)) < b->operands.n) {
         const Etch__Operand *o = b->operands.v[i];
 
         if (o->address == address && (!found || o->write == write))
@@ -376,7 +376,7 @@ static const char *watch_name(struct build *b, const Etch__Watch *w)
 
     if (operand)
         return operand->name;
-    while ((i = etch_index_next(&b->by_global, hash, &probe)) != ETCH_INDEX_NONE)
+    while ((i = etch_index_next(&b->by_global, hash, &probe)) < b->operands.n)
         if (b->operands.v[i]->global == global)
             return b->operands.v[i]->name;
     return w->name;
