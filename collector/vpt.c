@@ -67,7 +67,7 @@ struct vpt {
     size_t n_syncs;
     struct etch_error sync_error;
     bool sync_failed;
-    uint8_t event[EVENT_SIZE / 2]; /* one, in a row */
+    _Alignas(8) uint8_t event[EVENT_SIZE / 2]; /* one, in a row */
     uint32_t gaps;
 };
 
