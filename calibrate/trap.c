@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,22 +102,38 @@ static bool read_time(struct trap *t, uint64_t *ns)
     return samples == 1;
 }
 
-/* On some virtual machines a debug trap comes, once in a great while, without its cause: nobody knows it for a
- * watchpoint's, and it ends the program. It is no sample, that is all. */
+/* It is no sample, that is all. */
 static void ignore_trap(int number)
 {
     (void)number;
 }
 
+void etch_trap_guard_begin(struct etch_trap_guard *guard)
+{
+    struct sigaction ignore = {.sa_handler = ignore_trap};
+    sigset_t trap;
+
+    sigemptyset(&trap);
+    sigaddset(&trap, SIGTRAP);
+    sigaction(SIGTRAP, &ignore, &guard->action);
+    pthread_sigmask(SIG_UNBLOCK, &trap, &guard->mask); /* one that is forced on whoever blocks it ends him */
+}
+
+void etch_trap_guard_end(const struct etch_trap_guard *guard)
+{
+    pthread_sigmask(SIG_SETMASK, &guard->mask, NULL);
+    sigaction(SIGTRAP, &guard->action, NULL);
+}
+
 int64_t etch_trap_take(struct etch_clock_pair *pairs, size_t n, int clock, struct etch_error *err)
 {
-    struct sigaction ignore = {.sa_handler = ignore_trap}, before;
+    struct etch_trap_guard guard;
     struct trap t = {.fd = -1};
     int64_t kept = 0;
 
     if (trap_open(&t, clock, err) < 0)
         return -1;
-    sigaction(SIGTRAP, &ignore, &before);
+    etch_trap_guard_begin(&guard);
     ioctl(t.fd, PERF_EVENT_IOC_ENABLE, 0);
     for (size_t i = 0; i < n; i++) {
         struct etch_clock_pair pair;
@@ -131,7 +146,7 @@ int64_t etch_trap_take(struct etch_clock_pair *pairs, size_t n, int clock, struc
             pairs[kept++] = pair;
     }
     trap_close(&t);
-    sigaction(SIGTRAP, &before, NULL);
+    etch_trap_guard_end(&guard);
     return kept;
 }
 

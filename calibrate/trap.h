@@ -7,7 +7,19 @@
 #include "base/error.h"
 #include "calibrate/perfclock.h"
 
+#include <signal.h>
+
 #define ETCH_TRAP_SCHEDULER_CLOCK (-1) /* perf's own, rather than one with a clock id */
+
+/* On some virtual machines a debug trap comes, once in a great while, without its cause: nobody knows it for a
+ * watchpoint's, and its SIGTRAP ends whoever set it on a variable of its own. Between these two it does not. */
+struct etch_trap_guard {
+    struct sigaction action;
+    sigset_t mask;
+};
+
+void etch_trap_guard_begin(struct etch_trap_guard *guard);
+void etch_trap_guard_end(const struct etch_trap_guard *guard);
 
 /* Trips a write watchpoint up to n times; each sample is a pair: stamp before the access, the kernel's time of the
  * trap, stamp after. Samples taken across a migration are left out. Returns how many, or -1 with `err` set (no

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What this machine can record; see machine.h. */
 #include "collector/machine.h"
+#include "calibrate/trap.h"
 #include "collector/pt_events.h"
 #include "collector/vpt_find.h"
 
@@ -229,8 +230,12 @@ static void check_watchpoints(const struct probe *p)
     }
     p->m->watch_slots = n;
     if (n) {
+        struct etch_trap_guard guard;
+
+        etch_trap_guard_begin(&guard);
         watched[0] = 1;
         watched[0] = 2;
+        etch_trap_guard_end(&guard);
         p->m->watch_delivered = read(fds[0], &hits, sizeof(hits)) == sizeof(hits) && hits == 2;
     }
     while (n)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Hardware watchpoints through perf; see watch.h. */
 #include "collector/watch.h"
+#include "calibrate/trap.h"
 
 #include "base/array.h"
 #include "collector/perf_ring.h"
@@ -113,10 +114,12 @@ static uint64_t measure_hit(void)
     int fd = open_event(&attr, 0, -1);
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size = page * 17;
     void *ring;
+    struct etch_trap_guard guard;
     uint64_t start, spent = 0;
 
     if (fd < 0)
         return 0;
+    etch_trap_guard_begin(&guard);
     ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     start = now_ns();
     for (unsigned i = 0; i < COST_HITS; i++)
@@ -125,6 +128,7 @@ static uint64_t measure_hit(void)
     if (ring != MAP_FAILED)
         munmap(ring, size);
     close(fd);
+    etch_trap_guard_end(&guard);
     return spent;
 }
 
