@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -260,14 +261,24 @@ static int generate(const words *w, const char *from, struct etch_error *err)
     return run_step(&s, err);
 }
 
-static bool make_name(char path[64], struct etch_error *err)
+/* As clang takes it. */
+static const char *temporary_folder(void)
+{
+    const char *folder = getenv("TMPDIR");
+
+    return folder && folder[0] ? folder : P_tmpdir;
+}
+
+static bool make_name(char path[PATH_MAX], struct etch_error *err)
 {
     int fd;
 
-    snprintf(path, 64, "/tmp/etch-cc-XXXXXX");
+    snprintf(path, PATH_MAX, "%s/etch-cc-XXXXXX", temporary_folder());
     fd = mkstemp(path);
     if (fd < 0) {
-        etch_error_set_errno(err, errno, "cannot make a file in /tmp");
+        path[0] = '\0';
+        etch_error_set_errno(err, errno, "cannot make a file in %s", temporary_folder());
+        etch_error_advise(err, "TMPDIR=FOLDER names another one");
         return false;
     }
     close(fd);
@@ -276,7 +287,7 @@ static bool make_name(char path[64], struct etch_error *err)
 
 static int compile(const words *w, const struct etch_instrument_options *options, struct etch_error *err)
 {
-    char plain[64] = "", recorded[64] = "";
+    char plain[PATH_MAX] = "", recorded[PATH_MAX] = "";
     int status = -1;
 
     if (make_name(plain, err) && make_name(recorded, err)) {
@@ -340,10 +351,9 @@ static int link_program(const words *w, struct etch_error *err)
 /* Objects that the driver would have made and removed. */
 static void remove_temporaries(const struct commands *c)
 {
-    const char *folder = getenv("TMPDIR");
+    const char *folder = temporary_folder();
     bool linked = c->all.n && is_link(&c->all.v[c->all.n - 1]);
 
-    folder = folder && folder[0] ? folder : "/tmp";
     for (size_t i = 0; linked && i + 1 < c->all.n; i++) {
         const char *output = after(&c->all.v[i], "-o");
 

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static char folder[] = "/tmp/etch-fuzz-lldb-XXXXXX";
+    static char folder[] = P_tmpdir "/etch-fuzz-lldb-XXXXXX";
     static char path[64];
     struct etch_recording r = {0};
     struct etch_error err;

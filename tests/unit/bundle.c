@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -39,7 +40,7 @@ static void temp_path(char path[64])
 {
     int fd;
 
-    strcpy(path, "/tmp/etch-test-XXXXXX");
+    strcpy(path, P_tmpdir "/etch-test-XXXXXX");
     fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);

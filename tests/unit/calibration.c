@@ -104,7 +104,7 @@ static void stays_within_its_time(void **state)
 
 static void refuses_a_clock_that_changes_speed(void **state)
 {
-    char root[] = "/tmp/etch-clock-XXXXXX", path[128];
+    char root[] = P_tmpdir "/etch-clock-XXXXXX", path[128];
     struct etch_calibration_options options = {.budget_ns = 400000000, .skip_trap = true, .root = root};
     struct etch_calibration c;
     Etch__Clock *record;

@@ -3,13 +3,14 @@
 #include "tests/sample/sample.h"
 #include "tests/unit/test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static void read_counts_everything(void **state)
 {
-    char path[] = "/tmp/etch-test-XXXXXX";
+    char path[] = P_tmpdir "/etch-test-XXXXXX";
     struct etch_bundle_reader *reader;
     struct etch_contents c;
     struct etch_error err;
@@ -48,7 +49,7 @@ static void read_counts_everything(void **state)
 
 static void read_sees_holes(void **state)
 {
-    char path[] = "/tmp/etch-test-XXXXXX";
+    char path[] = P_tmpdir "/etch-test-XXXXXX";
     struct etch_bundle_writer *writer;
     struct etch_bundle_reader *reader;
     struct etch_contents c;

@@ -43,7 +43,7 @@ static void read_no_elf(void **state)
 /* Every length up to the headers' end, and each byte of the header turned around: an answer or an error, no crash. */
 static void read_damaged(void **state)
 {
-    char path[] = "/tmp/etch-elf-XXXXXX";
+    char path[] = P_tmpdir "/etch-elf-XXXXXX";
     int fd = mkstemp(path), from = open(SELF, O_RDONLY);
     uint8_t bytes[1024];
     struct etch_error err;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-static char folder[] = "/tmp/etch-lldb-XXXXXX";
+static char folder[] = P_tmpdir "/etch-lldb-XXXXXX";
 
 static void put(const char *name, const void *bytes, size_t size)
 {

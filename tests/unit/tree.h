@@ -14,7 +14,7 @@ struct tree {
 
 static inline void tree_make(struct tree *tree)
 {
-    strcpy(tree->root, "/tmp/etch-tree-XXXXXX");
+    strcpy(tree->root, P_tmpdir "/etch-tree-XXXXXX");
     if (!mkdtemp(tree->root))
         abort();
 }

@@ -35,7 +35,7 @@ static void remove_log(const char *folder)
 
 static void log_lines(void **state)
 {
-    char folder[] = "/tmp/etch-truth-XXXXXX", text[256];
+    char folder[] = P_tmpdir "/etch-truth-XXXXXX", text[256];
     struct vpt_truth t;
     size_t n;
 
@@ -58,7 +58,7 @@ static void log_lines(void **state)
 
 static void go_on_after_exec(void **state)
 {
-    char folder[] = "/tmp/etch-truth-XXXXXX", text[64];
+    char folder[] = P_tmpdir "/etch-truth-XXXXXX", text[64];
     struct vpt_truth t;
     size_t n;
 
@@ -79,7 +79,7 @@ static void go_on_after_exec(void **state)
 /* More than a window holds. */
 static void log_many(void **state)
 {
-    char folder[] = "/tmp/etch-truth-XXXXXX";
+    char folder[] = P_tmpdir "/etch-truth-XXXXXX";
     size_t size = 4u << 20, n, lines = 0;
     char *text = malloc(size);
     struct vpt_truth t;
