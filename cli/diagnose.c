@@ -726,25 +726,15 @@ static int run(const struct etch_command *self, int argc, char **argv)
         case 'F':
             o.fresh = true;
             break;
-        case 'H':
-            o.output.html = optarg;
-            break;
-        case 'j':
-            o.output.json = optarg;
-            break;
-        case 's':
-            o.output.sarif = optarg;
-            break;
-        case 'a':
-            o.output.all = true;
-            break;
         case 'o':
             if (!is_source(optarg))
                 return etch_command_usage(self, "--source takes soft, vpt, none, pt or auto");
             o.source = optarg;
             break;
         default:
-            return etch_command_bad_option(self, c, argv);
+            if (!sketching_take_option(&o.output, c, optarg))
+                return etch_command_bad_option(self, c, argv);
+            break;
         }
     }
     if (optind == argc)

@@ -51,23 +51,13 @@ static int run(const struct etch_command *self, int argc, char **argv)
         switch (c) {
         case 'h':
             return etch_command_help(self);
-        case 'H':
-            o.output.html = optarg;
-            break;
-        case 'j':
-            o.output.json = optarg;
-            break;
-        case 's':
-            o.output.sarif = optarg;
-            break;
-        case 'a':
-            o.output.all = true;
-            break;
         case 'b':
             s.bug = optarg;
             break;
         default:
-            return etch_command_bad_option(self, c, argv);
+            if (!sketching_take_option(&o.output, c, optarg))
+                return etch_command_bad_option(self, c, argv);
+            break;
         }
     }
     if (argc - optind < 2)

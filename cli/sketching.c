@@ -521,3 +521,23 @@ int sketching_write(struct sketching *s, const Etch__Sketch *sketch, const struc
     }
     return status;
 }
+
+bool sketching_take_option(struct sketching_output *output, int option, const char *value)
+{
+    switch (option) {
+    case 'H':
+        output->html = value;
+        return true;
+    case 'j':
+        output->json = value;
+        return true;
+    case 's':
+        output->sarif = value;
+        return true;
+    case 'a':
+        output->all = true;
+        return true;
+    default:
+        return false;
+    }
+}

@@ -44,6 +44,10 @@ struct sketching_output {
     bool all;
 };
 
+/* One of -H, -j, -s, -a, as the commands' long options --html, --json, --sarif and --all give them. Returns false for
+ * any other. */
+bool sketching_take_option(struct sketching_output *output, int option, const char *value);
+
 void sketching_release(struct sketching *s);
 
 /* Reads the program, so that one that cannot be sliced is refused before it runs. Returns 0, or -1 with `err` set. */
