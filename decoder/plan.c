@@ -313,6 +313,19 @@ static const struct etch_soft_map *map_of(struct etch_plan *plan, uint32_t pid)
     return map;
 }
 
+/* The instruction that this thread died of: a fault, not a signal from outside. Of SIGILL and SIGFPE an emulator may
+ * not know the code. */
+static uint64_t fault_of(const struct etch_plan *plan, uint32_t pid, uint32_t tid)
+{
+    const Etch__Failure *f = plan->recording->failure;
+
+    if (!f || f->kind != ETCH__FAILURE_KIND__FAILURE_SIGNAL || f->pid != pid || f->tid != tid)
+        return 0;
+    if (f->signal == SIGILL || f->signal == SIGFPE)
+        return f->code >= 0 ? f->ip : 0;
+    return (f->signal == SIGSEGV || f->signal == SIGBUS) && f->code > 0 ? f->ip : 0;
+}
+
 /* Where the thread stood when the program failed. */
 static void find_frames(const struct etch_recording *r, struct etch_stretch *stretch)
 {
@@ -350,21 +363,9 @@ static int read_soft(struct etch_plan *plan, const struct etch_stream *stream, s
             return -1;
     fill(&c, stretch);
     find_frames(plan->recording, stretch);
+    stretch->input.fault = fault_of(plan, stretch->pid, stretch->tid);
     stretch->soft = map_of(plan, stretch->pid);
     return stretch->soft ? 1 : etch_error_set_errno(err, ENOMEM, "cannot decode %s", plan->recording->path);
-}
-
-/* The instruction that this thread died of: a fault, not a signal from outside. Of SIGILL and SIGFPE an emulator may
- * not know the code. */
-static uint64_t fault_of(const struct etch_plan *plan, uint32_t pid, uint32_t tid)
-{
-    const Etch__Failure *f = plan->recording->failure;
-
-    if (!f || f->kind != ETCH__FAILURE_KIND__FAILURE_SIGNAL || f->pid != pid || f->tid != tid)
-        return 0;
-    if (f->signal == SIGILL || f->signal == SIGFPE)
-        return f->code >= 0 ? f->ip : 0;
-    return (f->signal == SIGSEGV || f->signal == SIGBUS) && f->code > 0 ? f->ip : 0;
 }
 
 static int next_of_threads(struct etch_plan *plan, struct etch_stretch *stretch, struct etch_error *err)

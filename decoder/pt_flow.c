@@ -795,30 +795,6 @@ static void run(struct flow *f)
     }
 }
 
-/* The instruction that the thread died of has begun, though it did not end: it is the last one of the thread, before
- * the event that tells of the fault. */
-static void take_fault(struct flow *f)
-{
-    struct etch_tape *tape = f->tape;
-    size_t e = tape->events.n, end = tape->blocks.n;
-    struct etch_block *b;
-    const char *why;
-
-    while (e > 0 && tape->events.v[e - 1].at == end && tape->events.v[e - 1].kind != ETCH_STEP_INTERRUPT &&
-           (tape->events.v[e - 1].kind == ETCH_TAPE_TIME || tape->events.v[e - 1].kind == ETCH_STEP_END))
-        e--;
-    if (e == 0 || tape->events.v[e - 1].at != end || tape->events.v[e - 1].kind != ETCH_STEP_INTERRUPT ||
-        tape->events.v[e - 1].ip != f->in->fault)
-        return;
-    b = etch_block_at(f->view, f->in->fault, &why);
-    b = b ? etch_block_begun(f->view, b) : NULL;
-    if (!b)
-        return;
-    etch_tape_block(tape, b);
-    for (e--; e < tape->events.n; e++)
-        tape->events.v[e].at++;
-}
-
 void etch_pt_decode(const struct etch_pt_input *input, struct etch_blocks *blocks, struct etch_tape *tape)
 {
     struct flow f = {.in = input, .blocks = blocks, .tape = tape};
@@ -835,6 +811,5 @@ void etch_pt_decode(const struct etch_pt_input *input, struct etch_blocks *block
         etch_tape_until(tape, input->until, f.clock.ticks_all);
     tape->next_ip = f.known ? f.ip : 0;
     tape->bytes = input->own;
-    if (input->fault)
-        take_fault(&f);
+    etch_tape_end_at(tape, f.view, input->fault);
 }

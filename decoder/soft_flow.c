@@ -984,6 +984,8 @@ void etch_soft_decode(const struct etch_soft_input *input, struct etch_blocks *b
         replay_thread(&r);
     else
         r.failed = true;
+    if (!r.failed)
+        etch_tape_end_at(tape, etch_soft_walks_view(r.walks), input->fault);
     tape->failed |= r.failed;
     tape->bytes = input->size;
     etch_array_free(&r.chunks);

@@ -86,7 +86,8 @@ static void decode_stretch(struct work *w, struct etch_blocks *blocks)
                                               .map = s->soft,
                                               .frames = s->frames,
                                               .n_frames = s->n_frames,
-                                              .failed = s->failed};
+                                              .failed = s->failed,
+                                              .fault = s->input.fault};
 
         etch_soft_decode(&input, blocks, &w->tape);
     } else if (w->stretch.input.own)

@@ -58,6 +58,27 @@ void etch_tape_until(struct etch_tape *tape, uint64_t hi, uint64_t ticks)
     }
 }
 
+void etch_tape_end_at(struct etch_tape *tape, struct etch_block_view *view, uint64_t fault)
+{
+    size_t e = tape->events.n, end = tape->blocks.n;
+    struct etch_block *b;
+    const char *why;
+
+    while (e > 0 && tape->events.v[e - 1].at == end &&
+           (tape->events.v[e - 1].kind == ETCH_TAPE_TIME || tape->events.v[e - 1].kind == ETCH_STEP_END))
+        e--;
+    if (!fault || e == 0 || tape->events.v[e - 1].at != end || tape->events.v[e - 1].kind != ETCH_STEP_INTERRUPT ||
+        tape->events.v[e - 1].ip != fault)
+        return;
+    b = etch_block_at(view, fault, &why);
+    b = b ? etch_block_begun(view, b) : NULL;
+    if (!b)
+        return;
+    etch_tape_block(tape, b);
+    for (e--; e < tape->events.n; e++)
+        tape->events.v[e].at++;
+}
+
 uint64_t etch_tape_instructions(const struct etch_tape *tape)
 {
     uint64_t n = 0;

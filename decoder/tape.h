@@ -44,6 +44,10 @@ void etch_tape_time(struct etch_tape *tape, uint64_t lo, uint64_t ticks);
 /* Nothing before here is later than `hi`, at which the clock had counted `ticks` since the anchor before. */
 void etch_tape_until(struct etch_tape *tape, uint64_t hi, uint64_t ticks);
 
+/* The instruction that the thread died of, at `fault` (0: none), has begun, though it did not end: if the tape ends
+ * with an interrupt there, it is the last one before that. */
+void etch_tape_end_at(struct etch_tape *tape, struct etch_block_view *view, uint64_t fault);
+
 uint64_t etch_tape_instructions(const struct etch_tape *tape);
 
 struct etch_tape_reading {

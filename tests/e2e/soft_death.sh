@@ -99,11 +99,16 @@ for n in 2 9 100 5000 70000; do
   at=$(sed -n 's/.* in thread [0-9]* at 0x\([0-9a-f]*\).*/\1/p' err)
   "$ETCH" decode one.etch --as branch >branches 2>err || { cat err >&2; fail "SIGSEGV at $n: no replay"; }
   tail -n 1 branches | grep -q " $at -> 0" || { tail -n 3 branches >&2; fail "SIGSEGV at $n: not at $at"; }
+  last=$("$ETCH" decode one.etch --as insn --fields ip --last 1)
+  [ "$last" = "$at" ] || fail "SIGSEGV at $n: the last instruction is $last, not $at"
+  line=$(grep -n '@fault' count.c | cut -d: -f1)
+  "$ETCH" decode one.etch --as line | grep 'count.c:' | tail -n 2 >lines
+  tail -n 1 lines | grep -q "count.c:$line " || { cat lines >&2; fail "SIGSEGV at $n: not at line $line"; }
   rm -f one.etch
   "$ETCH" record --source soft -o one.etch -- ./count seen $n 6 >out 2>err && fail "it should have died"
   "$ETCH" decode one.etch --as line >lines 2>err || { cat err >&2; fail "SIGABRT at $n: no replay"; }
   line=$(grep -n '@abort' count.c | cut -d: -f1)
   grep 'count.c:' lines | tail -n 1 | grep -q "count.c:$line " || { tail -n 3 lines >&2; fail "SIGABRT at $n: not at line $line"; }
-  checks=$((checks + 2))
+  checks=$((checks + 4))
 done
 echo "$checks checks"
