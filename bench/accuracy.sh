@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # accuracy.sh BUILD [NAME...]: each bug of the corpus, built with etch cc at $LEVEL (-O0), diagnosed from scratch $SEEDS (1) times with
-# each of $SOURCES ("vpt none"), and the sketch held against the ideal one. One line a bug: relevance, ordering, accuracy (per
+# each of $SOURCES ("vpt soft none"), and the sketch held against the ideal one. One line a bug: relevance, ordering, accuracy (per
 # cent); whether the top predictor is the cause; failing runs after which it stood, failing and passing runs in the sketch; seconds;
 # how many times as long as by itself a tracked run took; the top predictor. $PLOT names an SVG file for the picture of it.
 # Published over 11 bugs: relevance 92, ordering 100, accuracy 96; 2 to 5 failing runs; 23 s to 5 min 34 s; tracked runs 1.04 times as long.
@@ -39,13 +39,13 @@ print(sum(r[0] for r in rows) / len(rows) if rows else 0)
 PY
 }
 
-for flow in ${SOURCES:-vpt none}; do
+for flow in ${SOURCES:-vpt soft none}; do
   printf '%-18s %4s %4s %4s %-5s %4s %4s %4s %6s %6s\n' "source $flow" A_R A_O A cause need fail pass time slower
   : >"$dir/all"
   for seed in $(seq "${SEEDS:-1}"); do
     for name in "$@"; do
       bug=$source/tests/corpus/$name
-      "$build/etch" cc "${LEVEL:--O0}" -g -w "$bug/bug.c" -o "$dir/$name" -pthread || exit 1
+      "$build/etch" cc $([ "$flow" = soft ] && echo --record) "${LEVEL:--O0}" -g -w "$bug/bug.c" -o "$dir/$name" -pthread || exit 1
       store=$dir/store-$flow-$seed-$name
       start=$(date +%s%N)
       if ! "$build/etch" diagnose --source "$flow" --store "$store" --timeout "${TIMEOUT:-5}" --time "${TIME:-90}" --json "$dir/sketch.json" \
@@ -72,5 +72,5 @@ for flow in ${SOURCES:-vpt none}; do
   cp "$dir/all" "$dir/all-$flow"
 done
 if [ -n "${PLOT:-}" ]; then
-  python3 "$source/bench/accuracy_plot.py" "$PLOT" $(for flow in ${SOURCES:-vpt none}; do echo "$flow=$dir/all-$flow"; done)
+  python3 "$source/bench/accuracy_plot.py" "$PLOT" $(for flow in ${SOURCES:-vpt soft none}; do echo "$flow=$dir/all-$flow"; done)
 fi
