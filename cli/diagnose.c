@@ -26,12 +26,13 @@
 #define FIRST_SIGMA_NATIVE 8u /* about what four debug registers can hold, or two runs' worth */
 #define STRONG 0.999
 #define FAILING_ENOUGH 2u         /* failing runs of which a strong predictor is true */
-#define FAILING_MAX 4u            /* kept of a round for each set of watches; then it is widened or given up */
+#define FAILING_MAX 4u            /* kept of a bug for each set of watches of a round */
 #define PASSING_ENOUGH 5u         /* passing runs of which it is known not to be */
 #define PASSING_KEPT 40u          /* bundles of passing runs, with watches */
 #define PASSING_KEPT_UNTRACKED 4u /* and without */
 #define HOPELESS 20u              /* runs, of which none passed: more will not either */
 #define SLOWDOWN 12.0             /* of a program by watches, beside its runs without */
+#define SET_PATIENCE 12u          /* runs that a set of watches may be ahead of another */
 
 struct diagnose_options {
     char **argv;
@@ -42,6 +43,11 @@ struct diagnose_options {
     bool fresh;
     bool patient; /* the user said how many runs, or how long */
     struct sketching_output output;
+};
+
+/* What came of the runs that took a set of watches, in this round. */
+struct set_seen {
+    unsigned tries, failing, passing;
 };
 
 struct diagnosis {
@@ -57,17 +63,17 @@ struct diagnosis {
     unsigned passed;
     unsigned unplaced;        /* failed, but nowhere in the program */
     unsigned passing_kept[2]; /* bundles: without watches, and with */
-    unsigned failing_tracked, passing_tracked, failing_at_round, passing_at_round;
+    unsigned failing_tracked;
     unsigned round;
     uint32_t sigma;
     ETCH_ARRAY(char *) watches;
     char plan[4200]; /* for soft and none: the file with this round's watches, in sets; empty: none */
-    uint32_t sets;
+    ETCH_ARRAY(struct set_seen) sets; /* of the plan, nearest to the failure first; one where there is no plan */
     char *best; /* the top predictor's words */
     double best_f;
     unsigned best_true, best_passing; /* failing runs of which it is true, passing ones that can tell */
     bool best_is_value;
-    unsigned needed; /* failures when it became the best, and strong */
+    unsigned needed; /* failures of the bug when it became the best, and strong */
     bool exhausted, done;
     bool terminal;
 };
@@ -181,7 +187,6 @@ static void account(struct diagnosis *d, const struct sketching_bundle *b)
     d->unplaced += b->unplaced;
     d->failures += b->failing && !b->unplaced;
     d->passing_kept[b->tracked] += !b->failing;
-    d->passing_tracked += b->tracked && !b->failing;
     d->failing_tracked = count_tracked(d, d->s.sliced);
 }
 
@@ -220,42 +225,103 @@ static int open_store(struct diagnosis *d, struct etch_error *err)
     return etch_store_list(d->store, take_stored, d, err);
 }
 
-/* Runs take turns at the sets of watches: each set needs its share of them. */
+/* Each set of watches needs its own share of runs: what another one's saw says nothing of its variables. */
 static unsigned for_each_set(const struct diagnosis *d, unsigned n)
 {
-    return n * (d->sets > 1 ? d->sets : 1);
+    return n * (d->sets.n > 1 ? (unsigned)d->sets.n : 1);
 }
 
-static bool has_failing_enough(const struct diagnosis *d)
+static bool is_seen(const struct set_seen *set, unsigned failing)
 {
-    return d->failing_tracked >= d->failing_at_round + for_each_set(d, FAILING_MAX);
+    return set->failing >= failing && set->passing >= PASSING_ENOUGH;
 }
 
-static bool has_passing_enough(const struct diagnosis *d)
+/* The set for the next run: the one nearest to the failure of which not enough is known. A set whose watches keep the
+ * program from failing, or from passing, must not hold up the others for ever. */
+static uint32_t next_set(const struct diagnosis *d)
 {
-    return d->passing_tracked >= d->passing_at_round + PASSING_ENOUGH;
+    size_t least = 0;
+
+    for (size_t i = 1; i < d->sets.n; i++)
+        if (d->sets.v[i].tries < d->sets.v[least].tries)
+            least = i;
+    for (size_t i = 0; i < d->sets.n; i++)
+        if (!is_seen(&d->sets.v[i], FAILING_ENOUGH) && d->sets.v[i].tries < d->sets.v[least].tries + SET_PATIENCE)
+            return (uint32_t)i;
+    return (uint32_t)least;
 }
 
-/* A passing run of which there are enough like it; each round needs its own. */
-static bool is_one_too_many(const struct diagnosis *d, const struct runner_result *result)
+/* Whether this round has what it can have: failures and passes with every set of watches, or, where one of them never
+ * has both, as many as that over all. */
+static bool is_round_over(const struct diagnosis *d)
 {
+    unsigned failing = 0, passing = 0;
+    bool all = true;
+
+    for (size_t i = 0; i < d->sets.n; i++) {
+        all &= is_seen(&d->sets.v[i], d->sets.n > 1 ? FAILING_ENOUGH : FAILING_MAX);
+        failing += d->sets.v[i].failing;
+        passing += d->sets.v[i].passing;
+    }
+    return all || (failing >= for_each_set(d, FAILING_MAX) && passing >= for_each_set(d, PASSING_ENOUGH));
+}
+
+static bool start_sets(struct diagnosis *d, size_t n)
+{
+    const struct set_seen none = {0};
+
+    d->sets.n = 0;
+    for (size_t i = 0; i < n || i < 1; i++)
+        if (!etch_array_push(&d->sets, none))
+            return false;
+    return true;
+}
+
+/* The set of watches that a run of this round took; NULL: it is of none. */
+static struct set_seen *set_of(struct diagnosis *d, const struct runner_result *result)
+{
+    return d->round && result->sigma == d->sigma && result->set < d->sets.n ? &d->sets.v[result->set] : NULL;
+}
+
+/* A passing run of which there are enough like it; each set of watches needs its own. */
+static bool is_one_too_many(struct diagnosis *d, const struct runner_result *result)
+{
+    const struct set_seen *set = set_of(d, result);
+
     if (!is_pass(result->verdict))
         return false;
     if (!result->sigma)
         return d->passing_kept[0] >= PASSING_KEPT_UNTRACKED;
-    return d->passing_kept[1] >= PASSING_KEPT &&
-           d->passing_tracked >= d->passing_at_round + for_each_set(d, PASSING_ENOUGH);
+    return d->passing_kept[1] >= PASSING_KEPT && (!set || set->passing >= PASSING_ENOUGH);
+}
+
+static bool is_ours(const struct diagnosis *d, const struct sketching_bundle *b)
+{
+    return b->failing && !b->unplaced && d->s.sliced && b->bucket && strcmp(b->bucket, d->s.sliced) == 0;
 }
 
 /* The same of a failing run, which has been looked into. A program that nearly always fails: what counts then is to see
  * it pass, and a rarer bug among a common one's failures. */
-static bool is_surplus(const struct diagnosis *d, const struct sketching_bundle *b)
+static bool is_surplus(struct diagnosis *d, const struct runner_result *result, const struct sketching_bundle *b)
 {
-    bool ours = d->s.sliced && b->bucket && strcmp(b->bucket, d->s.sliced) == 0;
+    const struct set_seen *set = set_of(d, result);
 
     if (!b->failing || !b->tracked)
         return false;
-    return b->unplaced || count_tracked(d, b->bucket) > (ours ? d->failing_at_round : 0) + for_each_set(d, FAILING_MAX);
+    if (is_ours(d, b) && set)
+        return set->failing > FAILING_MAX;
+    return b->unplaced || count_tracked(d, b->bucket) > FAILING_MAX;
+}
+
+/* What a run says of its set of watches; failures of another bug say nothing. */
+static void see_set(struct diagnosis *d, const struct runner_result *result, const struct sketching_bundle *b)
+{
+    struct set_seen *set = set_of(d, result);
+
+    if (!set)
+        return;
+    set->passing += !b->failing;
+    set->failing += is_ours(d, b);
 }
 
 /* So the store stays small, and reading it quick: what adds nothing is only counted. */
@@ -272,7 +338,9 @@ static int keep(struct diagnosis *d, const struct runner_result *result, bool *k
         if (sketching_add(&d->s, result->bundle, result->verdict, result->sigma != 0, err) < 0)
             return -1;
         *kept = d->s.bundles.n > before;
-        if (*kept && is_surplus(d, &d->s.bundles.v[d->s.bundles.n - 1])) {
+        if (*kept)
+            see_set(d, result, &d->s.bundles.v[d->s.bundles.n - 1]);
+        if (*kept && is_surplus(d, result, &d->s.bundles.v[d->s.bundles.n - 1])) {
             sketching_drop_last(&d->s);
             *kept = false;
         }
@@ -318,10 +386,13 @@ static int plan_sets(struct diagnosis *d, struct etch_error *err)
 
     if (!made)
         return etch_error_set(err, "out of memory");
-    d->sets = (uint32_t)made->n_sets;
+    if (!start_sets(d, made->n_sets)) {
+        etch__plan__free_unpacked(made, NULL);
+        return etch_error_set(err, "out of memory");
+    }
     snprintf(d->plan, sizeof(d->plan), "%.4000s/round-%u.plan", d->folder, d->round);
     status = sketching_write_plan(d->plan, made, err);
-    if (!d->sets)
+    if (!made->n_sets)
         d->plan[0] = '\0';
     etch__plan__free_unpacked(made, NULL);
     return status;
@@ -334,6 +405,8 @@ static int plan(struct diagnosis *d, struct etch_error *err)
 
     if (is_native(d))
         return plan_sets(d, err);
+    if (!start_sets(d, 1))
+        return etch_error_set(err, "out of memory");
     drop_watches(d);
     if (strcmp(d->o->source, "vpt") != 0)
         return 0; /* these watches are emulated ones; control flow alone then */
@@ -389,8 +462,7 @@ static int next_round(struct diagnosis *d, uint32_t sigma, struct etch_error *er
     d->round++;
     d->sigma = sigma < statements ? sigma : statements;
     d->exhausted = d->sigma == statements;
-    d->failing_tracked = d->failing_at_round = count_tracked(d, d->s.sliced);
-    d->passing_at_round = d->passing_tracked;
+    d->failing_tracked = count_tracked(d, d->s.sliced);
     d->runner.sync = sketching_hangs(&d->s); /* else it would only shift the times at which threads start */
     return plan(d, err);
 }
@@ -406,6 +478,16 @@ static uint32_t first_sigma(const struct diagnosis *d)
 
 /* ---- After each run ---- */
 
+/* Failures of the bug in question that are compared. */
+static unsigned count_ours(const struct diagnosis *d)
+{
+    unsigned n = 0;
+
+    for (size_t i = 0; i < d->s.bundles.n; i++)
+        n += is_ours(d, &d->s.bundles.v[i]);
+    return n;
+}
+
 /* Ranks anew and remembers whether the best is still the best. */
 static int rank(struct diagnosis *d, struct etch_error *err)
 {
@@ -419,7 +501,7 @@ static int rank(struct diagnosis *d, struct etch_error *err)
         return -1;
     top = sketch->n_predictors ? sketch->predictors[0] : NULL;
     if (top && (!d->best || strcmp(d->best, top->text) != 0 || d->best_f < STRONG))
-        d->needed = d->failures;
+        d->needed = count_ours(d);
     if (top && (!d->best || strcmp(d->best, top->text) != 0)) {
         free(d->best);
         d->best = strdup(top->text);
@@ -444,9 +526,10 @@ static bool is_enough(const struct diagnosis *d)
            d->best_passing >= PASSING_ENOUGH;
 }
 
-static int consider(struct diagnosis *d, const char *verdict, struct etch_error *err)
+/* `result`: of the run that has come in; NULL: those of the store have. */
+static int consider(struct diagnosis *d, const struct runner_result *result, struct etch_error *err)
 {
-    bool failing = strcmp(verdict, "pass") != 0;
+    const struct set_seen *set = result && is_pass(result->verdict) ? set_of(d, result) : NULL;
 
     if (!d->failures)
         return 0;
@@ -455,14 +538,13 @@ static int consider(struct diagnosis *d, const char *verdict, struct etch_error 
             return -1;
         return rank(d, err);
     }
-    if (!failing && d->best_f < STRONG && d->passing_tracked > d->passing_at_round + PASSING_ENOUGH &&
-        !has_failing_enough(d))
+    if (set && d->best_f < STRONG && set->passing > PASSING_ENOUGH && !is_round_over(d))
         return 0; /* only failing runs can still make it stronger */
     if (rank(d, err) < 0)
         return -1;
     if (is_enough(d))
         d->done = true;
-    else if (has_failing_enough(d) && has_passing_enough(d)) {
+    else if (is_round_over(d)) {
         if (d->exhausted)
             d->done = true;
         else
@@ -477,10 +559,11 @@ static int start_more(struct diagnosis *d, unsigned limit, struct etch_error *er
 {
     while (runner_busy(&d->runner) < d->runner.jobs && d->runs - d->stored + runner_busy(&d->runner) < limit) {
         int64_t number = etch_store_reserve(d->store, err);
+        uint32_t set = next_set(d);
         struct runner_watches watches = {.list = d->watches.v,
                                          .n = d->watches.n,
                                          .plan = d->plan[0] ? d->plan : NULL,
-                                         .set = d->sets && number > 0 ? (uint32_t)((uint64_t)number % d->sets) : 0,
+                                         .set = set,
                                          .sigma = d->round ? d->sigma : 0};
         char bundle[4200];
 
@@ -489,6 +572,8 @@ static int start_more(struct diagnosis *d, unsigned limit, struct etch_error *er
         snprintf(bundle, sizeof(bundle), "%.4000s/%06" PRId64 ".etch", d->folder, number);
         if (!runner_start(&d->runner, number, bundle, &watches))
             return etch_error_set_errno(err, errno, "cannot start a run");
+        if (d->round)
+            d->sets.v[set].tries++;
     }
     return 0;
 }
@@ -522,7 +607,7 @@ static int loop(struct diagnosis *d, struct etch_error *err)
         if (!result.sigma && strcmp(result.verdict, "pass") == 0 &&
             result.seconds * SLOWDOWN > d->runner.tracked_timeout)
             d->runner.tracked_timeout = result.seconds * SLOWDOWN;
-        if (kept && consider(d, result.verdict, err) < 0)
+        if (kept && consider(d, &result, err) < 0)
             return -1;
     }
     return 0;
@@ -563,7 +648,7 @@ static int begin(struct diagnosis *d, struct etch_error *err)
     if (runner_open(&d->runner, err) < 0)
         return -1;
     at_work = &d->runner;
-    return d->failures ? consider(d, "pass", err) : 0;
+    return d->failures ? consider(d, NULL, err) : 0;
 }
 
 /* Returns the exit status, or -1 with `err` set. */
@@ -629,6 +714,7 @@ static int diagnose(const struct etch_command *self, const struct diagnose_optio
     }
     drop_watches(d);
     etch_array_free(&d->watches);
+    etch_array_free(&d->sets);
     sketching_release(&d->s);
     etch_store_close(d->store);
     if (d->clock)

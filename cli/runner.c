@@ -112,7 +112,8 @@ bool runner_start(struct runner *r, int64_t number, const char *bundle, const st
     if (i == r->jobs)
         return false;
     job = &r->job[i];
-    *job = (struct runner_job){.number = number, .sigma = watches->sigma, .started = runner_now()};
+    *job = (struct runner_job){
+        .number = number, .sigma = watches->sigma, .set = watches->set, .started = runner_now()};
     job->limit = watches->sigma && r->tracked_timeout > r->timeout ? r->tracked_timeout : r->timeout;
     snprintf(job->bundle, sizeof(job->bundle), "%s", bundle);
     snprintf(job->output, sizeof(job->output), "%.4080s.output", bundle);
@@ -171,8 +172,8 @@ static void finish(struct runner *r, unsigned i, int wait_status, struct runner_
     struct runner_job *job = &r->job[i];
     const struct runner_report *report = &r->reports[i];
 
-    *result =
-        (struct runner_result){.number = job->number, .sigma = job->sigma, .seconds = report->ended - job->started};
+    *result = (struct runner_result){
+        .number = job->number, .sigma = job->sigma, .set = job->set, .seconds = report->ended - job->started};
     snprintf(result->bundle, sizeof(result->bundle), "%s", job->bundle);
     if (report->recorded)
         result->verdict = judge(r, job, report);

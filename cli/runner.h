@@ -17,7 +17,7 @@ struct runner_job {
     double limit;   /* who takes longer hangs */
     char bundle[4096], output[4096];
     int64_t number;
-    uint32_t sigma;
+    uint32_t sigma, set;
 };
 
 struct runner {
@@ -37,7 +37,7 @@ struct runner {
 
 struct runner_result {
     int64_t number;
-    uint32_t sigma;
+    uint32_t sigma, set; /* what it watched */
     char bundle[4096];
     const char *verdict; /* "pass", "fail", "hang"; NULL: etch itself failed, `err` says why */
     double seconds;
