@@ -96,9 +96,12 @@ static bool report_images(Dwfl *dwfl, const struct etch_recording *r, struct etc
     return true;
 }
 
+/* The chain of frame pointers misses the caller of a function that keeps none, as most of libc's; where it goes on
+ * beyond what the tables know it is the better one. */
 static void replace(Etch__ThreadState *state, const struct unwinding *u)
 {
-    uint64_t *frames = u->n > 1 ? malloc(u->n * sizeof(*frames)) : NULL;
+    bool better = u->n > 1 && (state->frames_scanned || u->n >= state->n_frames);
+    uint64_t *frames = better ? malloc(u->n * sizeof(*frames)) : NULL;
 
     if (!frames)
         return;
@@ -129,7 +132,7 @@ void etch_unwind_failure(struct etch_recording *r, struct etch_symbols *symbols)
         struct unwinding u = {.state = state};
         Dwfl *dwfl;
 
-        if (!state->frames_scanned || state->n_registers < PERF_REGISTERS || !state->stack.len || !state->tid)
+        if (state->n_registers < PERF_REGISTERS || !state->stack.len || !state->tid)
             continue;
         dwfl = dwfl_begin(&callbacks);
         if (!dwfl)

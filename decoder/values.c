@@ -377,3 +377,23 @@ void etch_values_fill(const Etch__Watch *watch, Etch__Access **accesses, size_t 
         q.previous = answer.value;
     }
 }
+
+bool etch_value_pointer(const uint8_t *code, size_t size, uint64_t ip, const uint64_t registers[24], uint64_t fault,
+                        uint64_t *pointer)
+{
+    const struct etch_value_question q = {
+        .code = code, .code_address = ip, .code_size = size, .registers = registers, .address = fault, .size = 1};
+    struct instruction n;
+
+    if (!decode(&q, 0, &n))
+        return false;
+    for (unsigned k = 0; k < n.i.operand_count; k++) {
+        const ZydisDecodedOperandMem *m = &n.o[k].mem;
+
+        if (n.o[k].type == ZYDIS_OPERAND_TYPE_MEMORY && m->type == ZYDIS_MEMOP_TYPE_MEM &&
+            m->index == ZYDIS_REGISTER_NONE && m->segment != ZYDIS_REGISTER_FS && m->segment != ZYDIS_REGISTER_GS &&
+            register_value(&q, m->base, pointer) && *pointer + (uint64_t)m->disp.value == fault)
+            return true;
+    }
+    return false;
+}

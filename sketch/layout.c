@@ -213,7 +213,8 @@ static void add_value(struct composition *c, Etch__SketchStep *step, uint32_t in
         v->value = a->value;
     }
     v->deciding = is_deciding(c, index);
-    v->evidence = etch_compose_text(c, c->run->source == ETCH__SOURCE__SOURCE_VPT
+    v->evidence = etch_compose_text(c, a->crash ? "the failing instruction followed it"
+                                       : c->run->source == ETCH__SOURCE__SOURCE_VPT
                                            ? "seen by the emulated watch, read back right after the access"
                                            : "watchpoint");
     etch_compose_push(c, &step->values, &step->n_values, v);

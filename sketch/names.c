@@ -217,6 +217,7 @@ static int rename_run(struct etch_run *run, uint32_t *leads)
         a->variable = a->watch != ETCH_NOWHERE ? a->watch : a->operand;
         a->variable = a->variable == ETCH_NOWHERE ? ETCH_NOWHERE : root_of(leads, a->variable);
     }
+    run->null_variable = run->null_operand == ETCH_NOWHERE ? ETCH_NOWHERE : root_of(leads, run->null_operand);
     run->watched.n = 0;
     for (size_t i = 0; i < run->watched_operands.n; i++)
         if (!etch_array_push(&run->watched, root_of(leads, run->watched_operands.v[i])))
@@ -294,6 +295,14 @@ const struct etch_run_visit *etch_run_visited(const struct etch_run *run, uint32
                                                                        : NULL;
     for (size_t i = 0; i < run->visits.n; i++)
         if (run->visits.v[i].place == place)
+            return &run->visits.v[i];
+    return NULL;
+}
+
+const struct etch_run_visit *etch_run_visited_by(const struct etch_run *run, uint32_t thread, uint32_t place)
+{
+    for (size_t i = 0; i < run->visits.n; i++)
+        if (run->visits.v[i].place == place && run->visits.v[i].thread == thread)
             return &run->visits.v[i];
     return NULL;
 }

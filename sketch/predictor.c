@@ -329,6 +329,8 @@ static enum etch_truth value_holds(const struct etch_predictor *p, const struct 
         return ever_passes(p, run) ? ETCH_TRUE : ETCH_FALSE;
     if (a)
         return value_passes(p, a) ? ETCH_TRUE : ETCH_FALSE;
+    if (p->followed && !run->failing && executed(run, p->places[0]))
+        return ETCH_FALSE;
     return did_execute(run, p->places[0]) == ETCH_FALSE ? ETCH_FALSE : ETCH_UNKNOWN;
 }
 
@@ -661,14 +663,6 @@ static bool add_flow(struct search *s, const struct etch_run *run)
     return true;
 }
 
-static const struct etch_run_visit *visit_in(const struct etch_run *run, uint32_t thread, uint32_t place)
-{
-    for (size_t i = 0; i < run->visits.n; i++)
-        if (run->visits.v[i].place == place && run->visits.v[i].thread == thread)
-            return &run->visits.v[i];
-    return NULL;
-}
-
 /* Whether a statement comes behind the failing one where all goes well: that it did not run is what came of the
  * failure. */
 static bool comes_behind(const struct search *s, const struct etch_run *failing, uint32_t place)
@@ -679,7 +673,7 @@ static bool comes_behind(const struct search *s, const struct etch_run *failing,
         for (size_t k = 0; !run->failing && k < run->visits.n; k++) {
             const struct etch_run_visit *v = &run->visits.v[k], *w;
 
-            if (is_the_failure(failing, v->place) && (w = visit_in(run, v->thread, place)) && w->seq > v->seq)
+            if (is_the_failure(failing, v->place) && (w = etch_run_visited_by(run, v->thread, place)) && w->seq > v->seq)
                 return true;
         }
     }
@@ -891,7 +885,7 @@ static bool is_unwritten(const struct search *s, const struct etch_predictor *p)
             run->failing && !p->write ? etch_run_last_value(run, p->places[0], p->variable, false) : NULL;
         bool written = false;
 
-        if (!a || !value_passes(p, a))
+        if (!a || a->crash || !value_passes(p, a))
             continue;
         for (size_t k = 0; k < run->accesses.n; k++) {
             const struct etch_run_access *w = &run->accesses.v[k];
@@ -904,11 +898,26 @@ static bool is_unwritten(const struct search *s, const struct etch_predictor *p)
     return false;
 }
 
+/* Whether a run failed by following this pointer. Where the statement tests it first, who got past may not have. */
+static bool is_followed(const struct search *s, const struct etch_predictor *p)
+{
+    const Etch__Statement *statement = statement_of(s, p->places[0]);
+
+    if (p->kind != ETCH_PREDICTOR_VALUE || p->test != ETCH_VALUE_ZERO || p->write || (statement && statement->branch))
+        return false;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->runs[i]->failing && s->runs[i]->failing_place == p->places[0] &&
+            s->runs[i]->null_variable == p->variable)
+            return true;
+    return false;
+}
+
 static void judge(struct etch_predictor *p, const struct search *s)
 {
     double p_lo, p_hi, r_lo, r_hi;
     uint32_t held;
 
+    p->followed = is_followed(s, p);
     count(p, s);
     held = p->failing_true + p->passing_true;
     p->precision = held ? (double)p->failing_true / held : 0;

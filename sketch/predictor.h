@@ -53,6 +53,7 @@ struct etch_predictor {
     bool guarded; /* atomicity that was meant: an update, or a check and what it guards */
     bool given;   /* an order that no run has the other way round: it is not what differs */
     bool early;   /* an order whose second statement had not run in any failing run */
+    bool followed;  /* the failing statement follows the pointer: who got past it had one */
     bool unwritten; /* a value that nothing of the slice wrote in a run where it was seen */
 };
 

@@ -88,6 +88,7 @@ struct etch_run_access {
     uint32_t call;  /* which of the thread's calls it was made in, from 1; 0: not known */
     uint32_t event; /* in the order; ETCH_NOWHERE: none */
     bool read, write, known;
+    bool crash; /* known from how it failed, not seen */
 };
 
 struct etch_run_sync {
@@ -124,6 +125,7 @@ struct etch_run {
     bool failing;
     char *bucket; /* failing statement and stack, in words; two bugs differ here. NULL of a passing run */
     uint32_t failing_place, failing_thread;
+    uint32_t null_operand, null_variable; /* the pointer that it followed and that was nothing; ETCH_NOWHERE: not so */
     bool flow; /* control flow was recorded: what is not among the visits did not run */
     bool lost; /* except where this is set */
     bool cut;
@@ -163,6 +165,9 @@ void etch_run_why(const struct etch_run *run, const struct etch_run_access *a, c
                   char *text, size_t size);
 
 const struct etch_run_visit *etch_run_visited(const struct etch_run *run, uint32_t place);
+
+/* The same, in one thread. */
+const struct etch_run_visit *etch_run_visited_by(const struct etch_run *run, uint32_t thread, uint32_t place);
 
 /* Whether an access is known to be of that place. */
 bool etch_run_accessed(const struct etch_run *run, uint32_t place);

@@ -9,6 +9,7 @@
 #include "decoder/steps.h"
 #include "decoder/symbols.h"
 #include "decoder/unwind.h"
+#include "decoder/values.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -1103,6 +1104,130 @@ static int conclude(struct build *b, struct etch_error *err)
     return run->bucket && !b->failed ? 0 : out_of_memory(err);
 }
 
+/* ---- A pointer to nothing ---- */
+
+static bool reads_operand(const Etch__Statement *s, const char *name, size_t length)
+{
+    for (size_t i = 0; i < s->n_operands; i++)
+        if (!s->operands[i]->write && strlen(s->operands[i]->name) == length &&
+            strncmp(s->operands[i]->name, name, length) == 0)
+            return true;
+    return false;
+}
+
+/* Of e->data[0] the pointer is e->data where the statement reads that, else e: data is then an array within. Returns
+ * the length of the pointer's name, 0 where there is none. */
+static size_t pointer_length(const Etch__Statement *s, const char *name)
+{
+    size_t length = strlen(name);
+
+    while (length > 1) {
+        size_t depth = 0, at = length - 1;
+
+        if (name[at] == ']') {
+            for (; at > 0; at--) {
+                depth += name[at] == ']';
+                if (name[at] == '[' && --depth == 0)
+                    break;
+            }
+        } else {
+            while (at > 0 && name[at] != '.' && name[at] != '>')
+                at--;
+            at -= at > 0 && name[at] == '>' && name[at - 1] == '-';
+        }
+        length = at;
+        if (length && reads_operand(s, name, length))
+            return length;
+    }
+    return 0;
+}
+
+/* The bytes of the instruction at `ip`, as many as there may be. */
+static const uint8_t *instruction_at(const struct etch_code *code, const struct build *b, uint64_t ip, size_t *size)
+{
+    const struct etch_code_space *space = etch_code_space_of(code, b->pid);
+    const char *why;
+    const struct etch_code_section *section = etch_code_find(space, ip, 0, etch_code_space_changes(space), &why);
+
+    *size = section && section->bytes && ip - section->start < section->size
+                ? (size_t)(section->size - (ip - section->start))
+                : 0;
+    return *size ? section->bytes + (ip - section->start) : NULL;
+}
+
+static bool is_null(struct build *b, const Etch__ThreadState *state)
+{
+    const Etch__Failure *f = b->run->failure;
+    struct etch_error ignored;
+    struct etch_code *code;
+    const uint8_t *bytes;
+    uint64_t pointer = 1;
+    size_t size;
+
+    if (etch_code_open(&code, b->recording, NULL, &ignored) < 0)
+        return false;
+    bytes = instruction_at(code, b, f->ip, &size);
+    if (!bytes || !etch_value_pointer(bytes, size, f->ip, state->registers, f->fault_address, &pointer))
+        pointer = 1;
+    etch_code_free(code);
+    return pointer == 0;
+}
+
+/* As if it had been watched: a read of the failing statement's, its thread's last access. */
+static int add_null(struct build *b, struct etch_error *err)
+{
+    const struct etch_run *run = b->run;
+    const struct etch_run_visit *visit = etch_run_visited_by(run, run->failing_thread, run->failing_place);
+    struct etch_run_access a = {.thread = run->failing_thread,
+                                .place = run->failing_place,
+                                .operand = run->null_operand,
+                                .watch = ETCH_NOWHERE,
+                                .variable = run->null_operand,
+                                .object = ETCH_NOWHERE,
+                                .lo = run->failure->tsc,
+                                .hi = run->failure->tsc,
+                                .event = ETCH_NOWHERE,
+                                .read = true,
+                                .known = true,
+                                .crash = true};
+
+    a.nth = visit ? visit->count : 0;
+    a.seq = visit ? visit->seq : UINT64_MAX;
+    a.depth = visit ? visit->depth : 0;
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *seen = &run->accesses.v[i];
+
+        if (seen->thread == a.thread && seen->place == a.place && seen->operand == a.operand && seen->nth == a.nth)
+            return 0;
+    }
+    return etch_array_push(&b->run->accesses, a) ? 0 : out_of_memory(err);
+}
+
+/* That the failing instruction followed a null pointer is known from the crash itself, without a watch. */
+static void find_null(struct build *b)
+{
+    const Etch__Failure *f = b->run->failure;
+    const Etch__ThreadState *state = f ? state_of(f, f->tid) : NULL;
+    const Etch__Operand *operand;
+    const Etch__Slice *slice = b->options->slice;
+    size_t length = 0;
+    char name[256];
+
+    if (!state || f->signal != SIGSEGV || f->code == SI_USER || state->n_registers < 24 ||
+        !use_image(b, image_at(b, f->ip)) || b->run->failing_place == ETCH_NOWHERE)
+        return;
+    operand = operand_at(b, f->ip - b->bias, false);
+    for (size_t i = 0; operand && !length && i < slice->n_statements; i++)
+        for (size_t k = 0; k < slice->statements[i]->n_operands; k++)
+            if (slice->statements[i]->operands[k] == operand)
+                length = pointer_length(slice->statements[i], operand->name);
+    if (!length || length >= sizeof(name) || !is_null(b, state))
+        return;
+    memcpy(name, operand->name, length);
+    name[length] = '\0';
+    b->run->null_operand = b->run->null_variable = etch_names_variable(b->names, name);
+}
+
 /* ---- All of it ---- */
 
 struct sorted {
@@ -1290,6 +1415,9 @@ static int fill(struct build *b, struct etch_error *err)
         return -1;
     if (sort_accesses(b, err) < 0 || list_watched(b, err) < 0 || list_syncs(b, err) < 0)
         return -1;
+    find_null(b);
+    if (b->run->null_operand != ETCH_NOWHERE && add_null(b, err) < 0)
+        return -1;
     if (!b->run->flow) {
         name_threads(b);
         if (etch_run_see(b->run, b->names) < 0)
@@ -1310,6 +1438,7 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
     if (b.run && b.symbols && (b.run->name = strdup(recording->path))) {
         b.run->source = recording->source;
         b.run->cut = recording->cut;
+        b.run->null_operand = b.run->null_variable = ETCH_NOWHERE;
         b.run->key = recording->program ? recording->program->start_unix_ns : 0;
         status = fill(&b, err);
     } else {

@@ -56,6 +56,90 @@ bool etch_story_is_call_of(const struct composition *c, const Etch__Statement *s
     return false;
 }
 
+static uint32_t place_of(const struct composition *c, const Etch__Statement *s)
+{
+    for (uint32_t i = 0; i < c->names->places.n; i++)
+        if (c->names->places.v[i].line == s->place->line && strcmp(c->names->places.v[i].file, s->place->file) == 0 &&
+            strcmp(c->names->places.v[i].function, s->place->function) == 0)
+            return i;
+    return ETCH_NOWHERE;
+}
+
+bool etch_story_brought_in(const struct composition *c, const Etch__Statement *s, uint32_t place)
+{
+    const Etch__Slice *slice = c->options->slice;
+
+    for (size_t i = 0; i < s->n_because; i++)
+        if (s->because[i] < slice->n_statements && place_of(c, slice->statements[s->because[i]]) == place)
+            return true;
+    return false;
+}
+
+/* ---- By control flow alone ---- */
+
+static bool is_recorded(const struct composition *c, uint32_t place, const char *name)
+{
+    for (size_t i = 0; i < c->run->accesses.n; i++) {
+        const struct etch_run_access *a = &c->run->accesses.v[i];
+
+        if (a->place == place && !a->crash && a->operand != ETCH_NOWHERE &&
+            strcmp(c->names->variables.v[a->operand], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The last part of a->b.c: what the slice takes for the same memory has it in common. */
+static const char *last_part(const char *name)
+{
+    const char *dot = strrchr(name, '.'), *arrow = strrchr(name, '>');
+    const char *last = dot > arrow ? dot : arrow;
+
+    return last ? last + 1 : name;
+}
+
+static bool writes(const Etch__Statement *s, const Etch__Operand *operand)
+{
+    for (size_t i = 0; i < s->n_operands; i++) {
+        const Etch__Operand *o = s->operands[i];
+
+        if (o->write && o->shared == operand->shared &&
+            (operand->shared ? strcmp(last_part(o->name), last_part(operand->name)) == 0
+                             : strcmp(o->name, operand->name) == 0))
+            return true;
+    }
+    return false;
+}
+
+uint32_t etch_story_by_flow(const struct composition *c, uint32_t place, const Etch__Operand *operand)
+{
+    const Etch__Slice *slice = c->options->slice;
+    const struct etch_run *run = c->run;
+    const struct etch_run_visit *here = etch_run_visited_by(run, run->failing_thread, place), *newest = NULL;
+    uint32_t found = ETCH_NOWHERE;
+
+    here = here ? here : etch_run_visited(run, place);
+    if (!run->flow || !here || operand->write || is_recorded(c, place, operand->name))
+        return ETCH_NOWHERE;
+    for (size_t i = 0; i < slice->n_statements; i++) {
+        const Etch__Statement *s = slice->statements[i];
+        const struct etch_run_visit *v;
+        uint32_t at;
+
+        if (!writes(s, operand) || (!operand->shared && strcmp(s->place->function, c->names->places.v[place].function)))
+            continue;
+        at = place_of(c, s);
+        if (at == ETCH_NOWHERE || at == place || (operand->shared && !etch_story_brought_in(c, s, place)))
+            continue;
+        v = etch_run_visited_by(run, here->thread, at);
+        if (v && v->seq < here->seq && (!newest || v->seq > newest->seq)) {
+            newest = v;
+            found = at;
+        }
+    }
+    return found;
+}
+
 /* ---- One step back ---- */
 
 struct story {
@@ -74,15 +158,6 @@ static void take(struct story *t, uint32_t place)
         return;
     t->shown[place] = true;
     t->queue[t->n++] = place;
-}
-
-static uint32_t place_of(const struct composition *c, const Etch__Statement *s)
-{
-    for (uint32_t i = 0; i < c->names->places.n; i++)
-        if (c->names->places.v[i].line == s->place->line && strcmp(c->names->places.v[i].file, s->place->file) == 0 &&
-            strcmp(c->names->places.v[i].function, s->place->function) == 0)
-            return i;
-    return ETCH_NOWHERE;
 }
 
 static bool is_last_read(const struct etch_run *run, size_t at)
@@ -122,6 +197,29 @@ static bool is_told(const struct story *t, uint32_t place, bool seed)
            (t->home && strcmp(t->home, s->place->function) == 0);
 }
 
+/* The same for what was not recorded. */
+static void follow_flow(struct story *t, uint32_t place, bool seed)
+{
+    const Etch__Slice *slice = t->c->options->slice;
+
+    for (size_t i = 0; i < slice->n_statements; i++) {
+        const Etch__Statement *s = slice->statements[i];
+
+        if (place_of(t->c, s) != place)
+            continue;
+        for (size_t k = 0; k < s->n_operands; k++) {
+            uint32_t from = etch_story_by_flow(t->c, place, s->operands[k]);
+
+            if (from == ETCH_NOWHERE || !is_told(t, from, seed) ||
+                (seed && t->variable != ETCH_NOWHERE && strcmp(t->c->names->variables.v[t->variable], s->operands[k]->name) != 0))
+                continue;
+            if (seed)
+                t->home = t->c->names->places.v[from].function;
+            take(t, from);
+        }
+    }
+}
+
 /* What wrote the values that a statement read last. Returns whether something it read was written by nothing. */
 static bool follow_reads(struct story *t, uint32_t place, bool seed)
 {
@@ -146,16 +244,6 @@ static bool follow_reads(struct story *t, uint32_t place, bool seed)
         take(t, run->accesses.v[write].place);
     }
     return open;
-}
-
-bool etch_story_brought_in(const struct composition *c, const Etch__Statement *s, uint32_t place)
-{
-    const Etch__Slice *slice = c->options->slice;
-
-    for (size_t i = 0; i < s->n_because; i++)
-        if (s->because[i] < slice->n_statements && place_of(c, slice->statements[s->because[i]]) == place)
-            return true;
-    return false;
 }
 
 static bool is_guard(const Etch__Statement *s)
@@ -215,6 +303,7 @@ static void step_back(struct story *t, uint32_t place)
 
     if (follow_reads(t, place, seed) && !seed)
         follow_missing(t, place);
+    follow_flow(t, place, seed);
     for (size_t i = 0; i < slice->n_statements; i++) {
         const Etch__Statement *s = slice->statements[i];
         uint32_t from = place_of(c, s);

@@ -11,6 +11,11 @@
  * ETCH_NOWHERE. */
 uint32_t etch_story_definition(const struct etch_run *run, uint32_t read);
 
+/* The place that wrote what the statement at `place` read last by `operand`, where no access of it was recorded but
+ * control flow was: of a function's own variable the newest write before it; of shared memory the newest that the slice
+ * knows of. ETCH_NOWHERE: not known. */
+uint32_t etch_story_by_flow(const struct composition *c, uint32_t place, const Etch__Operand *operand);
+
 /* The statement of the slice at a place, or NULL. */
 const Etch__Statement *etch_story_statement(const struct composition *c, uint32_t place);
 
