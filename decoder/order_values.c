@@ -161,10 +161,16 @@ static bool add(struct values *v, uint32_t from, uint32_t to)
     return true;
 }
 
-/* `read` read from `w`: writes certainly behind w are behind the read, writes certainly before the read are before w.
- */
-static bool place_between(struct values *v, const struct write *w, uint32_t read)
+/* `read` read from `w`: writes certainly behind w are behind the read, writes certainly before the read are before w,
+ * the reading thread's own among them. */
+static bool place_between(struct values *v, const struct write *w, uint32_t read, uint32_t own)
 {
+    if (own != ETCH_NO_EVENT && own != w->event && !add(v, own, w->event))
+        return false;
+    for (size_t i = w->place; i-- > 0 && w->place - i <= NEXT;)
+        if (v->by_time[i].event != read && etch_order_before(v->o, v->by_time[i].event, read) &&
+            !add(v, v->by_time[i].event, w->event))
+            return false;
     for (size_t i = w->place + 1; i < v->n && i <= w->place + NEXT; i++) {
         uint32_t other = v->by_time[i].event;
 
@@ -232,7 +238,7 @@ static bool derive_read(struct values *v, uint32_t read, uint32_t own)
         return true;
     }
     if (s.n == 1)
-        return add(v, s.one->event, read) && place_between(v, s.one, read);
+        return add(v, s.one->event, read) && place_between(v, s.one, read, own);
     return s.n > 1 || derive_against_clocks(v, read, seen);
 }
 

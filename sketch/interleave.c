@@ -69,6 +69,27 @@ static bool is_last(const struct etch_turns *turns, size_t i)
     return true;
 }
 
+/* The last turn of the same thread before one, of the same object; SIZE_MAX: none. */
+static size_t turn_before(const struct etch_turns *turns, size_t i)
+{
+    for (size_t k = i; k-- > 0 && turns->all.v[k].object == turns->all.v[i].object;)
+        if (turns->all.v[k].thread == turns->all.v[i].thread)
+            return k;
+    return SIZE_MAX;
+}
+
+/* Two threads read, and then both write, by the same two statements: whichever wrote last wrote over the other's, with
+ * what it had read before. So their order need not be known. */
+static bool is_either_way(const struct etch_turns *turns, const struct etch_run *run, const char *name,
+                          const size_t at[3])
+{
+    const struct etch_turn *first = &turns->all.v[at[0]], *second = &turns->all.v[at[1]], *last = &turns->all.v[at[2]];
+    size_t other = strcmp(name, "RWW") == 0 ? turn_before(turns, at[1]) : SIZE_MAX;
+
+    return other != SIZE_MAX && second->place == last->place && turns->all.v[other].place == first->place &&
+           turns->all.v[other].read && is_proven(run, first, second) && is_proven(run, &turns->all.v[other], last);
+}
+
 static void tell(const struct etch_turns *turns, const struct etch_run *run, const char *name, const size_t *at,
                  uint32_t n, etch_pattern_visitor *visit, void *context)
 {
@@ -81,6 +102,7 @@ static void tell(const struct etch_turns *turns, const struct etch_run *run, con
         if (i)
             p.proven &= is_proven(run, &turns->all.v[at[i - 1]], &turns->all.v[at[i]]);
     }
+    p.proven |= n == 3 && is_either_way(turns, run, name, at);
     p.last = is_last(turns, strcmp(name, "RW") == 0 ? at[0] : at[n - 1]);
     visit(context, &p);
 }
