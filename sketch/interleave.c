@@ -58,15 +58,26 @@ static bool is_proven(const struct etch_run *run, const struct etch_turn *a, con
     return etch_run_compare(run, &run->accesses.v[a->last], &run->accesses.v[b->first]) < 0;
 }
 
-/* Whether no later turn of the same object is of the same statement. */
-static bool is_last(const struct etch_turns *turns, size_t i)
+/* The next turn of the same object by the same statement; SIZE_MAX: none. */
+static size_t turn_again(const struct etch_turns *turns, size_t i)
+{
+    for (size_t k = i + 1; k < turns->all.n && turns->all.v[k].object == turns->all.v[i].object; k++)
+        if (turns->all.v[k].place == turns->all.v[i].place)
+            return k;
+    return SIZE_MAX;
+}
+
+/* Whether it was the statement's last turn when it counted: at the end of a run that failed; of one that passed at any
+ * time when it went through where others fail. */
+static bool is_last(const struct etch_turns *turns, const struct etch_run *run, size_t i)
 {
     const struct etch_turn *t = &turns->all.v[i];
+    size_t again = turn_again(turns, i);
 
-    for (size_t k = i + 1; k < turns->all.n && turns->all.v[k].object == t->object; k++)
-        if (turns->all.v[k].place == t->place)
-            return false;
-    return true;
+    for (size_t k = 0; k < run->chances.n; k++)
+        if (run->chances.v[k] >= t->first && (again == SIZE_MAX || run->chances.v[k] < turns->all.v[again].first))
+            return true;
+    return again == SIZE_MAX && !run->chances.n;
 }
 
 /* The last turn of the same thread before one, of the same object; SIZE_MAX: none. */
@@ -103,7 +114,7 @@ static void tell(const struct etch_turns *turns, const struct etch_run *run, con
             p.proven &= is_proven(run, &turns->all.v[at[i - 1]], &turns->all.v[at[i]]);
     }
     p.proven |= n == 3 && is_either_way(turns, run, name, at);
-    p.last = is_last(turns, strcmp(name, "RW") == 0 ? at[0] : at[n - 1]);
+    p.last = is_last(turns, run, strcmp(name, "RW") == 0 ? at[0] : at[n - 1]);
     visit(context, &p);
 }
 

@@ -225,6 +225,35 @@ static int rename_run(struct etch_run *run, uint32_t *leads)
     return etch_run_index(run);
 }
 
+bool etch_run_fails_at(const struct etch_run *run, uint32_t place)
+{
+    if (!run->failing || place == ETCH_NOWHERE)
+        return false;
+    for (size_t i = 0; run->failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG && i < run->threads.n; i++)
+        if (run->threads.v[i].part && run->threads.v[i].wait_place == place)
+            return true;
+    return place == run->failing_place;
+}
+
+static int list_chances(const struct etch_names *names, struct etch_run *const *runs, size_t n)
+{
+    bool *fails = calloc(names->places.n + 1, sizeof(*fails)), good = fails != NULL;
+
+    for (uint32_t place = 0; good && place < names->places.n; place++)
+        for (size_t i = 0; i < n; i++)
+            fails[place] |= etch_run_fails_at(runs[i], place);
+    for (size_t i = 0; i < n; i++) {
+        struct etch_run *run = runs[i];
+
+        run->chances.n = 0;
+        for (uint32_t k = 0; good && !run->failing && k < run->accesses.n; k++)
+            if (run->accesses.v[k].place < names->places.n && fails[run->accesses.v[k].place])
+                good = etch_array_push(&run->chances, k);
+    }
+    free(fails);
+    return good ? 0 : -1;
+}
+
 int etch_runs_unify(const struct etch_names *names, struct etch_run *const *runs, size_t n)
 {
     uint32_t *leads = malloc((names->variables.n + 1) * sizeof(*leads));
@@ -237,7 +266,7 @@ int etch_runs_unify(const struct etch_names *names, struct etch_run *const *runs
     for (size_t i = 0; status == 0 && i < n; i++)
         status = rename_run(runs[i], leads);
     free(leads);
-    return status;
+    return status == 0 ? list_chances(names, runs, n) : status;
 }
 
 /* ---- What a run owns ---- */
@@ -267,6 +296,7 @@ void etch_run_free(struct etch_run *run)
     etch_array_free(&run->watched);
     etch_array_free(&run->watched_operands);
     etch_array_free(&run->losses);
+    etch_array_free(&run->chances);
     etch_run_order_free(run->order);
     free(run->name);
     free(run->bucket);

@@ -209,7 +209,7 @@ static const struct etch_turn *read_too_early(const struct etch_predictor *p, co
     for (size_t i = 0; read && i < facts->turns.all.n; i++) {
         const struct etch_turn *t = &facts->turns.all.v[i];
 
-        if (t->place != p->places[1] || t->variable != p->variable || !t->write)
+        if (t->place != p->places[1] || t->object != read->object || !t->write)
             continue;
         if (t->thread == read->thread ||
             etch_run_compare(run, &run->accesses.v[read->last], &run->accesses.v[t->first]) >= 0)
@@ -321,12 +321,32 @@ static bool ever_passes(const struct etch_predictor *p, const struct etch_run *r
     return false;
 }
 
+/* The same as it stood whenever the run went through where others fail. */
+static bool passes_at_chance(const struct etch_predictor *p, const struct etch_run *run)
+{
+    bool holds_now = false;
+    size_t chance = 0;
+
+    for (size_t i = 0; i < run->accesses.n && chance < run->chances.n; i++) {
+        if (is_value_of(p, &run->accesses.v[i]))
+            holds_now = value_passes(p, &run->accesses.v[i]);
+        if (i != run->chances.v[chance])
+            continue;
+        if (holds_now)
+            return true;
+        chance++;
+    }
+    return false;
+}
+
 static enum etch_truth value_holds(const struct etch_predictor *p, const struct etch_run *run)
 {
     const struct etch_run_access *a = etch_run_last_value(run, p->places[0], p->variable, p->write);
 
     if (a && p->ever && !run->failing)
         return ever_passes(p, run) ? ETCH_TRUE : ETCH_FALSE;
+    if (a && run->chances.n)
+        return passes_at_chance(p, run) ? ETCH_TRUE : ETCH_FALSE;
     if (a)
         return value_passes(p, a) ? ETCH_TRUE : ETCH_FALSE;
     if (p->followed && !run->failing && executed(run, p->places[0]))
@@ -565,7 +585,7 @@ static bool passing_range(const struct search *s, const struct etch_predictor *p
         const struct etch_run_access *last =
             run->failing ? NULL : etch_run_last_value(run, p->places[0], p->variable, p->write);
 
-        for (const struct etch_run_access *b = p->ever ? run->accesses.v : last; last && b <= last; b++) {
+        for (const struct etch_run_access *b = p->ever || run->chances.n ? run->accesses.v : last; last && b <= last; b++) {
             int64_t v = signed_value(b->value, b->size);
 
             if (!is_value_of(p, b))
@@ -612,15 +632,6 @@ static bool add_value(struct search *s, const struct etch_run_access *a, bool fa
     return good;
 }
 
-static bool is_the_failure(const struct etch_run *run, uint32_t place)
-{
-    bool waits = false;
-
-    for (size_t i = 0; run->failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG && i < run->threads.n; i++)
-        waits |= run->threads.v[i].wait_place == place;
-    return waits || place == run->failing_place;
-}
-
 static bool add_values(struct search *s, const struct etch_run *run)
 {
     for (size_t i = 0; i < run->accesses.n; i++) {
@@ -628,7 +639,7 @@ static bool add_values(struct search *s, const struct etch_run *run)
 
         if (a->place != ETCH_NOWHERE && a->variable != ETCH_NOWHERE && a->known &&
             etch_run_last_value(run, a->place, a->variable, a->write) == a &&
-            !add_value(s, a, is_the_failure(run, a->place)))
+            !add_value(s, a, etch_run_fails_at(run, a->place)))
             return false;
     }
     return true;
@@ -647,7 +658,7 @@ static bool add_flow(struct search *s, const struct etch_run *run)
                                    .to = run->branches.v[i].to};
 
         /* How it went at the failing statement is the failure itself, and so is that it ran. */
-        if (!is_the_failure(run, p.places[0]) && !add(s, p))
+        if (!etch_run_fails_at(run, p.places[0]) && !add(s, p))
             return false;
     }
     for (size_t i = 0; i < run->visits.n; i++) {
@@ -657,7 +668,7 @@ static bool add_flow(struct search *s, const struct etch_run *run)
                                    .variable = ETCH_NOWHERE,
                                    .second = ETCH_NOWHERE};
 
-        if (!is_the_failure(run, p.places[0]) && !add(s, p))
+        if (!etch_run_fails_at(run, p.places[0]) && !add(s, p))
             return false;
     }
     return true;
@@ -673,7 +684,7 @@ static bool comes_behind(const struct search *s, const struct etch_run *failing,
         for (size_t k = 0; !run->failing && k < run->visits.n; k++) {
             const struct etch_run_visit *v = &run->visits.v[k], *w;
 
-            if (is_the_failure(failing, v->place) && (w = etch_run_visited_by(run, v->thread, place)) && w->seq > v->seq)
+            if (etch_run_fails_at(failing, v->place) && (w = etch_run_visited_by(run, v->thread, place)) && w->seq > v->seq)
                 return true;
         }
     }

@@ -143,6 +143,8 @@ struct etch_run {
     bool synced;                                   /* all of them are there */
     ETCH_ARRAY(uint32_t) watched_operands;         /* all accesses to these were recorded, from their arming on */
     ETCH_ARRAY(uint32_t) watched;                  /* the same, as variables */
+    ETCH_ARRAY(uint32_t) chances; /* of a passing run: accesses of the statement where others failed, by number. Each was
+                                     a chance to fail: what stood then is what can be compared. See etch_runs_unify() */
     ETCH_ARRAY(Etch__Loss *) losses;
     struct etch_run_order *order; /* NULL: nothing across threads is known */
 };
@@ -153,8 +155,8 @@ void etch_run_free(struct etch_run *run);
  * when memory is short. */
 int etch_run_index(struct etch_run *run);
 
-/* Statements may know the same memory by different names: each gets one variable, in all runs, which are indexed anew.
- * Returns 0, or -1 when memory is short. */
+/* Makes the runs of one bug comparable. Statements may know the same memory by different names: each gets one variable,
+ * in all runs, which are indexed anew. And where passing runs executed what failed in others is noted. Returns 0, or -1 when memory is short. */
 int etch_runs_unify(const struct etch_names *names, struct etch_run *const *runs, size_t n);
 
 /* What is known of two accesses: -1 the first came first, 1 the second, 0 unordered. */
@@ -171,6 +173,9 @@ const struct etch_run_visit *etch_run_visited_by(const struct etch_run *run, uin
 
 /* Whether an access is known to be of that place. */
 bool etch_run_accessed(const struct etch_run *run, uint32_t place);
+
+/* Whether it is a place where the run failed; of a hang, one where a thread stands that has a part in it. */
+bool etch_run_fails_at(const struct etch_run *run, uint32_t place);
 
 /* The newest access to a variable at a place whose value is known, or NULL. */
 const struct etch_run_access *etch_run_last_value(const struct etch_run *run, uint32_t place, uint32_t variable,
