@@ -132,18 +132,25 @@ static uint32_t thread_named(const struct etch_run *run, const char *name, uint3
     return found;
 }
 
+bool etch_layout_not_yet(const struct composition *c, uint32_t *place)
+{
+    const char *pattern = c->top ? c->top->pattern : "";
+    uint32_t at[ETCH_PREDICTOR_ACCESSES];
+
+    if (strcmp(pattern, "RW") != 0 && strcmp(pattern, "WRW") != 0 && strcmp(pattern, "WRRW") != 0)
+        return false;
+    *place = c->top->places[c->top->n_places - 1];
+    return !etch_run_visited(c->run, *place) || etch_predictor_instance(c->top, c->run, at) + 1 == c->top->n_places;
+}
+
 /* A read came before a write that had not run when it failed. The write is shown in the thread that does it elsewhere.
  */
 static void add_not_yet(struct composition *c)
 {
     struct layout_item item = {.nth = 0, .seq = UINT64_MAX, .lo = UINT64_MAX, .hi = UINT64_MAX, .access = ETCH_NOWHERE};
-    const char *pattern = c->top ? c->top->pattern : "";
-    uint32_t last = c->top ? c->top->places[c->top->n_places - 1] : ETCH_NOWHERE;
 
-    if ((strcmp(pattern, "RW") != 0 && strcmp(pattern, "WRW") != 0 && strcmp(pattern, "WRRW") != 0) ||
-        etch_run_visited(c->run, last))
+    if (!etch_layout_not_yet(c, &item.place))
         return;
-    item.place = last;
     item.thread = ETCH_NOWHERE;
     for (size_t i = 0; i < c->n_runs && item.thread == ETCH_NOWHERE; i++) {
         const struct etch_run_visit *v = etch_run_visited(c->runs[i], item.place);

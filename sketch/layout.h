@@ -48,6 +48,10 @@ bool etch_layout_sort(struct composition *c);
 /* Whether nothing proves which of two items came first. After sorting. */
 bool etch_layout_is_open(const struct composition *c, uint32_t one, uint32_t other);
 
+/* Whether the best predictor speaks of a write that, in the run that is laid out, had not come to this object when it
+ * failed; then of which place. */
+bool etch_layout_not_yet(const struct composition *c, uint32_t *place);
+
 /* Which places are shown: `shown` has room for one mark per place. */
 void etch_layout_choose(const struct composition *c, bool *shown);
 

@@ -864,6 +864,26 @@ static bool is_given(const struct search *s, const struct etch_predictor *p)
     return any;
 }
 
+/* Whether it speaks of another thread's turn at the statement that failed: what that one saw did no harm. */
+static bool is_beside(const struct search *s, const struct etch_predictor *p)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+        bool open, beside = false;
+        const struct order_fact *f = run->failing ? find_fact(p, &s->facts[i], &open) : NULL;
+
+        for (uint32_t k = 0; f && k < f->n; k++)
+            beside |= f->places[k] == run->failing_place && run->accesses.v[f->at[k]].thread != run->failing_thread &&
+                      run->failure->kind != ETCH__FAILURE_KIND__FAILURE_HANG;
+        if (f && !beside)
+            return false;
+        any |= beside;
+    }
+    return any;
+}
+
 static bool has_happened(const struct search *s, const struct etch_predictor *p)
 {
     bool open;
@@ -941,6 +961,7 @@ static void judge(struct etch_predictor *p, const struct search *s)
     p->f_hi = etch_f_half(p_hi, r_hi);
     p->guarded = p->kind == ETCH_PREDICTOR_ATOMICITY && is_meant(s, p);
     p->given = p->kind == ETCH_PREDICTOR_ORDER && is_given(s, p);
+    p->beside = p->kind == ETCH_PREDICTOR_ORDER && is_beside(s, p);
     p->early = p->kind == ETCH_PREDICTOR_ORDER && !has_happened(s, p);
     p->unwritten = p->kind == ETCH_PREDICTOR_VALUE && is_unwritten(s, p);
     p->distance = UINT32_MAX;
@@ -1007,6 +1028,8 @@ static int by_rank(const void *x, const void *y, void *context)
         return a->guarded ? -1 : 1;
     if (a->given != b->given)
         return a->given ? 1 : -1;
+    if (a->beside != b->beside)
+        return a->beside ? 1 : -1;
     if (a->early != b->early)
         return a->early ? 1 : -1;
     if (a->failing + a->passing != b->failing + b->passing)
