@@ -67,9 +67,9 @@ struct diagnosis {
     unsigned round;
     uint32_t sigma;
     ETCH_ARRAY(char *) watches;
-    char plan[4200]; /* for soft and none: the file with this round's watches, in sets; empty: none */
+    char plan[4200];                  /* for soft and none: the file with this round's watches, in sets; empty: none */
     ETCH_ARRAY(struct set_seen) sets; /* of the plan, nearest to the failure first; one where there is no plan */
-    char *best; /* the top predictor's words */
+    char *best;                       /* the top predictor's words */
     double best_f;
     unsigned best_true, best_passing; /* failing runs of which it is true, passing ones that can tell */
     bool best_is_value;

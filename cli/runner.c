@@ -112,8 +112,7 @@ bool runner_start(struct runner *r, int64_t number, const char *bundle, const st
     if (i == r->jobs)
         return false;
     job = &r->job[i];
-    *job = (struct runner_job){
-        .number = number, .sigma = watches->sigma, .set = watches->set, .started = runner_now()};
+    *job = (struct runner_job){.number = number, .sigma = watches->sigma, .set = watches->set, .started = runner_now()};
     job->limit = watches->sigma && r->tracked_timeout > r->timeout ? r->tracked_timeout : r->timeout;
     snprintf(job->bundle, sizeof(job->bundle), "%s", bundle);
     snprintf(job->output, sizeof(job->output), "%.4080s.output", bundle);

@@ -36,8 +36,8 @@ struct etch_value_answer {
 void etch_value_find(const struct etch_value_question *question, struct etch_value_answer *answer);
 
 /* The pointer by which an instruction went wrong: what the base register of its memory operand held, by the registers
- * before it, where that operand is at `fault`. `code` begins with the instruction, which is at `ip`. Returns false where
- * no operand, or more than one register, had a part in it. */
+ * before it, where that operand is at `fault`. `code` begins with the instruction, which is at `ip`. Returns false
+ * where no operand, or more than one register, had a part in it. */
 bool etch_value_pointer(const uint8_t *code, size_t size, uint64_t ip, const uint64_t registers[24], uint64_t fault,
                         uint64_t *pointer);
 

@@ -40,8 +40,8 @@ static void mark_failure(const struct composition *c, bool *shown)
             mark(c, shown, c->run->threads.v[i].wait_place);
 }
 
-/* What the best predictor speaks of. A write that had not come yet has a step of its own; what the same statement did to
- * others before has no part. */
+/* What the best predictor speaks of. A write that had not come yet has a step of its own; what the same statement did
+ * to others before has no part. */
 static void mark_top(const struct composition *c, bool *shown)
 {
     uint32_t missing;
@@ -333,7 +333,7 @@ static void mark_creation(const struct composition *c, bool *shown)
 }
 
 /* How what threads met over came to be there, and where it went. */
-static void mark_brought(const struct composition *c, bool *shown)
+static void mark_brought(struct composition *c, bool *shown)
 {
     if (c->top->kind == ETCH_PREDICTOR_LOCK_ORDER)
         return;
@@ -341,6 +341,7 @@ static void mark_brought(const struct composition *c, bool *shown)
     if (c->top->kind == ETCH_PREDICTOR_WAIT)
         return;
     mark_taken(c, shown);
+    etch_story_follow_addresses(c, shown);
     mark_returned(c, shown);
     mark_seen(c, shown);
     mark_calls(c, shown);
@@ -451,7 +452,7 @@ static void keep_nearest(const struct composition *c, bool *shown, const bool *m
     etch_array_free(&list);
 }
 
-void etch_layout_choose(const struct composition *c, bool *shown)
+void etch_layout_choose(struct composition *c, bool *shown)
 {
     bool *must = calloc(c->names->places.n + 1, sizeof(*must));
 

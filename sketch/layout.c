@@ -36,10 +36,19 @@ static const struct etch_run_visit *let_happen(const struct composition *c, cons
     return last;
 }
 
+/* The visit to show: the one that had a part, where that is known, or the last. */
+static const struct etch_run_visit *visit_shown(const struct composition *c, const struct etch_run_visit *last)
+{
+    for (size_t i = 0; i < c->chosen.n; i++)
+        if (c->chosen.v[i].thread == last->thread && c->chosen.v[i].place == last->place)
+            return &c->chosen.v[i];
+    return last;
+}
+
 static void add_visits(struct composition *c, const bool *shown)
 {
     for (size_t i = 0; i < c->run->visits.n; i++) {
-        const struct etch_run_visit *v = &c->run->visits.v[i];
+        const struct etch_run_visit *last = &c->run->visits.v[i], *v = visit_shown(c, last);
         struct layout_item item = {.thread = v->thread,
                                    .place = v->place,
                                    .nth = v->count,
@@ -47,11 +56,11 @@ static void add_visits(struct composition *c, const bool *shown)
                                    .lo = v->lo,
                                    .hi = v->hi,
                                    .depth = v->depth,
-                                   .count = v->count,
+                                   .count = last->count,
                                    .access = ETCH_NOWHERE};
 
         /* The head of a loop stands before the last turn that it let in, not where it ended the loop. */
-        const struct etch_run_visit *turn = v->count > 1 ? let_happen(c, v) : NULL;
+        const struct etch_run_visit *turn = v == last && v->count > 1 ? let_happen(c, v) : NULL;
 
         if (turn) {
             item.nth = v->count - 1;
@@ -466,5 +475,6 @@ void etch_layout_release(struct composition *c)
 {
     etch_array_free(&c->items);
     etch_array_free(&c->variables);
+    etch_array_free(&c->chosen);
     free(c->before);
 }

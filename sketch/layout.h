@@ -30,8 +30,9 @@ struct composition {
     const struct etch_run *run; /* the one that is laid out */
     ETCH_ARRAY(struct layout_item) items;
     ETCH_ARRAY(uint32_t) variables;
-    bool *before; /* by two items: the first is proven to be before the second */
-    bool failed;  /* memory was short */
+    ETCH_ARRAY(struct etch_run_visit) chosen; /* of places that are shown: these visits, not the last ones */
+    bool *before;                             /* by two items: the first is proven to be before the second */
+    bool failed;                              /* memory was short */
 };
 
 void *etch_compose_new(struct composition *c, size_t size);
@@ -53,6 +54,6 @@ bool etch_layout_is_open(const struct composition *c, uint32_t one, uint32_t oth
 bool etch_layout_not_yet(const struct composition *c, uint32_t *place);
 
 /* Which places are shown: `shown` has room for one mark per place. */
-void etch_layout_choose(const struct composition *c, bool *shown);
+void etch_layout_choose(struct composition *c, bool *shown);
 
 #endif

@@ -287,6 +287,7 @@ void etch_run_free(struct etch_run *run)
         etch__failure__free_unpacked(run->failure, NULL);
     etch_array_free(&run->threads);
     etch_array_free(&run->visits);
+    etch_array_free(&run->history);
     etch_array_free(&run->first_visit);
     etch_array_free(&run->last_access);
     etch_index_release(&run->last_value);
@@ -335,6 +336,38 @@ const struct etch_run_visit *etch_run_visited_by(const struct etch_run *run, uin
         if (run->visits.v[i].place == place && run->visits.v[i].thread == thread)
             return &run->visits.v[i];
     return NULL;
+}
+
+const struct etch_run_visit *etch_run_visited_before(const struct etch_run *run, uint32_t thread, uint32_t place,
+                                                     uint64_t seq)
+{
+    const struct etch_run_visit *last = etch_run_visited_by(run, thread, place), *found = NULL;
+
+    if (!last || last->seq < seq)
+        return last;
+    for (size_t i = 0; i < run->history.n; i++) {
+        const struct etch_run_visit *v = &run->history.v[i];
+
+        if (v->count && v->thread == thread && v->place == place && v->seq < seq && (!found || v->seq > found->seq))
+            found = v;
+    }
+    return found;
+}
+
+const struct etch_run_visit *etch_run_visited_after(const struct etch_run *run, uint32_t thread, uint32_t place,
+                                                    uint64_t seq)
+{
+    const struct etch_run_visit *last = etch_run_visited_by(run, thread, place), *found = last;
+
+    if (!last || last->seq <= seq)
+        return NULL;
+    for (size_t i = 0; i < run->history.n; i++) {
+        const struct etch_run_visit *v = &run->history.v[i];
+
+        if (v->count && v->thread == thread && v->place == place && v->seq > seq && v->seq < found->seq)
+            found = v;
+    }
+    return found;
 }
 
 bool etch_run_accessed(const struct etch_run *run, uint32_t place)

@@ -585,7 +585,8 @@ static bool passing_range(const struct search *s, const struct etch_predictor *p
         const struct etch_run_access *last =
             run->failing ? NULL : etch_run_last_value(run, p->places[0], p->variable, p->write);
 
-        for (const struct etch_run_access *b = p->ever || run->chances.n ? run->accesses.v : last; last && b <= last; b++) {
+        for (const struct etch_run_access *b = p->ever || run->chances.n ? run->accesses.v : last; last && b <= last;
+             b++) {
             int64_t v = signed_value(b->value, b->size);
 
             if (!is_value_of(p, b))
@@ -684,7 +685,8 @@ static bool comes_behind(const struct search *s, const struct etch_run *failing,
         for (size_t k = 0; !run->failing && k < run->visits.n; k++) {
             const struct etch_run_visit *v = &run->visits.v[k], *w;
 
-            if (etch_run_fails_at(failing, v->place) && (w = etch_run_visited_by(run, v->thread, place)) && w->seq > v->seq)
+            if (etch_run_fails_at(failing, v->place) && (w = etch_run_visited_by(run, v->thread, place)) &&
+                w->seq > v->seq)
                 return true;
         }
     }

@@ -45,16 +45,16 @@ struct etch_predictor {
     uint32_t failing_true, failing, passing_true, passing, unknown;
     uint32_t distance, spread; /* of its nearest statement, and of all its statements, from the failure */
     char pattern[8];           /* WR, RWR, ... */
-    bool ever;    /* at any time; otherwise the last time. Of a value at the failing statement: no passing run may have
-                     had it at any time */
-    bool negated; /* executed: it was not */
-    bool write;   /* a value written, rather than read */
-    bool taken;   /* the branch was */
-    bool guarded; /* atomicity that was meant: an update, or a check and what it guards */
-    bool given;   /* an order that no run has the other way round: it is not what differs */
-    bool beside;  /* an order that only another thread's turn at the failing statement has a part in */
-    bool early;   /* an order whose second statement had not run in any failing run */
-    bool followed;  /* the failing statement follows the pointer: who got past it had one */
+    bool ever;     /* at any time; otherwise the last time. Of a value at the failing statement: no passing run may have
+                      had it at any time */
+    bool negated;  /* executed: it was not */
+    bool write;    /* a value written, rather than read */
+    bool taken;    /* the branch was */
+    bool guarded;  /* atomicity that was meant: an update, or a check and what it guards */
+    bool given;    /* an order that no run has the other way round: it is not what differs */
+    bool beside;   /* an order that only another thread's turn at the failing statement has a part in */
+    bool early;    /* an order whose second statement had not run in any failing run */
+    bool followed; /* the failing statement follows the pointer: who got past it had one */
     bool unwritten; /* a value that nothing of the slice wrote in a run where it was seen */
 };
 

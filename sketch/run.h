@@ -126,15 +126,16 @@ struct etch_run {
     char *bucket; /* failing statement and stack, in words; two bugs differ here. NULL of a passing run */
     uint32_t failing_place, failing_thread;
     uint32_t null_operand, null_variable; /* the pointer that it followed and that was nothing; ETCH_NOWHERE: not so */
-    bool flow; /* control flow was recorded: what is not among the visits did not run */
-    bool lost; /* except where this is set */
+    bool flow;                            /* control flow was recorded: what is not among the visits did not run */
+    bool lost;                            /* except where this is set */
     bool cut;
     bool inferred; /* it failed outside of any call of the program: failing_place is its thread's last call to the
                       outside */
     Etch__Source source;
     Etch__Failure *failure;
     ETCH_ARRAY(struct etch_run_thread) threads;
-    ETCH_ARRAY(struct etch_run_visit) visits;      /* by thread, then seq */
+    ETCH_ARRAY(struct etch_run_visit) visits;  /* by thread, then seq */
+    ETCH_ARRAY(struct etch_run_visit) history; /* of a failing run: the newest visits of each place by each thread */
     struct etch_by_place first_visit, last_access; /* made by etch_run_index() */
     struct etch_index last_value;                  /* accesses with known values, the newest of its kind only */
     ETCH_ARRAY(struct etch_run_branch) branches;   /* each outcome once */
@@ -143,8 +144,9 @@ struct etch_run {
     bool synced;                                   /* all of them are there */
     ETCH_ARRAY(uint32_t) watched_operands;         /* all accesses to these were recorded, from their arming on */
     ETCH_ARRAY(uint32_t) watched;                  /* the same, as variables */
-    ETCH_ARRAY(uint32_t) chances; /* of a passing run: accesses of the statement where others failed, by number. Each was
-                                     a chance to fail: what stood then is what can be compared. See etch_runs_unify() */
+    ETCH_ARRAY(uint32_t)
+    chances; /* of a passing run: accesses of the statement where others failed, by number. Each was
+                a chance to fail: what stood then is what can be compared. See etch_runs_unify() */
     ETCH_ARRAY(Etch__Loss *) losses;
     struct etch_run_order *order; /* NULL: nothing across threads is known */
 };
@@ -156,7 +158,8 @@ void etch_run_free(struct etch_run *run);
 int etch_run_index(struct etch_run *run);
 
 /* Makes the runs of one bug comparable. Statements may know the same memory by different names: each gets one variable,
- * in all runs, which are indexed anew. And where passing runs executed what failed in others is noted. Returns 0, or -1 when memory is short. */
+ * in all runs, which are indexed anew. And where passing runs executed what failed in others is noted. Returns 0, or -1
+ * when memory is short. */
 int etch_runs_unify(const struct etch_names *names, struct etch_run *const *runs, size_t n);
 
 /* What is known of two accesses: -1 the first came first, 1 the second, 0 unordered. */
@@ -170,6 +173,12 @@ const struct etch_run_visit *etch_run_visited(const struct etch_run *run, uint32
 
 /* The same, in one thread. */
 const struct etch_run_visit *etch_run_visited_by(const struct etch_run *run, uint32_t thread, uint32_t place);
+
+/* The newest one before a step of the thread, the first one behind it; NULL: none, or too long ago to be known. */
+const struct etch_run_visit *etch_run_visited_before(const struct etch_run *run, uint32_t thread, uint32_t place,
+                                                     uint64_t seq);
+const struct etch_run_visit *etch_run_visited_after(const struct etch_run *run, uint32_t thread, uint32_t place,
+                                                    uint64_t seq);
 
 /* Whether an access is known to be of that place. */
 bool etch_run_accessed(const struct etch_run *run, uint32_t place);

@@ -19,6 +19,7 @@
 #define DEPTH_MAX 4096u
 #define TABLE_MAX (64u << 20) /* bytes of code between the slice's first and last instruction */
 #define IN_BLOCK_BITS 12
+#define HISTORY 16u       /* visits of a place that are kept */
 #define BUCKET_CALLERS 2u /* functions above the failing one by which failures are told apart */
 
 /* Which place an address of the program is of. */
@@ -80,6 +81,7 @@ struct build {
     struct {
         size_t first, n;
     } *of_thread; /* into accesses, by thread */
+    bool failing; /* the run is */
     bool failed;  /* memory was short */
 };
 
@@ -535,6 +537,25 @@ static struct etch_run_visit *visit_of(struct build *b, struct walk *w, uint32_t
     return &b->run->visits.v[w->visit[place] - 1];
 }
 
+static bool is_failing(const struct build *b)
+{
+    bool hang;
+
+    return b->options->verdict ? strcmp(b->options->verdict, "pass") != 0 : etch_recording_failed(b->recording, &hang);
+}
+
+/* Each visit has some room of its own, which it fills round and round. */
+static void keep_visit(struct build *b, const struct etch_run_visit *visit)
+{
+    const struct etch_run_visit none = {0};
+    size_t at = (size_t)(visit - b->run->visits.v) * HISTORY;
+
+    while (!b->failed && b->run->history.n < at + HISTORY)
+        b->failed = !etch_array_push(&b->run->history, none);
+    if (!b->failed)
+        b->run->history.v[at + visit->count % HISTORY] = *visit;
+}
+
 static void visit_place(struct build *b, struct walk *w, const struct etch_step *step, uint32_t place, bool begins,
                         uint32_t index)
 {
@@ -558,6 +579,8 @@ static void visit_place(struct build *b, struct walk *w, const struct etch_step 
     visit->lo = step->time.lo;
     visit->hi = step->time.hi;
     visit->depth = w->depth;
+    if (b->failing)
+        keep_visit(b, visit);
 }
 
 /* Accesses that no step can be at: by code without a recorder, or before what a ring still holds. */
@@ -611,13 +634,6 @@ static void note_branch(struct build *b, struct walk *w, const struct etch_step 
         b->failed = true;
     else
         w->pending_branch = (int)b->run->branches.n - 1;
-}
-
-static bool is_failing(const struct build *b)
-{
-    bool hang;
-
-    return b->options->verdict ? strcmp(b->options->verdict, "pass") != 0 : etch_recording_failed(b->recording, &hang);
 }
 
 /* Asked only where it matters: of a run that failed and yet ended by itself, whose last lines are what is known. */
@@ -838,6 +854,7 @@ static int walk_steps(struct build *b, struct etch_error *err)
 
     if (!b->recording->streams.n)
         return 0;
+    b->failing = is_failing(b);
     b->walk = calloc(1, sizeof(*b->walk));
     if (!b->walk)
         return out_of_memory(err);

@@ -111,33 +111,38 @@ static bool writes(const Etch__Statement *s, const Etch__Operand *operand)
     return false;
 }
 
-uint32_t etch_story_by_flow(const struct composition *c, uint32_t place, const Etch__Operand *operand)
+const struct etch_run_visit *etch_story_by_flow(const struct composition *c, const struct etch_run_visit *visit,
+                                                const Etch__Operand *operand)
 {
     const Etch__Slice *slice = c->options->slice;
-    const struct etch_run *run = c->run;
-    const struct etch_run_visit *here = etch_run_visited_by(run, run->failing_thread, place), *newest = NULL;
-    uint32_t found = ETCH_NOWHERE;
+    const char *function = c->names->places.v[visit->place].function;
+    const struct etch_run_visit *newest = NULL;
 
-    here = here ? here : etch_run_visited(run, place);
-    if (!run->flow || !here || operand->write || is_recorded(c, place, operand->name))
-        return ETCH_NOWHERE;
+    if (!c->run->flow || operand->write || is_recorded(c, visit->place, operand->name))
+        return NULL;
     for (size_t i = 0; i < slice->n_statements; i++) {
         const Etch__Statement *s = slice->statements[i];
         const struct etch_run_visit *v;
         uint32_t at;
 
-        if (!writes(s, operand) || (!operand->shared && strcmp(s->place->function, c->names->places.v[place].function)))
+        if (!writes(s, operand) || (!operand->shared && strcmp(s->place->function, function) != 0))
             continue;
         at = place_of(c, s);
-        if (at == ETCH_NOWHERE || at == place || (operand->shared && !etch_story_brought_in(c, s, place)))
+        if (at == ETCH_NOWHERE || at == visit->place || (operand->shared && !etch_story_brought_in(c, s, visit->place)))
             continue;
-        v = etch_run_visited_by(run, here->thread, at);
-        if (v && v->seq < here->seq && (!newest || v->seq > newest->seq)) {
+        v = etch_run_visited_before(c->run, visit->thread, at, visit->seq);
+        if (v && (!newest || v->seq > newest->seq))
             newest = v;
-            found = at;
-        }
     }
-    return found;
+    return newest;
+}
+
+/* The visit of a place that counts: the failing thread's last, or the last at all. */
+static const struct etch_run_visit *visit_of(const struct composition *c, uint32_t place)
+{
+    const struct etch_run_visit *v = etch_run_visited_by(c->run, c->run->failing_thread, place);
+
+    return v ? v : etch_run_visited(c->run, place);
 }
 
 /* ---- One step back ---- */
@@ -201,17 +206,20 @@ static bool is_told(const struct story *t, uint32_t place, bool seed)
 static void follow_flow(struct story *t, uint32_t place, bool seed)
 {
     const Etch__Slice *slice = t->c->options->slice;
+    const struct etch_run_visit *visit = visit_of(t->c, place);
 
-    for (size_t i = 0; i < slice->n_statements; i++) {
+    for (size_t i = 0; visit && i < slice->n_statements; i++) {
         const Etch__Statement *s = slice->statements[i];
 
         if (place_of(t->c, s) != place)
             continue;
         for (size_t k = 0; k < s->n_operands; k++) {
-            uint32_t from = etch_story_by_flow(t->c, place, s->operands[k]);
+            const struct etch_run_visit *by = etch_story_by_flow(t->c, visit, s->operands[k]);
+            uint32_t from = by ? by->place : ETCH_NOWHERE;
 
-            if (from == ETCH_NOWHERE || !is_told(t, from, seed) ||
-                (seed && t->variable != ETCH_NOWHERE && strcmp(t->c->names->variables.v[t->variable], s->operands[k]->name) != 0))
+            if (!by || !is_told(t, from, seed) ||
+                (seed && t->variable != ETCH_NOWHERE &&
+                 strcmp(t->c->names->variables.v[t->variable], s->operands[k]->name) != 0))
                 continue;
             if (seed)
                 t->home = t->c->names->places.v[from].function;
@@ -336,4 +344,156 @@ void etch_story_follow(const struct composition *c, bool *shown, uint32_t variab
     while (t.next < t.n)
         step_back(&t, t.queue[t.next++]);
     free(t.queue);
+}
+
+/* ---- The way of an address ---- */
+
+#define WAY_MAX 12u /* statements; a longer way is no way that a reader follows */
+
+struct way {
+    const struct composition *c;
+    struct etch_run_visit visit[WAY_MAX + 1]; /* the first is the failing statement's */
+    size_t n;
+    bool shared; /* it went through memory that threads share */
+};
+
+static void go(struct way *w, const struct etch_run_visit *visit)
+{
+    if (!visit || w->n > WAY_MAX || !etch_story_statement(w->c, visit->place))
+        return;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->visit[i].place == visit->place)
+            return;
+    w->visit[w->n++] = *visit;
+}
+
+/* Whether another operand of the statement lies where this one points to: p of p->next, p[i]. */
+static bool is_base(const Etch__Statement *s, const Etch__Operand *operand)
+{
+    size_t length = strlen(operand->name);
+
+    for (size_t i = 0; i < s->n_operands; i++) {
+        const char *name = s->operands[i]->name;
+
+        if (strncmp(name, operand->name, length) == 0 && (name[length] == '[' || strncmp(name + length, "->", 2) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* The access by an operand that belongs to a visit, as far as it was recorded. */
+static uint32_t read_of(const struct composition *c, const struct etch_run_visit *visit, const char *name)
+{
+    uint32_t found = ETCH_NOWHERE;
+
+    for (uint32_t i = 0; i < c->run->accesses.n; i++) {
+        const struct etch_run_access *a = &c->run->accesses.v[i];
+
+        if (a->place == visit->place && a->thread == visit->thread && a->read && a->operand != ETCH_NOWHERE &&
+            !a->crash && strcmp(c->names->variables.v[a->operand], name) == 0 &&
+            (found == ETCH_NOWHERE || a->nth <= visit->count))
+            found = i;
+    }
+    return found;
+}
+
+static bool looks_like_address(const struct etch_run_access *a)
+{
+    return a->known && a->size == 8 && (a->value == 0 || a->value >= 65536);
+}
+
+static bool reads_address(const Etch__Statement *s)
+{
+    for (size_t i = 0; i < s->n_operands; i++)
+        if (!s->operands[i]->write && s->operands[i]->size == 8)
+            return true;
+    return false;
+}
+
+/* Who called the function that was given it; `given` false: what the call at the visit gave back. Returns whether there
+ * was anything. */
+static bool go_to_calls(struct way *w, const struct etch_run_visit *visit, bool given)
+{
+    const Etch__Slice *slice = w->c->options->slice;
+    const struct etch_run *run = w->c->run;
+    size_t before = w->n;
+
+    for (size_t i = 0; i < slice->n_statements; i++) {
+        const Etch__Statement *s = slice->statements[i];
+        bool has_part = given ? etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT) &&
+                                    etch_story_is_call_of(w->c, s, w->c->names->places.v[visit->place].function)
+                              : etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN) && reads_address(s);
+        uint32_t at = has_part && etch_story_brought_in(w->c, s, visit->place) ? place_of(w->c, s) : ETCH_NOWHERE;
+
+        if (at != ETCH_NOWHERE)
+            go(w, given ? etch_run_visited_before(run, visit->thread, at, visit->seq)
+                        : etch_run_visited_after(run, visit->thread, at, visit->seq));
+    }
+    return w->n > before;
+}
+
+static void visit_by_access(struct way *w, const struct etch_run_access *a)
+{
+    const struct etch_run_visit *last = etch_run_visited_by(w->c->run, a->thread, a->place);
+    struct etch_run_visit visit = {.thread = a->thread,
+                                   .place = a->place,
+                                   .count = a->nth,
+                                   .seq = a->seq,
+                                   .lo = a->lo,
+                                   .hi = a->hi,
+                                   .depth = a->depth};
+
+    go(w, last && last->count == a->nth ? last : &visit);
+}
+
+/* Back over one operand. Returns whether that led somewhere. */
+static bool go_over(struct way *w, const struct etch_run_visit *visit, const Etch__Operand *o)
+{
+    const struct etch_run *run = w->c->run;
+    uint32_t read = read_of(w->c, visit, o->name);
+    uint32_t write = read == ETCH_NOWHERE ? ETCH_NOWHERE : etch_story_definition(run, read);
+    const struct etch_run_visit *by = write == ETCH_NOWHERE ? etch_story_by_flow(w->c, visit, o) : NULL;
+    size_t before = w->n;
+
+    if (read != ETCH_NOWHERE ? !looks_like_address(&run->accesses.v[read]) : o->size != 8)
+        return false;
+    w->shared |= o->shared && (write != ETCH_NOWHERE || by) && visit != &w->visit[0];
+    if (write != ETCH_NOWHERE)
+        visit_by_access(w, &run->accesses.v[write]);
+    else if (by)
+        go(w, by);
+    else if (!o->shared)
+        go_to_calls(w, visit, true);
+    return w->n > before;
+}
+
+/* One step back from a visit, by each address that it read. What holds the address is asked for only where the address
+ * itself leads nowhere: then it was never put there. */
+static void go_back(struct way *w, const struct etch_run_visit *visit)
+{
+    const Etch__Statement *s = etch_story_statement(w->c, visit->place);
+    bool found = false;
+
+    for (size_t i = 0; i < s->n_operands; i++)
+        if (!s->operands[i]->write && !is_base(s, s->operands[i]))
+            found |= go_over(w, visit, s->operands[i]);
+    found |= go_to_calls(w, visit, false);
+    for (size_t i = 0; (!found || visit == &w->visit[0]) && i < s->n_operands; i++)
+        if (!s->operands[i]->write && is_base(s, s->operands[i]))
+            go_over(w, visit, s->operands[i]);
+}
+
+void etch_story_follow_addresses(struct composition *c, bool *shown)
+{
+    struct way w = {.c = c};
+
+    if (!c->options->slice || c->run->failing_place == ETCH_NOWHERE)
+        return;
+    go(&w, visit_of(c, c->run->failing_place));
+    for (size_t i = 0; i < w.n; i++)
+        go_back(&w, &w.visit[i]);
+    for (size_t i = 1; w.shared && i < w.n; i++) {
+        shown[w.visit[i].place] = true;
+        c->failed |= !etch_array_push(&c->chosen, w.visit[i]);
+    }
 }

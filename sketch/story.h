@@ -11,10 +11,11 @@
  * ETCH_NOWHERE. */
 uint32_t etch_story_definition(const struct etch_run *run, uint32_t read);
 
-/* The place that wrote what the statement at `place` read last by `operand`, where no access of it was recorded but
- * control flow was: of a function's own variable the newest write before it; of shared memory the newest that the slice
- * knows of. ETCH_NOWHERE: not known. */
-uint32_t etch_story_by_flow(const struct composition *c, uint32_t place, const Etch__Operand *operand);
+/* What wrote what a visit of a statement read by `operand`, where no access of it was recorded but control flow was: of
+ * a function's own variable the newest write before it; of shared memory the newest that the slice knows of, by the
+ * same thread. NULL: not known. */
+const struct etch_run_visit *etch_story_by_flow(const struct composition *c, const struct etch_run_visit *visit,
+                                                const Etch__Operand *operand);
 
 /* The statement of the slice at a place, or NULL. */
 const Etch__Statement *etch_story_statement(const struct composition *c, uint32_t place);
@@ -29,6 +30,10 @@ bool etch_story_is_call_of(const struct composition *c, const Etch__Statement *s
 
 /* Whether a statement is in the slice because of one at that place. */
 bool etch_story_brought_in(const struct composition *c, const Etch__Statement *s, uint32_t place);
+
+/* Shows how the addresses that the failing statement used came to its thread, where that was through shared memory: by
+ * which reads, calls and returns, and who had left them there. */
+void etch_story_follow_addresses(struct composition *c, bool *shown);
 
 /* From what is shown already on to where a value came from: of the failing statement only what writes `variable`
  * counts, ETCH_NOWHERE: all. */
