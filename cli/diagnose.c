@@ -25,7 +25,9 @@
 #define FIRST_SIGMA 16u       /* of vpt: an emulated watch costs no debug register, so the first round may be wide */
 #define FIRST_SIGMA_NATIVE 8u /* about what four debug registers can hold, or two runs' worth */
 #define STRONG 0.999
-#define FAILING_ENOUGH 2u         /* failing runs of which a strong predictor is true */
+#define FAILING_ENOUGH 2u /* failing runs of which a strong predictor is true */
+#define FAILING_ENOUGH_OF_VALUE                                                                                        \
+    3u                            /* the same, of one that is a value: two runs have the same one by chance too often */
 #define FAILING_MAX 4u            /* kept of a bug for each set of watches of a round */
 #define PASSING_ENOUGH 5u         /* passing runs of which it is known not to be */
 #define PASSING_KEPT 40u          /* bundles of passing runs, with watches */
@@ -522,7 +524,8 @@ static bool is_symptom(const struct diagnosis *d)
 
 static bool is_enough(const struct diagnosis *d)
 {
-    return d->best && !is_symptom(d) && d->best_f >= STRONG && d->best_true >= FAILING_ENOUGH &&
+    return d->best && !is_symptom(d) && d->best_f >= STRONG &&
+           d->best_true >= (d->best_is_value ? FAILING_ENOUGH_OF_VALUE : FAILING_ENOUGH) &&
            d->best_passing >= PASSING_ENOUGH;
 }
 

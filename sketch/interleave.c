@@ -68,7 +68,7 @@ static size_t turn_again(const struct etch_turns *turns, size_t i)
 }
 
 /* Whether it was the statement's last turn when it counted: at the end of a run that failed; of one that passed at any
- * time when it went through where others fail. */
+ * time when it went through where others fail, or at any time at all where it is not known to have been there. */
 static bool is_last(const struct etch_turns *turns, const struct etch_run *run, size_t i)
 {
     const struct etch_turn *t = &turns->all.v[i];
@@ -77,7 +77,7 @@ static bool is_last(const struct etch_turns *turns, const struct etch_run *run, 
     for (size_t k = 0; k < run->chances.n; k++)
         if (run->chances.v[k] >= t->first && (again == SIZE_MAX || run->chances.v[k] < turns->all.v[again].first))
             return true;
-    return again == SIZE_MAX && !run->chances.n;
+    return !run->chances.n && (again == SIZE_MAX || !run->failing);
 }
 
 /* The last turn of the same thread before one, of the same object; SIZE_MAX: none. */

@@ -343,9 +343,9 @@ static enum etch_truth value_holds(const struct etch_predictor *p, const struct 
 {
     const struct etch_run_access *a = etch_run_last_value(run, p->places[0], p->variable, p->write);
 
-    if (a && p->ever && !run->failing)
+    if (a && !run->failing && (p->ever || !run->chances.n))
         return ever_passes(p, run) ? ETCH_TRUE : ETCH_FALSE;
-    if (a && run->chances.n)
+    if (a && !run->failing)
         return passes_at_chance(p, run) ? ETCH_TRUE : ETCH_FALSE;
     if (a)
         return value_passes(p, a) ? ETCH_TRUE : ETCH_FALSE;
@@ -585,8 +585,7 @@ static bool passing_range(const struct search *s, const struct etch_predictor *p
         const struct etch_run_access *last =
             run->failing ? NULL : etch_run_last_value(run, p->places[0], p->variable, p->write);
 
-        for (const struct etch_run_access *b = p->ever || run->chances.n ? run->accesses.v : last; last && b <= last;
-             b++) {
+        for (const struct etch_run_access *b = run->accesses.v; last && b <= last; b++) {
             int64_t v = signed_value(b->value, b->size);
 
             if (!is_value_of(p, b))
@@ -638,7 +637,8 @@ static bool add_values(struct search *s, const struct etch_run *run)
     for (size_t i = 0; i < run->accesses.n; i++) {
         const struct etch_run_access *a = &run->accesses.v[i];
 
-        if (a->place != ETCH_NOWHERE && a->variable != ETCH_NOWHERE && a->known &&
+        /* What malloc and free keep in memory that is nobody's has no meaning for the program. */
+        if (a->place != ETCH_NOWHERE && a->variable != ETCH_NOWHERE && a->known && !a->outside &&
             etch_run_last_value(run, a->place, a->variable, a->write) == a &&
             !add_value(s, a, etch_run_fails_at(run, a->place)))
             return false;

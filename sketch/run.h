@@ -88,7 +88,8 @@ struct etch_run_access {
     uint32_t call;  /* which of the thread's calls it was made in, from 1; 0: not known */
     uint32_t event; /* in the order; ETCH_NOWHERE: none */
     bool read, write, known;
-    bool crash; /* known from how it failed, not seen */
+    bool crash;   /* known from how it failed, not seen */
+    bool outside; /* made by a library that the statement called */
 };
 
 struct etch_run_sync {

@@ -460,6 +460,7 @@ static void name_access(struct build *b, struct etch_run_access *a, const Etch__
         if (operand && !from->ip_is_after)
             a->operand = etch_names_variable(b->names, operand->name);
     } else if (from->caller) {
+        a->outside = true;
         a->place = place_of(b, image_at(b, from->caller), from->caller - 1);
     }
     if (watched) {
@@ -1280,13 +1281,25 @@ static int sort_accesses(struct build *b, struct etch_error *err)
     return good ? 0 : out_of_memory(err);
 }
 
+/* Whether there was no room for some of a variable's locations: an array's elements, say. */
+static bool is_left_out(struct build *b, uint32_t variable)
+{
+    for (size_t i = 0; i < b->recording->watches.n; i++) {
+        const Etch__Watch *w = b->recording->watches.v[i];
+
+        if (w->skipped && w->emulated && w->site && etch_names_variable(b->names, watch_name(b, w)) == variable)
+            return true;
+    }
+    return false;
+}
+
 /* Which variables were watched: every access to them is known, from the time their place became known. */
 static int list_watched(struct build *b, struct etch_error *err)
 {
     for (size_t i = 0; i < b->watched.n; i++) {
         const Etch__Watch *w = b->watched.v[i].watch;
 
-        if (w->reads && w->writes &&
+        if (w->reads && w->writes && !is_left_out(b, b->watched.v[i].variable) &&
             (!etch_array_push(&b->run->watched_operands, b->watched.v[i].variable) ||
              !etch_array_push(&b->run->watched, b->watched.v[i].variable)))
             return out_of_memory(err);

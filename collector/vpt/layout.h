@@ -17,7 +17,7 @@
 #define VPT_MAGIC 0x32747076u /* "vpt2": both sides come from one build, so a change of layout changes this */
 #define VPT_PAGE 4096u
 #define VPT_MAX_WATCHES 256u
-#define VPT_MAX_ARMED 1024u /* those of sites included */
+#define VPT_MAX_ARMED 4096u /* those of sites included */
 #define VPT_CALLS_KEPT 256u
 #define VPT_MAX_PATH 4096u
 

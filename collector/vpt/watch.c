@@ -14,8 +14,15 @@ struct armed {
     uint32_t number, flags;
 };
 
+#define SITE_MAX 64u /* locations found at one site: an array's elements must not use up the room for all others */
+#define FILTER_BITS 16
+
 static struct armed armed[VPT_MAX_ARMED];
 static _Atomic unsigned n_armed; /* released after the entry; readers acquire it and may then read the entry */
+/* A bit for each eight bytes that something watched may lie in: nearly all accesses go no further. Set before n_armed
+ * is released; an access that races with the arming may be missed either way. */
+static _Atomic uint64_t filter[(1u << FILTER_BITS) / 64];
+static uint32_t found_at[VPT_MAX_WATCHES]; /* locations, by site */
 static _Atomic uint64_t lowest = UINT64_MAX, highest;
 static uint64_t base;
 static pthread_mutex_t arming = PTHREAD_MUTEX_INITIALIZER;
@@ -32,11 +39,37 @@ static bool read_value(uint64_t address, uint32_t size, uint64_t *value)
     return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)size;
 }
 
+static uint32_t filter_bit(uint64_t granule)
+{
+    return (uint32_t)(granule * 0x9e3779b97f4a7c15u >> (64 - FILTER_BITS));
+}
+
+static void filter_add(uint64_t address, uint64_t size)
+{
+    for (uint64_t granule = address >> 3; granule <= (address + size - 1) >> 3; granule++) {
+        uint32_t bit = filter_bit(granule);
+
+        atomic_fetch_or_explicit(&filter[bit / 64], (uint64_t)1 << bit % 64, memory_order_relaxed);
+    }
+}
+
+static bool may_be_watched(uint64_t address, uint64_t size)
+{
+    for (uint64_t granule = address >> 3; granule <= (address + size - 1) >> 3; granule++) {
+        uint32_t bit = filter_bit(granule);
+
+        if (atomic_load_explicit(&filter[bit / 64], memory_order_relaxed) >> bit % 64 & 1)
+            return true;
+    }
+    return false;
+}
+
 static void append(uint64_t address, uint32_t size, uint32_t number, uint32_t flags)
 {
     unsigned n = atomic_load_explicit(&n_armed, memory_order_relaxed);
 
     armed[n] = (struct armed){address, address + size, number, flags};
+    filter_add(address, size);
     if (address < lowest)
         lowest = address;
     if (address + size > highest)
@@ -113,23 +146,39 @@ static uint64_t find_caller(const struct vpt_self *t)
     return 0;
 }
 
-/* A location that an instruction was seen to use: from now on everybody's accesses to it count. */
-static void arm_found(struct vpt_self *t, uint32_t site, uint64_t address, uint32_t size)
+static bool is_armed(uint64_t address, uint32_t size)
+{
+    unsigned n = atomic_load_explicit(&n_armed, memory_order_acquire);
+
+    for (unsigned i = 0; may_be_watched(address, size) && i < n; i++)
+        if (armed[i].start == address && armed[i].end == address + size)
+            return true;
+    return false;
+}
+
+/* A location that an instruction was seen to use: from now on everybody's accesses to it count. False where there is no
+ * room for it; that is said once. */
+static bool arm_found(struct vpt_self *t, uint32_t site, uint64_t address, uint32_t size)
 {
     uint32_t number = UINT32_MAX;
+    bool known, room;
 
+    if (is_armed(address, size))
+        return true;
     pthread_mutex_lock(&arming);
-    for (unsigned i = 0; i < n_armed; i++)
-        if (armed[i].start == address && armed[i].end == address + size) {
-            pthread_mutex_unlock(&arming);
-            return;
-        }
-    if (n_armed < VPT_MAX_ARMED) {
+    known = is_armed(address, size);
+    room = n_armed < VPT_MAX_ARMED && found_at[site] < SITE_MAX;
+    if (!known && room) {
         number = next_found++;
         append(address, size, number, VPT_WATCH_READS | VPT_WATCH_WRITES);
     }
+    if (!known)
+        found_at[site]++;
+    known |= found_at[site] > SITE_MAX + 1; /* said already */
     pthread_mutex_unlock(&arming);
-    vpt_event_note(t, VPT_EVENT_ARMED, __rdtsc(), number, address, size, 2u | site << 8, NULL);
+    if (!known)
+        vpt_event_note(t, VPT_EVENT_ARMED, __rdtsc(), number, address, size, 2u | site << 8, NULL);
+    return room;
 }
 
 static void report(struct vpt_self *t, const struct armed *a, const struct vpt_instruction *by, uint64_t address,
@@ -171,10 +220,8 @@ static bool at_site(struct vpt_self *t, const struct vpt_instruction *by, uint64
     const struct vpt_watch *watch = &vpt_control->watches[number];
     struct armed here = {address, address + size, number, watch->flags};
 
-    if (!(watch->flags & VPT_WATCH_HERE)) {
-        arm_found(t, number, address, size);
+    if (!(watch->flags & VPT_WATCH_HERE) && arm_found(t, number, address, size))
         return false;
-    }
     report(t, &here, by, address, size, flags);
     return true;
 }
@@ -191,7 +238,7 @@ void vpt_watch_access(struct vpt_self *t, const struct vpt_instruction *by, uint
     }
     if (by->site && at_site(t, by, address, size, flags))
         return;
-    if (address >= highest || address + size <= lowest)
+    if (address >= highest || address + size <= lowest || !may_be_watched(address, size))
         return;
     n = atomic_load_explicit(&n_armed, memory_order_acquire);
     for (unsigned i = 0; i < n; i++)
