@@ -25,12 +25,24 @@ static bool goes_on(const struct etch_turn *newest, const struct etch_run_access
 static bool add_turn(struct etch_turns *turns, const struct etch_run *run, uint32_t i)
 {
     const struct etch_run_access *a = &run->accesses.v[i];
-    struct etch_turn turn = {a->thread, a->place, a->variable, a->object, i, i, a->nth, a->read, a->write};
+    struct etch_turn turn = {.thread = a->thread,
+                             .place = a->place,
+                             .variable = a->variable,
+                             .object = a->object,
+                             .first = i,
+                             .last = i,
+                             .read_at = a->read ? i : ETCH_NOWHERE,
+                             .write_at = a->write ? i : ETCH_NOWHERE,
+                             .nth = a->nth,
+                             .read = a->read,
+                             .write = a->write};
     struct etch_turn *newest = turns->all.n ? &turns->all.v[turns->all.n - 1] : NULL;
 
     if (!newest || !goes_on(newest, a))
         return etch_array_push(&turns->all, turn);
     newest->last = i;
+    newest->read_at = a->read ? i : newest->read_at;
+    newest->write_at = a->write ? i : newest->write_at;
     newest->read |= a->read;
     newest->write |= a->write;
     return true;
@@ -53,9 +65,15 @@ int etch_turns_make(struct etch_turns *turns, const struct etch_run *run)
     return good ? 0 : -1;
 }
 
-static bool is_proven(const struct etch_run *run, const struct etch_turn *a, const struct etch_turn *b)
+/* The access of a turn that counts in a pattern: its write, or its read. */
+static uint32_t access_of(const struct etch_turn *t, char letter)
 {
-    return etch_run_compare(run, &run->accesses.v[a->last], &run->accesses.v[b->first]) < 0;
+    return letter == 'W' ? t->write_at : t->read_at;
+}
+
+static bool is_proven(const struct etch_run *run, uint32_t a, uint32_t b)
+{
+    return etch_run_compare(run, &run->accesses.v[a], &run->accesses.v[b]) < 0;
 }
 
 /* The next turn of the same object by the same statement; SIZE_MAX: none. */
@@ -98,7 +116,8 @@ static bool is_either_way(const struct etch_turns *turns, const struct etch_run 
     size_t other = strcmp(name, "RWW") == 0 ? turn_before(turns, at[1]) : SIZE_MAX;
 
     return other != SIZE_MAX && second->place == last->place && turns->all.v[other].place == first->place &&
-           turns->all.v[other].read && is_proven(run, first, second) && is_proven(run, &turns->all.v[other], last);
+           turns->all.v[other].read && is_proven(run, first->read_at, second->write_at) &&
+           is_proven(run, turns->all.v[other].read_at, last->write_at);
 }
 
 static void tell(const struct etch_turns *turns, const struct etch_run *run, const char *name, const size_t *at,
@@ -110,8 +129,9 @@ static void tell(const struct etch_turns *turns, const struct etch_run *run, con
     strncpy(p.name, name, sizeof(p.name) - 1);
     for (uint32_t i = 0; i < n; i++) {
         p.turn[i] = (uint32_t)at[i];
+        p.at[i] = access_of(&turns->all.v[at[i]], name[i]);
         if (i)
-            p.proven &= is_proven(run, &turns->all.v[at[i - 1]], &turns->all.v[at[i]]);
+            p.proven &= is_proven(run, p.at[i - 1], p.at[i]);
     }
     p.proven |= n == 3 && is_either_way(turns, run, name, at);
     p.last = is_last(turns, run, strcmp(name, "RW") == 0 ? at[0] : at[n - 1]);

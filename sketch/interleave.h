@@ -9,7 +9,8 @@
 /* What one execution of a statement did to an object, as far as no other thread came between. */
 struct etch_turn {
     uint32_t thread, place, variable, object;
-    uint32_t first, last; /* accesses of the run */
+    uint32_t first, last;       /* accesses of the run */
+    uint32_t read_at, write_at; /* the last of each sort; ETCH_NOWHERE: none */
     uint64_t nth;
     bool read, write;
 };
@@ -26,6 +27,7 @@ struct etch_pattern {
     char name[4];
     uint32_t n;
     uint32_t turn[3];
+    uint32_t at[3]; /* the access of each turn that the name's letter speaks of */
     bool proven; /* the order of the turns is */
     bool alone;  /* WR within one thread: where the value came from */
     bool last;   /* its last turn is the last of that statement at this object; of RW: its first */

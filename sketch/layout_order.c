@@ -35,7 +35,7 @@ static void settle_time(struct composition *c, struct layout_item *item)
     const struct etch_run_access *a = item->access != ETCH_NOWHERE ? &c->run->accesses.v[item->access] : NULL;
 
     item->event = ETCH_NOWHERE;
-    if (!item->nth)
+    if (!item->nth || (a && a->crash)) /* when it failed says nothing of when it was read */
         return;
     if (a && a->seq != UINT64_MAX && item->seq != UINT64_MAX && is_around(c, item, a->seq))
         return;

@@ -69,7 +69,7 @@ static void add_fact(void *context, const struct etch_pattern *p)
     memcpy(fact.pattern, p->name, sizeof(fact.pattern));
     for (uint32_t i = 0; i < p->n; i++) {
         fact.places[i] = facts->turns.all.v[p->turn[i]].place;
-        fact.at[i] = facts->turns.all.v[p->turn[i]].last;
+        fact.at[i] = p->at[i];
     }
     fact.variable = facts->turns.all.v[p->turn[0]].variable;
     fact.seq = facts->found++;

@@ -1202,7 +1202,6 @@ static int add_null(struct build *b, struct etch_error *err)
                                 .watch = ETCH_NOWHERE,
                                 .variable = run->null_operand,
                                 .object = ETCH_NOWHERE,
-                                .lo = run->failure->tsc,
                                 .hi = run->failure->tsc,
                                 .event = ETCH_NOWHERE,
                                 .read = true,
