@@ -341,7 +341,8 @@ static void mark_brought(struct composition *c, bool *shown)
     if (c->top->kind == ETCH_PREDICTOR_WAIT)
         return;
     mark_taken(c, shown);
-    etch_story_follow_addresses(c, shown);
+    if (c->run->failure->kind != ETCH__FAILURE_KIND__FAILURE_HANG)
+        etch_story_follow_addresses(c, shown);
     mark_returned(c, shown);
     mark_seen(c, shown);
     mark_calls(c, shown);

@@ -472,13 +472,15 @@ static bool go_over(struct way *w, const struct etch_run_visit *visit, const Etc
 static void go_back(struct way *w, const struct etch_run_visit *visit)
 {
     const Etch__Statement *s = etch_story_statement(w->c, visit->place);
-    bool found = false;
+    bool asked = visit == &w->visit[0], found = false;
 
     for (size_t i = 0; i < s->n_operands; i++)
-        if (!s->operands[i]->write && !is_base(s, s->operands[i]))
+        if (!s->operands[i]->write && !is_base(s, s->operands[i])) {
+            asked |= s->operands[i]->shared;
             found |= go_over(w, visit, s->operands[i]);
+        }
     found |= go_to_calls(w, visit, false);
-    for (size_t i = 0; (!found || visit == &w->visit[0]) && i < s->n_operands; i++)
+    for (size_t i = 0; asked && (!found || visit == &w->visit[0]) && i < s->n_operands; i++)
         if (!s->operands[i]->write && is_base(s, s->operands[i]))
             go_over(w, visit, s->operands[i]);
 }
