@@ -19,7 +19,12 @@ static int by_object(const void *x, const void *y, void *context)
 static bool goes_on(const struct etch_turn *newest, const struct etch_run_access *a)
 {
     return newest->object == a->object && newest->thread == a->thread && newest->place == a->place &&
-           newest->nth == a->nth;
+           newest->nth == a->nth && newest->handler == a->handler;
+}
+
+static bool is_one_flow(const struct etch_turn *a, const struct etch_turn *b)
+{
+    return a->thread == b->thread && a->handler == b->handler;
 }
 
 static bool add_turn(struct etch_turns *turns, const struct etch_run *run, uint32_t i)
@@ -35,7 +40,8 @@ static bool add_turn(struct etch_turns *turns, const struct etch_run *run, uint3
                              .write_at = a->write ? i : ETCH_NOWHERE,
                              .nth = a->nth,
                              .read = a->read,
-                             .write = a->write};
+                             .write = a->write,
+                             .handler = a->handler};
     struct etch_turn *newest = turns->all.n ? &turns->all.v[turns->all.n - 1] : NULL;
 
     if (!newest || !goes_on(newest, a))
@@ -102,7 +108,7 @@ static bool is_last(const struct etch_turns *turns, const struct etch_run *run, 
 static size_t turn_before(const struct etch_turns *turns, size_t i)
 {
     for (size_t k = i; k-- > 0 && turns->all.v[k].object == turns->all.v[i].object;)
-        if (turns->all.v[k].thread == turns->all.v[i].thread)
+        if (is_one_flow(&turns->all.v[k], &turns->all.v[i]))
             return k;
     return SIZE_MAX;
 }
@@ -124,7 +130,7 @@ static void tell(const struct etch_turns *turns, const struct etch_run *run, con
                  uint32_t n, etch_pattern_visitor *visit, void *context)
 {
     struct etch_pattern p = {
-        .n = n, .proven = true, .alone = n == 2 && turns->all.v[at[0]].thread == turns->all.v[at[1]].thread};
+        .n = n, .proven = true, .alone = n == 2 && is_one_flow(&turns->all.v[at[0]], &turns->all.v[at[1]])};
 
     strncpy(p.name, name, sizeof(p.name) - 1);
     for (uint32_t i = 0; i < n; i++) {
@@ -148,7 +154,7 @@ static void tell_pairs(const struct etch_turns *turns, const struct etch_run *ru
         const struct etch_turn *before = &turns->all.v[k];
         size_t at[2] = {k, i};
 
-        if (before->thread != t->thread) {
+        if (!is_one_flow(before, t)) {
             if (before->write && t->read)
                 tell(turns, run, "WR", at, 2, visit, context);
             if (before->write && t->write)
@@ -182,7 +188,7 @@ static void tell_triples(const struct etch_turns *turns, const struct etch_run *
     const struct etch_turn *c = &turns->all.v[i];
     size_t a = i;
 
-    while (a-- > 0 && turns->all.v[a].object == c->object && turns->all.v[a].thread != c->thread)
+    while (a-- > 0 && turns->all.v[a].object == c->object && !is_one_flow(&turns->all.v[a], c))
         ;
     if (a == SIZE_MAX || turns->all.v[a].object != c->object || a + 1 >= i)
         return;

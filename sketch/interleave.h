@@ -13,6 +13,7 @@ struct etch_turn {
     uint32_t read_at, write_at; /* the last of each sort; ETCH_NOWHERE: none */
     uint64_t nth;
     bool read, write;
+    bool handler; /* a signal handler's: to its thread it is as another one */
 };
 
 struct etch_turns {

@@ -90,6 +90,7 @@ struct etch_run_access {
     bool read, write, known;
     bool crash;   /* known from how it failed, not seen */
     bool outside; /* made by a library that the statement called */
+    bool handler; /* made by a signal handler, which came between like another thread */
 };
 
 struct etch_run_sync {

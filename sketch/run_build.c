@@ -19,6 +19,7 @@
 #define DEPTH_MAX 4096u
 #define TABLE_MAX (64u << 20) /* bytes of code between the slice's first and last instruction */
 #define IN_BLOCK_BITS 12
+#define HANDLERS_MAX 8u   /* within each other */
 #define HISTORY 16u       /* visits of a place that are kept */
 #define BUCKET_CALLERS 2u /* functions above the failing one by which failures are told apart */
 
@@ -35,6 +36,12 @@ struct frame {
     uint32_t call; /* which of the thread's calls, from 1 */
 };
 
+/* A signal handler that is running. */
+struct handler {
+    uint64_t resume; /* where what it interrupted goes on */
+    uint32_t depth;
+};
+
 /* One thread's walk. */
 struct walk {
     uint32_t tid;
@@ -45,7 +52,12 @@ struct walk {
     uint64_t last_ip, last_program_ip;
     uint64_t last_outside; /* return address of its last call from the program to the outside */
     bool in_program;
-    uint32_t *visit; /* by place: its visit + 1 */
+    struct handler handlers[HANDLERS_MAX];
+    uint32_t n_handlers;
+    uint64_t
+        expected; /* where it would go on but for a signal: behind a system call, at what was interrupted; 0: none */
+    bool interrupted; /* and it did not get there by itself */
+    uint32_t *visit;  /* by place: its visit + 1 */
     size_t n_visit;
     size_t next_access; /* in the thread's list */
     int pending_branch; /* index of a branch whose first place after it is not known yet */
@@ -611,6 +623,7 @@ static void take_accesses(struct build *b, struct walk *w, const struct etch_ste
         wrote |= a->write;
         a->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
         a->depth = w->depth;
+        a->handler = w->n_handlers > 0;
         a->call = w->depth < DEPTH_MAX ? w->frames[w->depth].call : 0;
         if (a->place != ETCH_NOWHERE && a->place < w->n_visit && w->visit[a->place])
             a->nth = b->run->visits.v[w->visit[a->place] - 1].count;
@@ -813,6 +826,48 @@ static void begin_walk(struct build *b, const struct etch_step *step)
         w->next_access = b->of_thread[w->thread].first;
 }
 
+static void enter_handler(struct walk *w, uint64_t resume)
+{
+    if (w->n_handlers == HANDLERS_MAX || !resume)
+        return;
+    w->handlers[w->n_handlers++] = (struct handler){resume, w->depth};
+    w->depth++;
+    w->calls++;
+    if (w->depth < DEPTH_MAX)
+        w->frames[w->depth] = (struct frame){0, ETCH_NOWHERE, w->calls};
+}
+
+static bool is_function(struct build *b, uint64_t ip)
+{
+    struct etch_location location;
+    const Etch__Image *image = image_at(b, ip);
+
+    if (!is_program(b, image))
+        return false;
+    etch_symbols_find(b->symbols, image, ip, &location);
+    return location.symbol && location.offset == 0;
+}
+
+/* Tracing begins again: behind a system call, where a handler's end leads back to, or in a handler that came instead.
+ */
+static void begin_again(struct build *b, struct walk *w, uint64_t ip)
+{
+    uint32_t n = w->n_handlers;
+
+    while (n > 0 && w->handlers[n - 1].resume != ip)
+        n--;
+    if (n > 0) {
+        w->n_handlers = n - 1;
+        w->depth = w->handlers[n - 1].depth;
+    } else if (w->expected && ip != w->expected && is_function(b, ip)) {
+        enter_handler(w, w->expected);
+    } else if (!w->interrupted) {
+        return_to(w, ip); /* what was called was not traced */
+    }
+    w->interrupted = false;
+    w->expected = 0;
+}
+
 static int on_step(void *context, const struct etch_step *step)
 {
     struct build *b = context;
@@ -838,11 +893,18 @@ static int on_step(void *context, const struct etch_step *step)
     } else if (step->kind == ETCH_STEP_BLOCK) {
         w->block++;
         name_thread(b, w, step);
+        if (w->interrupted)
+            begin_again(b, w, step->first);
         walk_block(b, w, step);
         follow_call(b, w, step);
+        w->expected = step->branch == ETCH_BRANCH_FAR ? step->end : 0;
     } else if (step->ip) {
-        if (step->kind == ETCH_STEP_BEGIN) /* what was called was not traced */
-            return_to(w, step->ip);
+        if (step->kind == ETCH_STEP_BEGIN) {
+            begin_again(b, w, step->ip);
+        } else if (step->kind == ETCH_STEP_INTERRUPT) {
+            w->interrupted = true;
+            w->expected = step->ip;
+        }
         w->last_ip = step->ip;
     }
     return 0;
