@@ -379,6 +379,43 @@ static bool is_idle(const struct composition *c, const bool *shown, uint32_t pla
     return wrote;
 }
 
+/* Whether a statement says what its function gives back: it is asked for by another function, and writes nothing that
+ * has a name. */
+static bool gives_back(const Etch__Slice *slice, const Etch__Statement *s)
+{
+    bool asked = false;
+
+    for (size_t i = 0; i < s->n_operands; i++)
+        if (s->operands[i]->write)
+            return false;
+    for (size_t i = 0; i < s->n_because; i++)
+        asked |= s->because[i] < slice->n_statements &&
+                 strcmp(slice->statements[s->because[i]]->place->function, s->place->function) != 0;
+    return asked && !s->call &&
+           (etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN) ||
+            etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA));
+}
+
+/* Whether the function came back by another statement since: what this one gave is long gone. */
+static bool is_outdated(const struct composition *c, const Etch__Statement *s, uint32_t place)
+{
+    const struct etch_run_visit *here = etch_run_visited(c->run, place);
+    bool gives = gives_back(c->options->slice, s);
+
+    for (uint32_t i = 0; gives && i < c->names->places.n; i++) {
+        const Etch__Statement *other = etch_story_statement(c, i);
+        const struct etch_run_visit *v = other && i != place &&
+                                                 strcmp(other->place->function, s->place->function) == 0 &&
+                                                 gives_back(c->options->slice, other)
+                                             ? etch_run_visited_by(c->run, here->thread, i)
+                                             : NULL;
+
+        if (v && v->seq > here->seq)
+            return true;
+    }
+    return false;
+}
+
 static bool feeds_shown(const struct composition *c, const bool *shown, uint32_t place)
 {
     for (uint32_t i = 0; i < c->names->places.n; i++)
@@ -399,7 +436,8 @@ static void mark_sources(const struct composition *c, bool *shown)
             const Etch__Statement *s = etch_story_statement(c, i);
 
             if (!s || shown[i] || !etch_run_visited(c->run, i) || is_inside(c, seeds, s->place->function) ||
-                !feeds_shown(c, shown, i) || (c->top->kind == ETCH_PREDICTOR_ORIGIN && is_idle(c, shown, i)))
+                is_outdated(c, s, i) || !feeds_shown(c, shown, i) ||
+                (c->top->kind == ETCH_PREDICTOR_ORIGIN && is_idle(c, shown, i)))
                 continue;
             shown[i] = more = true;
         }

@@ -29,9 +29,9 @@ struct etch_pattern {
     uint32_t n;
     uint32_t turn[3];
     uint32_t at[3]; /* the access of each turn that the name's letter speaks of */
-    bool proven; /* the order of the turns is */
-    bool alone;  /* WR within one thread: where the value came from */
-    bool last;   /* its last turn is the last of that statement at this object; of RW: its first */
+    bool proven;    /* the order of the turns is */
+    bool alone;     /* WR within one thread: where the value came from */
+    bool last;      /* its last turn is the last of that statement at this object; of RW: its first */
 };
 
 /* Called for each pattern. */

@@ -19,8 +19,8 @@ static struct layout_item *find_item(struct composition *c, uint32_t thread, uin
     return NULL;
 }
 
-/* The last time that the thread did what this branch let happen, where that was before the branch's own last time: a
- * loop went round once more. NULL: it was not. */
+/* The last time that the thread did what this branch lets happen, where that was before the branch's own last time,
+ * which let nothing happen: a loop went round once more. NULL: it was not so. */
 static const struct etch_run_visit *let_happen(const struct composition *c, const struct etch_run_visit *v)
 {
     const Etch__Statement *s = etch_story_statement(c, v->place);
@@ -29,8 +29,11 @@ static const struct etch_run_visit *let_happen(const struct composition *c, cons
     for (size_t i = 0; s && s->branch && v->place != c->run->failing_place && i < c->run->visits.n; i++) {
         const struct etch_run_visit *w = &c->run->visits.v[i];
 
-        if (w->thread == v->thread && w->place != v->place && w->seq < v->seq &&
-            etch_story_brought_in(c, s, w->place) && (!last || w->seq > last->seq))
+        if (w->thread != v->thread || w->place == v->place || !etch_story_brought_in(c, s, w->place))
+            continue;
+        if (w->seq > v->seq)
+            return NULL;
+        if (!last || w->seq > last->seq)
             last = w;
     }
     return last;

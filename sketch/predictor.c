@@ -945,6 +945,15 @@ static bool is_followed(const struct search *s, const struct etch_predictor *p)
     return false;
 }
 
+/* Whether no passing run came to where the value was read: then it is that this ran, and not who wrote it. */
+static bool is_only_there(const struct search *s, const struct etch_predictor *p)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (!s->runs[i]->failing && executed(s->runs[i], p->places[1]))
+            return false;
+    return true;
+}
+
 static void judge(struct etch_predictor *p, const struct search *s)
 {
     double p_lo, p_hi, r_lo, r_hi;
@@ -966,6 +975,7 @@ static void judge(struct etch_predictor *p, const struct search *s)
     p->beside = p->kind == ETCH_PREDICTOR_ORDER && is_beside(s, p);
     p->early = p->kind == ETCH_PREDICTOR_ORDER && !has_happened(s, p);
     p->unwritten = p->kind == ETCH_PREDICTOR_VALUE && is_unwritten(s, p);
+    p->only_there = p->kind == ETCH_PREDICTOR_ORIGIN && is_only_there(s, p);
     p->distance = UINT32_MAX;
     for (uint32_t i = 0; i < p->n_places; i++) {
         uint32_t d = s->names->places.v[p->places[i]].distance;
@@ -1004,7 +1014,7 @@ static int weight(const struct etch_predictor *p)
     case ETCH_PREDICTOR_VALUE:
         return p->unwritten ? 7 : p->test == ETCH_VALUE_ZERO || p->test == ETCH_VALUE_NEGATIVE ? 3 : 6;
     case ETCH_PREDICTOR_ORIGIN:
-        return 4;
+        return p->only_there ? 8 : 4;
     case ETCH_PREDICTOR_BRANCH:
         return 5;
     default:

@@ -55,7 +55,8 @@ struct etch_predictor {
     bool beside;   /* an order that only another thread's turn at the failing statement has a part in */
     bool early;    /* an order whose second statement had not run in any failing run */
     bool followed; /* the failing statement follows the pointer: who got past it had one */
-    bool unwritten; /* a value that nothing of the slice wrote in a run where it was seen */
+    bool only_there; /* an origin of what only failing runs read */
+    bool unwritten;  /* a value that nothing of the slice wrote in a run where it was seen */
 };
 
 struct etch_predictors {
