@@ -905,7 +905,7 @@ static bool is_meant(const struct search *s, const struct etch_predictor *p)
     if (p->n_places == 4)
         return feeds_failure(s, p->places[1]) && feeds_failure(s, p->places[2]);
     if (strcmp(p->pattern, "RWW") == 0)
-        return is_update(s, p);
+        return is_update(s, p) || (together && decides(s, p->places[0]));
     return together && (strcmp(p->pattern, "RWR") != 0 || decides(s, p->places[0]));
 }
 
