@@ -54,6 +54,12 @@ struct etch_module {
 
 typedef ETCH_ARRAY(uint32_t) etch_numbers;
 
+/* Where in its function's frame a variable lies, as the machine code has it. */
+struct etch_slot {
+    int64_t displacement;
+    bool known;
+};
+
 struct etch_model {
     char *path;
     void *bytes; /* the whole file, mapped */
@@ -69,6 +75,8 @@ struct etch_model {
     struct etch_pointers variable_of; /* alloca or global -> index in variables */
     struct etch_pointers file_of;     /* DIFile -> file */
     ETCH_ARRAY(LLVMMetadataRef) variables;
+    struct etch_pointers slot_of; /* alloca -> index in slots; made as they are asked for */
+    ETCH_ARRAY(struct etch_slot) slots;
     struct etch_strings symbols; /* external definitions; the number indexes symbol_function */
     etch_numbers symbol_function;
     struct etch_strings files;    /* absolute paths */

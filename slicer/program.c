@@ -615,6 +615,8 @@ void etch_model_free(struct etch_model *m)
     etch_pointers_release(&m->block_of);
     etch_pointers_release(&m->function_of);
     etch_pointers_release(&m->variable_of);
+    etch_pointers_release(&m->slot_of);
+    etch_array_free(&m->slots);
     etch_pointers_release(&m->file_of);
     etch_strings_release(&m->symbols);
     etch_strings_release(&m->files);

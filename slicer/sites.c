@@ -131,6 +131,7 @@ struct fit {
     int64_t offset; /* of the field */
     bool constant;
     bool frame_pointer;
+    const struct etch_slot *slot; /* of a variable on the stack; NULL: not asked for */
     uint64_t global;
     int best; /* how well the found one fits; 0: none */
 };
@@ -180,6 +181,10 @@ static int fitness(const struct fit *fit, const ZydisDecodedInstruction *insn, c
         return 0;
     if (fit->mention->shared == on_stack(fit, op))
         return 0;
+    if (fit->slot)
+        return fit->slot->known && (!fit->constant || op->mem.disp.value == fit->slot->displacement + fit->offset)
+                   ? score + 4
+                   : 0;
     if (fit->constant && op->mem.disp.value == fit->offset)
         score += 2;
     return score;
@@ -214,6 +219,110 @@ static void look_at(const struct etch_model *m, uint64_t start, uint64_t end, st
     }
 }
 
+/* ---- Variables on the stack ---- */
+
+/* The displacements of the stack operands in a piece of code that fit an access by size and direction. */
+struct seen {
+    int64_t displacement[8];
+    size_t n;
+};
+
+static void see_operand(struct seen *seen, int64_t displacement)
+{
+    for (size_t i = 0; i < seen->n; i++)
+        if (seen->displacement[i] == displacement)
+            return;
+    if (seen->n < sizeof(seen->displacement) / sizeof(seen->displacement[0]))
+        seen->displacement[seen->n++] = displacement;
+}
+
+static void see_code(const struct etch_model *m, uint64_t start, uint64_t end, const struct fit *fit, struct seen *seen)
+{
+    ZydisDecoder decoder;
+    size_t size;
+    const uint8_t *code = etch_line_table_code(m->lines, start, &size);
+
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    for (uint64_t at = start; code && at < end && at - start < size;) {
+        ZydisDecodedInstruction insn;
+        ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+
+        if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code + (at - start), size - (at - start), &insn, ops)))
+            return;
+        for (int i = 0; i < insn.operand_count; i++)
+            if (fitness(fit, &insn, &ops[i], at) && ops[i].size / 8 == fit->mention->size)
+                see_operand(seen, ops[i].mem.disp.value);
+        at += insn.length;
+    }
+}
+
+/* What one access of the variable says: its displacement, where its own line and column have one candidate only. */
+static bool vote(struct etch_model *m, LLVMValueRef access, int64_t *displacement)
+{
+    uint32_t number = etch_model_insn(m, access);
+    bool write = LLVMIsAStoreInst(access) != NULL;
+    LLVMTypeRef type = LLVMTypeOf(write ? LLVMGetOperand(access, 0) : access);
+    struct etch_mention mention = {.insn = number, .write = write};
+    struct fit fit = {.mention = &mention};
+    struct seen seen = {.n = 0};
+    uint64_t starts[16], ends[16];
+    size_t n;
+
+    if (number == ETCH_NONE || m->insns.v[number].file == ETCH_NONE || !LLVMTypeIsSized(type))
+        return false;
+    mention.size = (uint32_t)LLVMStoreSizeOfType(layout_of(m, number), type);
+    fit.frame_pointer = keeps_frame_pointer(m, number);
+    n = etch_line_table_find(m->lines, m->files.all.v[m->insns.v[number].file], m->insns.v[number].line,
+                             m->insns.v[number].column, starts, ends, 16);
+    for (size_t i = 0; i < n; i++)
+        see_code(m, starts[i], ends[i], &fit, &seen);
+    *displacement = seen.displacement[0];
+    return seen.n == 1;
+}
+
+static bool is_access_of(LLVMValueRef user, LLVMValueRef pointer)
+{
+    return LLVMIsALoadInst(user) || (LLVMIsAStoreInst(user) && LLVMGetOperand(user, 1) == pointer);
+}
+
+/* The votes of all accesses through a pointer to the variable, or to a part of it. */
+static void gather_votes(struct etch_model *m, LLVMValueRef pointer, struct etch_slot *slot, bool *agreed)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(pointer); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        int64_t displacement, offset;
+        bool constant;
+
+        if (LLVMIsAGetElementPtrInst(user) && LLVMGetOperand(user, 0) == pointer) {
+            gather_votes(m, user, slot, agreed);
+        } else if (is_access_of(user, pointer) && vote(m, user, &displacement)) {
+            constant_offset(m, etch_model_insn(m, user), pointer, &offset, &constant);
+            if (!constant)
+                continue;
+            *agreed &= !slot->known || slot->displacement == displacement - offset;
+            *slot = (struct etch_slot){displacement - offset, true};
+        }
+    }
+}
+
+/* All accesses that say something must say the same: an optimised variable has no one place, and what is on the stack
+ * near its line is something else. */
+static const struct etch_slot *slot_of(struct etch_model *m, LLVMValueRef variable)
+{
+    uint32_t number = etch_pointers_get(&m->slot_of, variable);
+    struct etch_slot slot = {0};
+    bool agreed = true;
+
+    if (number != ETCH_NONE)
+        return &m->slots.v[number];
+    gather_votes(m, variable, &slot, &agreed);
+    slot.known &= agreed;
+    number = (uint32_t)m->slots.n;
+    if (!etch_array_push(&m->slots, slot) || !etch_pointers_set(&m->slot_of, variable, number))
+        return NULL;
+    return &m->slots.v[number];
+}
+
 void etch_site_find(struct etch_model *m, const struct etch_mention *mention, struct etch_site *site)
 {
     const struct etch_insn *insn = &m->insns.v[mention->insn];
@@ -228,6 +337,8 @@ void etch_site_find(struct etch_model *m, const struct etch_mention *mention, st
     fit.frame_pointer = keeps_frame_pointer(m, mention->insn);
     if (LLVMIsAGlobalVariable(base) && fit.constant)
         fit.global = site->global = static_address(m, base, fit.offset);
+    if (LLVMIsAAllocaInst(base))
+        fit.slot = slot_of(m, base);
     for (int pass = 0; pass < 2 && !site->address; pass++) {
         n = etch_line_table_find(m->lines, file, insn->line, pass == 0 ? insn->column : 0, starts, ends, 64);
         for (size_t i = 0; i < n; i++)
