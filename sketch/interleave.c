@@ -60,6 +60,13 @@ int etch_turns_make(struct etch_turns *turns, const struct etch_run *run)
     bool good = true;
 
     turns->all.n = 0;
+    turns->fatal = 0;
+    for (size_t i = 0; run->failing && i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+
+        if (a->place == run->failing_place && a->thread == run->failing_thread && a->nth > turns->fatal)
+            turns->fatal = a->nth;
+    }
     for (size_t i = 0; good && i < run->accesses.n; i++)
         if (run->accesses.v[i].object != ETCH_NOWHERE && run->accesses.v[i].place != ETCH_NOWHERE)
             good = etch_array_push(&order, (uint32_t)i);
@@ -98,6 +105,9 @@ static bool is_last(const struct etch_turns *turns, const struct etch_run *run, 
     const struct etch_turn *t = &turns->all.v[i];
     size_t again = turn_again(turns, i);
 
+    /* Of several objects that went through the failing statement only the one counts that it failed with. */
+    if (turns->fatal && t->place == run->failing_place && t->thread == run->failing_thread)
+        return t->nth == turns->fatal;
     for (size_t k = 0; k < run->chances.n; k++)
         if (run->chances.v[k] >= t->first && (again == SIZE_MAX || run->chances.v[k] < turns->all.v[again].first))
             return true;

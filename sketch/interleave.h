@@ -18,6 +18,7 @@ struct etch_turn {
 
 struct etch_turns {
     ETCH_ARRAY(struct etch_turn) all; /* by object, then in the run's sequence */
+    uint64_t fatal;                   /* which execution of the failing statement failed; 0: none is known */
 };
 
 /* Returns 0, or -1 when memory is short. */

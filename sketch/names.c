@@ -14,6 +14,9 @@ void etch_names_release(struct etch_names *names)
     }
     for (size_t i = 0; i < names->variables.n; i++)
         free(names->variables.v[i]);
+    for (size_t i = 0; i < names->locations.n; i++)
+        free(names->locations.v[i]);
+    etch_array_free(&names->locations);
     etch_array_free(&names->places);
     etch_array_free(&names->variables);
     etch_index_release(&names->by_place);
@@ -79,6 +82,21 @@ uint32_t etch_names_variable(struct etch_names *names, const char *name)
     }
     free(copy);
     return ETCH_NOWHERE;
+}
+
+int etch_names_locate(struct etch_names *names, uint32_t variable, const char *location)
+{
+    char **known;
+
+    while (names->locations.n <= variable)
+        if (!etch_array_push(&names->locations, NULL))
+            return -1;
+    known = &names->locations.v[variable];
+    if (*known && strcmp(*known, location) != 0)
+        (*known)[0] = '\0';
+    if (!*known)
+        *known = strdup(location);
+    return *known ? 0 : -1;
 }
 
 static bool carries_data(const Etch__Statement *s)
@@ -192,6 +210,18 @@ static bool is_one_place(const struct etch_names *names, uint32_t variable)
     return length && names->variables.v[variable][length - 1] != ']';
 }
 
+/* Elements of one array have as many names as there are expressions for the index. */
+static void unite_elements(const struct etch_names *names, uint32_t *leads)
+{
+    for (uint32_t i = 0; i < names->locations.n; i++) {
+        const char *here = names->locations.v[i];
+
+        for (uint32_t k = 0; here && here[0] && !is_one_place(names, i) && k < i; k++)
+            if (names->locations.v[k] && strcmp(names->locations.v[k], here) == 0 && !is_one_place(names, k))
+                unite(names, leads, i, k);
+    }
+}
+
 static void unite_run(const struct etch_names *names, uint32_t *leads, const struct etch_run *run)
 {
     for (size_t i = 0; i < run->accesses.n; i++) {
@@ -261,6 +291,8 @@ int etch_runs_unify(const struct etch_names *names, struct etch_run *const *runs
 
     for (uint32_t i = 0; leads && i < names->variables.n; i++)
         leads[i] = i;
+    if (leads)
+        unite_elements(names, leads);
     for (size_t i = 0; leads && i < n; i++)
         unite_run(names, leads, runs[i]);
     for (size_t i = 0; status == 0 && i < n; i++)

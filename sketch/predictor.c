@@ -142,11 +142,13 @@ static bool executed(const struct etch_run *run, uint32_t place)
     return etch_run_visited(run, place) || etch_run_accessed(run, place);
 }
 
-/* That it did not run is known only where all that ran is. */
+/* That it did not run is known only where all that ran is: of statements of the slice. */
 static enum etch_truth did_execute(const struct etch_run *run, uint32_t place)
 {
     if (executed(run, place))
         return ETCH_TRUE;
+    if (run->names && !run->names->places.v[place].statement)
+        return ETCH_UNKNOWN;
     return run->flow && !run->lost ? ETCH_FALSE : ETCH_UNKNOWN;
 }
 
@@ -193,9 +195,7 @@ static const struct order_fact *find_fact(const struct etch_predictor *p, const 
     return newest;
 }
 
-/* RW: the last read by the first statement came when the second had not yet written: it is behind it, or never ran. */
-static const struct etch_turn *read_too_early(const struct etch_predictor *p, const struct facts *facts,
-                                              const struct etch_run *run)
+static const struct etch_turn *last_read(const struct etch_predictor *p, const struct facts *facts)
 {
     const struct etch_turn *read = NULL;
 
@@ -206,6 +206,15 @@ static const struct etch_turn *read_too_early(const struct etch_predictor *p, co
             (!read || t->first > read->first))
             read = t;
     }
+    return read;
+}
+
+/* RW: the last read by the first statement came when the second had not yet written: it is behind it, or never ran. */
+static const struct etch_turn *read_too_early(const struct etch_predictor *p, const struct facts *facts,
+                                              const struct etch_run *run)
+{
+    const struct etch_turn *read = last_read(p, facts);
+
     for (size_t i = 0; read && i < facts->turns.all.n; i++) {
         const struct etch_turn *t = &facts->turns.all.v[i];
 
@@ -218,11 +227,58 @@ static const struct etch_turn *read_too_early(const struct etch_predictor *p, co
     return read;
 }
 
+/* Whether a read comes before a write that is to refill what it reads: none by that statement since the read before. */
+static bool is_unfilled(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run, size_t i)
+{
+    const struct etch_turn *read = &facts->turns.all.v[i];
+
+    for (size_t k = i; k-- > 0 && facts->turns.all.v[k].object == read->object;) {
+        const struct etch_turn *t = &facts->turns.all.v[k];
+
+        if (t->place == p->places[0] && t->read)
+            return true;
+        if (t->place == p->places[1] && t->write)
+            return false;
+    }
+    for (size_t k = i + 1; k < facts->turns.all.n && facts->turns.all.v[k].object == read->object; k++)
+        if (facts->turns.all.v[k].place == p->places[1] && facts->turns.all.v[k].write)
+            return etch_run_compare(run, &run->accesses.v[read->read_at],
+                                    &run->accesses.v[facts->turns.all.v[k].write_at]) < 0;
+    return true;
+}
+
+/* Of a run that failed its last read counts, of one that passed each. */
+static enum etch_truth refill_holds(const struct etch_predictor *p, const struct facts *facts,
+                                    const struct etch_run *run)
+{
+    const struct etch_turn *last = NULL;
+    bool any = false, unfilled = false;
+
+    for (size_t i = 0; i < facts->turns.all.n; i++) {
+        const struct etch_turn *t = &facts->turns.all.v[i];
+        bool here;
+
+        if (t->place != p->places[0] || t->variable != p->variable || !t->read || t->write)
+            continue;
+        here = is_unfilled(p, facts, run, i);
+        any |= here;
+        if (!last || t->first > last->first) {
+            last = t;
+            unfilled = here;
+        }
+    }
+    if (!last || !is_watched(run, p->variable) || !run->order)
+        return did_execute(run, p->places[0]) == ETCH_FALSE ? ETCH_FALSE : ETCH_UNKNOWN;
+    return (run->failing ? unfilled : any) ? ETCH_TRUE : ETCH_FALSE;
+}
+
 static enum etch_truth order_holds(const struct etch_predictor *p, const struct facts *facts,
                                    const struct etch_run *run)
 {
     bool rw = strcmp(p->pattern, "RW") == 0, open, incomplete = false;
 
+    if (p->refill)
+        return refill_holds(p, facts, run);
     if (find_fact(p, facts, &open))
         return ETCH_TRUE;
     if (open)
@@ -232,7 +288,7 @@ static enum etch_truth order_holds(const struct etch_predictor *p, const struct 
 
         if (truth == ETCH_FALSE && !(rw && i == 1))
             return ETCH_FALSE;
-        incomplete |= truth == ETCH_UNKNOWN && run->flow;
+        incomplete |= truth == ETCH_UNKNOWN && run->flow && run->lost;
     }
     if (incomplete || !is_watched(run, p->variable) || !run->order)
         return ETCH_UNKNOWN;
@@ -246,6 +302,7 @@ static void take_halves(const struct etch_predictor *p, struct etch_predictor ha
         halves[i] = *p;
         halves[i].kind = ETCH_PREDICTOR_ORDER;
         halves[i].n_places = 2;
+        halves[i].refill = p->refill && i;
         snprintf(halves[i].pattern, sizeof(halves[i].pattern), "%s", i ? "RW" : "WR");
     }
     memcpy(halves[1].places, p->places + p->n_places - 2, 2 * sizeof(p->places[0]));
@@ -407,14 +464,14 @@ static size_t order_instance(const struct etch_predictor *p, const struct facts 
     const struct order_fact *fact;
     bool open;
 
-    fact = find_fact(p, facts, &open);
+    fact = p->refill ? NULL : find_fact(p, facts, &open);
     if (fact) {
         memcpy(at, fact->at, fact->n * sizeof(*at));
         return fact->n;
     }
     if (strcmp(p->pattern, "RW") != 0 || order_holds(p, facts, run) != ETCH_TRUE)
         return 0;
-    read = read_too_early(p, facts, run);
+    read = p->refill ? last_read(p, facts) : read_too_early(p, facts, run);
     if (read)
         at[0] = read->last;
     return read != NULL;
@@ -469,16 +526,16 @@ struct search {
 static bool is_same(const struct etch_predictor *a, const struct etch_predictor *b)
 {
     return a->kind == b->kind && a->n_places == b->n_places && a->variable == b->variable && a->second == b->second &&
-           a->ever == b->ever && a->negated == b->negated && a->test == b->test && a->value == b->value &&
-           a->write == b->write && a->address == b->address && a->taken == b->taken &&
+           a->ever == b->ever && a->refill == b->refill && a->negated == b->negated && a->test == b->test &&
+           a->value == b->value && a->write == b->write && a->address == b->address && a->taken == b->taken &&
            strcmp(a->pattern, b->pattern) == 0 && memcmp(a->places, b->places, a->n_places * sizeof(a->places[0])) == 0;
 }
 
 static uint64_t hash_candidate(const struct etch_predictor *p)
 {
     uint64_t key[5] = {(uint64_t)p->kind << 32 | p->variable, p->second, p->address, p->value,
-                       (uint64_t)p->test << 8 | (uint64_t)p->write << 3 | (uint64_t)p->ever << 2 |
-                           (uint64_t)p->taken << 1 | p->negated};
+                       (uint64_t)p->test << 8 | (uint64_t)p->refill << 4 | (uint64_t)p->write << 3 |
+                           (uint64_t)p->ever << 2 | (uint64_t)p->taken << 1 | p->negated};
     uint64_t hash = etch_hash(ETCH_HASH_START, key, sizeof(key));
 
     hash = etch_hash(hash, p->places, p->n_places * sizeof(p->places[0]));
@@ -566,9 +623,13 @@ static bool add_too_early(struct search *s, const struct facts *failing)
                                            .second = ETCH_NOWHERE,
                                            .pattern = "RW"};
 
-                if (write->write && write->variable == read->variable && write->place != read->place &&
-                    is_shared(&s->facts[r], read->place, write) && !add(s, p))
-                    return false;
+                for (int refill = 0; write->write && write->variable == read->variable && write->place != read->place &&
+                                     refill < 2 && is_shared(&s->facts[r], read->place, write);
+                     refill++) {
+                    p.refill = refill;
+                    if (!add(s, p))
+                        return false;
+                }
             }
         }
     }
@@ -874,7 +935,7 @@ static bool is_beside(const struct search *s, const struct etch_predictor *p)
     for (size_t i = 0; i < s->n; i++) {
         const struct etch_run *run = s->runs[i];
         bool open, beside = false;
-        const struct order_fact *f = run->failing ? find_fact(p, &s->facts[i], &open) : NULL;
+        const struct order_fact *f = run->failing && !p->refill ? find_fact(p, &s->facts[i], &open) : NULL;
 
         for (uint32_t k = 0; f && k < f->n; k++)
             beside |= f->places[k] == run->failing_place && run->accesses.v[f->at[k]].thread != run->failing_thread &&
@@ -903,7 +964,7 @@ static bool is_meant(const struct search *s, const struct etch_predictor *p)
     bool together = is_one_function(s, p->places[0], p->places[2]) && !is_next_turn(s, p);
 
     if (p->n_places == 4)
-        return feeds_failure(s, p->places[1]) && feeds_failure(s, p->places[2]);
+        return (feeds_failure(s, p->places[1]) || decides(s, p->places[1])) && feeds_failure(s, p->places[2]);
     if (strcmp(p->pattern, "RWW") == 0)
         return is_update(s, p) || (together && decides(s, p->places[0]));
     return together && (strcmp(p->pattern, "RWR") != 0 || decides(s, p->places[0]));
@@ -945,6 +1006,43 @@ static bool is_followed(const struct search *s, const struct etch_predictor *p)
     return false;
 }
 
+static const char *location_of(const struct search *s, const struct etch_run_access *a)
+{
+    return a->operand < s->names->locations.n ? s->names->locations.v[a->operand] : NULL;
+}
+
+/* Whether a statement that names the location had written there before: it was in use. Where a library was at it since,
+ * as malloc and free are, it may have been another owner's. */
+static bool was_written(const struct search *s, const struct etch_run *run, const struct order_fact *f,
+                        const char *location)
+{
+    for (uint32_t k = f->at[0]; k-- > 0;) {
+        const struct etch_run_access *a = &run->accesses.v[k];
+        const char *here = a->object == run->accesses.v[f->at[0]].object ? location_of(s, a) : NULL;
+
+        if (a->outside && a->object == run->accesses.v[f->at[0]].object)
+            return false;
+        if (here && a->write && strcmp(here, location) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether what was read had been written as part of something else: a write that went astray. */
+static bool is_stray(const struct search *s, const struct etch_predictor *p)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        bool open;
+        const struct order_fact *f = s->runs[i]->failing ? find_fact(p, &s->facts[i], &open) : NULL;
+        const char *to = f ? location_of(s, &s->runs[i]->accesses.v[f->at[0]]) : NULL;
+        const char *from = f ? location_of(s, &s->runs[i]->accesses.v[f->at[1]]) : NULL;
+
+        if (to && from && to[0] && from[0] && strcmp(to, from) != 0 && was_written(s, s->runs[i], f, from))
+            return true;
+    }
+    return false;
+}
+
 /* Whether no passing run came to where the value was read: then it is that this ran, and not who wrote it. */
 static bool is_only_there(const struct search *s, const struct etch_predictor *p)
 {
@@ -952,6 +1050,24 @@ static bool is_only_there(const struct search *s, const struct etch_predictor *p
         if (!s->runs[i]->failing && executed(s->runs[i], p->places[1]))
             return false;
     return true;
+}
+
+/* Whether passing runs show that the two statements take turns, so that one without the other means something. */
+static bool is_refilled(const struct search *s, const struct etch_predictor *p)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        unsigned reads = 0, writes = 0;
+
+        for (size_t k = 0; !s->runs[i]->failing && k < s->facts[i].turns.all.n; k++) {
+            const struct etch_turn *t = &s->facts[i].turns.all.v[k];
+
+            reads += t->place == p->places[0] && t->variable == p->variable && t->read;
+            writes += t->place == p->places[1] && t->variable == p->variable && t->write;
+        }
+        if (reads > 1 && writes > 1)
+            return true;
+    }
+    return false;
 }
 
 static void judge(struct etch_predictor *p, const struct search *s)
@@ -965,7 +1081,7 @@ static void judge(struct etch_predictor *p, const struct search *s)
     p->precision = held ? (double)p->failing_true / held : 0;
     p->recall = p->failing ? (double)p->failing_true / p->failing : 0;
     /* Where no passing run could tell, nothing is known of what sets the failing ones apart. */
-    p->f = p->passing ? etch_f_half(p->precision, p->recall) : 0;
+    p->f = p->passing && !(p->refill && !is_refilled(s, p)) ? etch_f_half(p->precision, p->recall) : 0;
     etch_wilson(p->failing_true, held, &p_lo, &p_hi);
     etch_wilson(p->failing_true, p->failing, &r_lo, &r_hi);
     p->f_lo = etch_f_half(p_lo, r_lo);
@@ -975,6 +1091,7 @@ static void judge(struct etch_predictor *p, const struct search *s)
     p->beside = p->kind == ETCH_PREDICTOR_ORDER && is_beside(s, p);
     p->early = p->kind == ETCH_PREDICTOR_ORDER && !has_happened(s, p);
     p->unwritten = p->kind == ETCH_PREDICTOR_VALUE && is_unwritten(s, p);
+    p->stray = p->kind == ETCH_PREDICTOR_ORIGIN && is_stray(s, p);
     p->only_there = p->kind == ETCH_PREDICTOR_ORIGIN && is_only_there(s, p);
     p->distance = UINT32_MAX;
     for (uint32_t i = 0; i < p->n_places; i++) {
@@ -1014,7 +1131,7 @@ static int weight(const struct etch_predictor *p)
     case ETCH_PREDICTOR_VALUE:
         return p->unwritten ? 7 : p->test == ETCH_VALUE_ZERO || p->test == ETCH_VALUE_NEGATIVE ? 3 : 6;
     case ETCH_PREDICTOR_ORIGIN:
-        return p->only_there ? 8 : 4;
+        return p->only_there ? 8 : p->stray ? 2 : 4;
     case ETCH_PREDICTOR_BRANCH:
         return 5;
     default:
@@ -1054,6 +1171,8 @@ static int by_rank(const void *x, const void *y, void *context)
         return a->spread < b->spread ? -1 : 1;
     if (a->ever != b->ever)
         return a->ever ? 1 : -1;
+    if (a->refill != b->refill)
+        return a->refill ? 1 : -1;
     if (a->negated != b->negated)
         return a->negated ? 1 : -1;
     if (a->test != b->test)
@@ -1092,6 +1211,8 @@ static bool find_candidates(struct search *s)
 
 static bool is_half(const struct etch_predictor *p, const char *pattern)
 {
+    if (p->refill && p->passing_true)
+        return false; /* else the other half alone would say it */
     return p->kind == ETCH_PREDICTOR_ORDER && !p->ever && strcmp(p->pattern, pattern) == 0 && p->failing_true &&
            p->failing_true == p->failing;
 }
@@ -1111,6 +1232,7 @@ static bool add_pair(struct search *s, struct etch_predictor first, struct etch_
         !is_one_function(s, first.places[0], second.places[1]) || (one && first.places[1] != second.places[0]) ||
         !is_one_function(s, first.places[1], second.places[0]))
         return true;
+    p.refill = second.refill;
     if (one)
         p.places[2] = second.places[1];
     snprintf(p.pattern, sizeof(p.pattern), "%s", one ? "WRW" : "WRRW");

@@ -47,6 +47,7 @@ struct etch_predictor {
     char pattern[8];           /* WR, RWR, ... */
     bool ever;     /* at any time; otherwise the last time. Of a value at the failing statement: no passing run may have
                       had it at any time */
+    bool refill;   /* RW: the write is one that comes before each read, and had not */
     bool negated;  /* executed: it was not */
     bool write;    /* a value written, rather than read */
     bool taken;    /* the branch was */
@@ -55,6 +56,7 @@ struct etch_predictor {
     bool beside;   /* an order that only another thread's turn at the failing statement has a part in */
     bool early;    /* an order whose second statement had not run in any failing run */
     bool followed; /* the failing statement follows the pointer: who got past it had one */
+    bool stray;    /* an origin that was to write something else */
     bool only_there; /* an origin of what only failing runs read */
     bool unwritten;  /* a value that nothing of the slice wrote in a run where it was seen */
 };

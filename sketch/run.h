@@ -32,6 +32,7 @@ struct etch_line_place {
 struct etch_names {
     ETCH_ARRAY(struct etch_line_place) places;
     ETCH_ARRAY(char *) variables;
+    ETCH_ARRAY(char *) locations; /* by variable, as the slice has them; NULL: not known, "": more than one */
     struct etch_index by_place, by_variable;
     const Etch__Slice *slice; /* that the places are of; NULL: none */
 };
@@ -41,6 +42,9 @@ void etch_names_release(struct etch_names *names);
 /* The number of a place or of a variable, given one if it is new. ETCH_NOWHERE when memory is short. */
 uint32_t etch_names_place(struct etch_names *names, const char *file, uint32_t line, const char *function);
 uint32_t etch_names_variable(struct etch_names *names, const char *name);
+
+/* Where the slice says that a variable is. Returns 0, or -1 when memory is short. */
+int etch_names_locate(struct etch_names *names, uint32_t variable, const char *location);
 
 /* The same, of one that may have none. */
 uint32_t etch_names_find_place(const struct etch_names *names, const char *file, uint32_t line, const char *function);
@@ -128,8 +132,9 @@ struct etch_run {
     char *bucket; /* failing statement and stack, in words; two bugs differ here. NULL of a passing run */
     uint32_t failing_place, failing_thread;
     uint32_t null_operand, null_variable; /* the pointer that it followed and that was nothing; ETCH_NOWHERE: not so */
-    bool flow;                            /* control flow was recorded: what is not among the visits did not run */
-    bool lost;                            /* except where this is set */
+    const struct etch_names *names;       /* NULL: there was no slice */
+    bool flow; /* control flow was recorded: what of the slice is not among the visits did not run */
+    bool lost; /* except where this is set */
     bool cut;
     bool inferred; /* it failed outside of any call of the program: failing_place is its thread's last call to the
                       outside */

@@ -353,9 +353,10 @@ static int index_operands(struct build *b, struct etch_error *err)
     for (size_t i = 0; i < slice->n_statements; i++)
         for (size_t k = 0; k < slice->statements[i]->n_operands; k++) {
             const Etch__Operand *o = slice->statements[i]->operands[k];
-            uint32_t number = (uint32_t)b->operands.n;
+            uint32_t number = (uint32_t)b->operands.n, variable = etch_names_variable(b->names, o->name);
 
-            if (!etch_array_push(&b->operands, o) ||
+            if (variable == ETCH_NOWHERE || etch_names_locate(b->names, variable, o->location) < 0 ||
+                !etch_array_push(&b->operands, o) ||
                 !etch_index_add(&b->by_address, etch_hash(ETCH_HASH_START, &o->address, sizeof(o->address)), number) ||
                 (o->global &&
                  !etch_index_add(&b->by_global, etch_hash(ETCH_HASH_START, &o->global, sizeof(o->global)), number)))
@@ -1529,6 +1530,7 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
     if (b.run && b.symbols && (b.run->name = strdup(recording->path))) {
         b.run->source = recording->source;
         b.run->cut = recording->cut;
+        b.run->names = options->slice ? names : NULL;
         b.run->null_operand = b.run->null_variable = ETCH_NOWHERE;
         b.run->key = recording->program ? recording->program->start_unix_ns : 0;
         status = fill(&b, err);

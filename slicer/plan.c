@@ -56,6 +56,7 @@ static bool fill_build_id(const struct etch_model *m, ProtobufCBinaryData *id)
 
 static bool add_operand(struct etch_slice *slice, Etch__Statement *out, const struct etch_mention *mention)
 {
+    char key[ETCH_KEY_SIZE];
     struct etch_site site;
     Etch__Operand *op;
 
@@ -81,11 +82,12 @@ static bool add_operand(struct etch_slice *slice, Etch__Statement *out, const st
     op->unmapped = copy(site.unmapped ? site.unmapped : "");
     op->size = site.size;
     op->global = site.global;
+    op->location = copy(etch_memory_key(slice->model, mention->pointer, NULL, key) ? key : "");
     if (!push(&out->operands, &out->n_operands, op)) {
         free(op);
         return false;
     }
-    return op->name && op->unmapped;
+    return op->name && op->unmapped && op->location;
 }
 
 static bool add_range(Etch__AddressRange ***list, size_t *n, uint64_t start, uint64_t end)
