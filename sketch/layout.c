@@ -159,7 +159,8 @@ bool etch_layout_not_yet(const struct composition *c, uint32_t *place)
  */
 static void add_not_yet(struct composition *c)
 {
-    struct layout_item item = {.nth = 0, .seq = UINT64_MAX, .lo = UINT64_MAX, .hi = UINT64_MAX, .access = ETCH_NOWHERE};
+    struct layout_item item = {
+        .seq = UINT64_MAX, .lo = UINT64_MAX, .hi = UINT64_MAX, .access = ETCH_NOWHERE, .not_yet = true};
 
     if (!etch_layout_not_yet(c, &item.place))
         return;
@@ -249,7 +250,7 @@ static void add_values(struct composition *c, Etch__SketchStep *step, const stru
             const struct etch_run_access *a = &c->run->accesses.v[i];
 
             if (a->variable == c->variables.v[column] && a->thread == item->thread && a->place == item->place &&
-                a->nth == item->nth && item->nth)
+                (item->nth ? a->nth == item->nth : i == item->access))
                 found = (uint32_t)i;
         }
         if (found != ETCH_NOWHERE)
@@ -274,7 +275,7 @@ static void note_of(const struct composition *c, const struct layout_item *item,
     const Etch__Failure *f = c->run->failure;
 
     text[0] = '\0';
-    if (!item->nth)
+    if (item->not_yet)
         snprintf(text, size, "had not run when it failed");
     else if (failing && f->kind == ETCH__FAILURE_KIND__FAILURE_HANG)
         snprintf(text, size, t->wait_in ? "waits for ever in %s" : "stands here", t->wait_in ? t->wait_in : "");
@@ -323,7 +324,7 @@ static void add_step(struct composition *c, struct layout_item *item, uint32_t r
         line++;
     step->text = etch_compose_text(c, line);
     step->count = item->count;
-    step->failing = item->nth && is_failing(c, item);
+    step->failing = !item->not_yet && is_failing(c, item);
     step->rank = rank;
     step->depth = item->depth > base_depth ? item->depth - base_depth : 0;
     step->statement = place->statement ? c->options->slice->statements[place->statement - 1]->id : 0;
@@ -349,7 +350,7 @@ static void add_threads(struct composition *c, uint32_t *column, uint32_t *base_
             if (c->items.v[k].thread == i) {
                 used = true;
                 base_depth[i] =
-                    c->items.v[k].nth && c->items.v[k].depth < base_depth[i] ? c->items.v[k].depth : base_depth[i];
+                    !c->items.v[k].not_yet && c->items.v[k].depth < base_depth[i] ? c->items.v[k].depth : base_depth[i];
             }
         column[i] = (uint32_t)c->sketch->n_threads;
         to = used ? etch_compose_new(c, sizeof(*to)) : NULL;
@@ -414,7 +415,7 @@ static void add_creation_orders(struct composition *c)
 
             if (item->thread == c->run->threads.v[t].parent && item->place == c->run->threads.v[t].made_at && !made)
                 made = item;
-            if (item->thread == t && item->nth && !first)
+            if (item->thread == t && !item->not_yet && !first)
                 first = item;
         }
         if (made && first && made->step < first->step)

@@ -8,7 +8,7 @@
 /* A step in the making. */
 struct layout_item {
     uint32_t thread, place;
-    uint64_t nth; /* of the thread's visits of the place; 0: it did not run */
+    uint64_t nth; /* of the thread's visits of the place; 0: not known */
     uint64_t seq, lo, hi;
     uint32_t depth;
     uint64_t count;
@@ -16,6 +16,7 @@ struct layout_item {
     uint32_t event;  /* in the run's order: of that access, or of its synchronisation; ETCH_NOWHERE: none */
     uint32_t rank;   /* equal ranks stand side by side */
     uint32_t step;   /* in the sketch */
+    bool not_yet;    /* it had not run when it failed */
 };
 
 struct composition {

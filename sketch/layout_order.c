@@ -35,7 +35,7 @@ static void settle_time(struct composition *c, struct layout_item *item)
     const struct etch_run_access *a = item->access != ETCH_NOWHERE ? &c->run->accesses.v[item->access] : NULL;
 
     item->event = ETCH_NOWHERE;
-    if (!item->nth || (a && a->crash)) /* when it failed says nothing of when it was read */
+    if (item->not_yet || (a && a->crash)) /* when it failed says nothing of when it was read */
         return;
     if (a && a->seq != UINT64_MAX && item->seq != UINT64_MAX && is_around(c, item, a->seq))
         return;
@@ -67,8 +67,8 @@ static bool is_before(const struct composition *c, size_t i, size_t k)
 
     if (a->thread == b->thread)
         return i < k;
-    if (!a->nth || !b->nth)
-        return a->nth != 0 && b->nth == 0; /* what had not run comes after all that did */
+    if (a->not_yet || b->not_yet)
+        return !a->not_yet && b->not_yet; /* what had not run comes after all that did */
     if (a->event != ETCH_NOWHERE && b->event != ETCH_NOWHERE) {
         order = etch_run_order_compare(c->run->order, a->event, b->event);
         if (order || (a->access != ETCH_NOWHERE && b->access != ETCH_NOWHERE))

@@ -1034,10 +1034,13 @@ static bool is_stray(const struct search *s, const struct etch_predictor *p)
     for (size_t i = 0; i < s->n; i++) {
         bool open;
         const struct order_fact *f = s->runs[i]->failing ? find_fact(p, &s->facts[i], &open) : NULL;
-        const char *to = f ? location_of(s, &s->runs[i]->accesses.v[f->at[0]]) : NULL;
+        const struct etch_run_access *write = f ? &s->runs[i]->accesses.v[f->at[0]] : NULL;
+        const char *to = f ? location_of(s, write) : NULL;
         const char *from = f ? location_of(s, &s->runs[i]->accesses.v[f->at[1]]) : NULL;
 
-        if (to && from && to[0] && from[0] && strcmp(to, from) != 0 && was_written(s, s->runs[i], f, from))
+        /* A statement that the slice has not writes nothing by that name, either. */
+        if (from && from[0] && !write->outside && (!to || (to[0] && strcmp(to, from) != 0)) &&
+            was_written(s, s->runs[i], f, from))
             return true;
     }
     return false;
