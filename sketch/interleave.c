@@ -54,20 +54,22 @@ static bool add_turn(struct etch_turns *turns, const struct etch_run *run, uint3
     return true;
 }
 
-int etch_turns_make(struct etch_turns *turns, const struct etch_run *run)
+int etch_turns_make(struct etch_turns *turns, const struct etch_run *run, bool early)
 {
+    size_t n = early && run->noticed < run->accesses.n ? run->noticed : run->accesses.n;
     ETCH_ARRAY(uint32_t) order = {0};
     bool good = true;
 
     turns->all.n = 0;
     turns->fatal = 0;
-    for (size_t i = 0; run->failing && i < run->accesses.n; i++) {
+    turns->chances = early ? &run->early_chances : &run->chances;
+    for (size_t i = 0; run->failing && !early && i < run->accesses.n; i++) {
         const struct etch_run_access *a = &run->accesses.v[i];
 
         if (a->place == run->failing_place && a->thread == run->failing_thread && a->nth > turns->fatal)
             turns->fatal = a->nth;
     }
-    for (size_t i = 0; good && i < run->accesses.n; i++)
+    for (size_t i = 0; good && i < n; i++)
         if (run->accesses.v[i].object != ETCH_NOWHERE && run->accesses.v[i].place != ETCH_NOWHERE)
             good = etch_array_push(&order, (uint32_t)i);
     if (good && order.n)
@@ -108,10 +110,10 @@ static bool is_last(const struct etch_turns *turns, const struct etch_run *run, 
     /* Of several objects that went through the failing statement only the one counts that it failed with. */
     if (turns->fatal && t->place == run->failing_place && t->thread == run->failing_thread)
         return t->nth == turns->fatal;
-    for (size_t k = 0; k < run->chances.n; k++)
-        if (run->chances.v[k] >= t->first && (again == SIZE_MAX || run->chances.v[k] < turns->all.v[again].first))
+    for (size_t k = 0; k < turns->chances->n; k++)
+        if (turns->chances->v[k] >= t->first && (again == SIZE_MAX || turns->chances->v[k] < turns->all.v[again].first))
             return true;
-    return !run->chances.n && (again == SIZE_MAX || !run->failing);
+    return !turns->chances->n && (again == SIZE_MAX || !run->failing);
 }
 
 /* The last turn of the same thread before one, of the same object; SIZE_MAX: none. */

@@ -19,10 +19,12 @@ struct etch_turn {
 struct etch_turns {
     ETCH_ARRAY(struct etch_turn) all; /* by object, then in the run's sequence */
     uint64_t fatal;                   /* which execution of the failing statement failed; 0: none is known */
+    const struct etch_chances *chances;
 };
 
-/* Returns 0, or -1 when memory is short. */
-int etch_turns_make(struct etch_turns *turns, const struct etch_run *run);
+/* `early`: only up to where the program noticed, which is then what counts as the failure. Returns 0, or -1 when memory
+ * is short. */
+int etch_turns_make(struct etch_turns *turns, const struct etch_run *run, bool early);
 
 /* A pattern: turns a, b (and c, where it is one of atomicity), which is the number of its accesses. */
 struct etch_pattern {

@@ -265,22 +265,98 @@ bool etch_run_fails_at(const struct etch_run *run, uint32_t place)
     return place == run->failing_place;
 }
 
+static bool list_accesses_at(struct etch_chances *list, const struct etch_run *run, const bool *places, size_t n)
+{
+    list->n = 0;
+    for (uint32_t k = 0; k < run->accesses.n; k++)
+        if (run->accesses.v[k].place < n && places[run->accesses.v[k].place] && !etch_array_push(list, k))
+            return false;
+    return true;
+}
+
+/* ---- Where it was noticed ---- */
+
+#define PASSING_ENOUGH 3u /* runs without it, to believe that it is failing runs' own */
+
+/* Whether every failing run executed it, and no passing one. */
+static bool is_failing_own(const struct etch_run *const *runs, size_t n, uint32_t place)
+{
+    unsigned without = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        bool ran = etch_run_visited(runs[i], place) != NULL;
+
+        if (!runs[i]->flow || runs[i]->lost)
+            continue;
+        if (ran != runs[i]->failing || etch_run_fails_at(runs[i], place))
+            return false;
+        without += !ran;
+    }
+    return without >= PASSING_ENOUGH;
+}
+
+/* Of the statements that only failing runs executed the one furthest from the failure. */
+static uint32_t find_notice(const struct etch_names *names, const struct etch_run *const *runs, size_t n)
+{
+    uint32_t found = ETCH_NOWHERE;
+
+    for (uint32_t place = 0; place < names->places.n; place++)
+        if (names->places.v[place].statement &&
+            (found == ETCH_NOWHERE || names->places.v[place].distance > names->places.v[found].distance) &&
+            is_failing_own(runs, n, place))
+            found = place;
+    return found;
+}
+
+/* The branches that decide whether a statement runs. */
+static void mark_deciders(const struct etch_names *names, uint32_t place, bool *deciders)
+{
+    const Etch__Slice *slice = names->slice;
+
+    for (size_t i = 0; i < slice->n_statements; i++) {
+        const Etch__Statement *s = slice->statements[i];
+        bool control = false, asked = false;
+
+        for (size_t k = 0; k < s->n_roles; k++)
+            control |= s->roles[k] == ETCH__STATEMENT_ROLE__ROLE_CONTROL;
+        for (size_t k = 0; k < s->n_because; k++)
+            asked |= s->because[k] < slice->n_statements && is_at(names, slice->statements[s->because[k]], place);
+        for (uint32_t k = 0; s->branch && control && asked && k < names->places.n; k++)
+            deciders[k] |= is_at(names, s, k);
+    }
+}
+
+/* How many accesses a failing run had made when it first came to a place. */
+static uint32_t count_until(const struct etch_run *run, uint32_t place)
+{
+    for (uint32_t i = 0; i < run->accesses.n; i++)
+        if (run->accesses.v[i].place == place)
+            return i;
+    return UINT32_MAX;
+}
+
 static int list_chances(const struct etch_names *names, struct etch_run *const *runs, size_t n)
 {
-    bool *fails = calloc(names->places.n + 1, sizeof(*fails)), good = fails != NULL;
+    bool *fails = calloc(names->places.n + 1, sizeof(*fails)), *deciders = calloc(names->places.n + 1, sizeof(*fails));
+    bool good = fails && deciders;
+    uint32_t notice = good && names->slice ? find_notice(names, (const struct etch_run *const *)runs, n) : ETCH_NOWHERE;
 
     for (uint32_t place = 0; good && place < names->places.n; place++)
         for (size_t i = 0; i < n; i++)
             fails[place] |= etch_run_fails_at(runs[i], place);
-    for (size_t i = 0; i < n; i++) {
+    if (good && notice != ETCH_NOWHERE)
+        mark_deciders(names, notice, deciders);
+    for (size_t i = 0; good && i < n; i++) {
         struct etch_run *run = runs[i];
 
-        run->chances.n = 0;
-        for (uint32_t k = 0; good && !run->failing && k < run->accesses.n; k++)
-            if (run->accesses.v[k].place < names->places.n && fails[run->accesses.v[k].place])
-                good = etch_array_push(&run->chances, k);
+        run->chances.n = run->early_chances.n = 0;
+        run->noticed = run->failing && notice != ETCH_NOWHERE ? count_until(run, notice) : UINT32_MAX;
+        if (!run->failing)
+            good = list_accesses_at(&run->chances, run, fails, names->places.n) &&
+                   list_accesses_at(&run->early_chances, run, deciders, names->places.n);
     }
     free(fails);
+    free(deciders);
     return good ? 0 : -1;
 }
 
@@ -330,6 +406,7 @@ void etch_run_free(struct etch_run *run)
     etch_array_free(&run->watched_operands);
     etch_array_free(&run->losses);
     etch_array_free(&run->chances);
+    etch_array_free(&run->early_chances);
     etch_run_order_free(run->order);
     free(run->name);
     free(run->bucket);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NOTICED_ENOUGH 0.999 /* F of what was before the program noticed; less is not worth to be put first */
+
 /* ---- What a run says of orders, once for all questions ---- */
 
 struct order_fact {
@@ -108,9 +110,9 @@ static void add_hang(void *context, const struct etch_hang *hang)
     facts->failed |= !etch_array_push(&facts->hangs, *hang);
 }
 
-static int make_facts(struct facts *facts, const struct etch_run *run)
+static int make_facts(struct facts *facts, const struct etch_run *run, bool early)
 {
-    if (etch_turns_make(&facts->turns, run) < 0)
+    if (etch_turns_make(&facts->turns, run, early) < 0)
         return -1;
     etch_turns_patterns(&facts->turns, run, add_fact, facts);
     for (size_t i = 0; i < facts->turns.all.n; i++) {
@@ -445,7 +447,7 @@ enum etch_truth etch_predictor_holds(const struct etch_predictor *p, const struc
                                      const struct etch_run *run)
 {
     struct facts facts = {0};
-    enum etch_truth truth = make_facts(&facts, run) < 0 ? ETCH_UNKNOWN : holds(p, &facts, run);
+    enum etch_truth truth = make_facts(&facts, run, p->noticed) < 0 ? ETCH_UNKNOWN : holds(p, &facts, run);
 
     (void)names;
     release_facts(&facts);
@@ -505,7 +507,7 @@ size_t etch_predictor_instance(const struct etch_predictor *p, const struct etch
             at[n++] = (uint32_t)(value - run->accesses.v);
     } else if ((p->kind == ETCH_PREDICTOR_ATOMICITY || p->kind == ETCH_PREDICTOR_ORDER ||
                 p->kind == ETCH_PREDICTOR_ORIGIN) &&
-               make_facts(&facts, run) == 0) {
+               make_facts(&facts, run, p->noticed) == 0) {
         n = has_halves(p) && !p->ever ? both_instances(p, &facts, run, at) : order_instance(p, &facts, run, at);
     }
     release_facts(&facts);
@@ -1154,6 +1156,8 @@ static int by_rank(const void *x, const void *y, void *context)
         return a->f > b->f ? -1 : 1;
     if (weight(a) != weight(b))
         return weight(a) < weight(b) ? -1 : 1;
+    if (a->noticed != b->noticed)
+        return a->noticed ? -1 : 1;
     /* What was meant to be one step says more than an order; where nothing says that it was, two statements say enough.
      */
     if (a->guarded != b->guarded)
@@ -1255,6 +1259,60 @@ static bool add_pairs(struct search *s)
     return true;
 }
 
+static bool start_search(struct search *s, bool early)
+{
+    bool good;
+
+    s->facts = calloc(s->n + 1, sizeof(*s->facts));
+    good = s->facts != NULL;
+    for (size_t i = 0; good && i < s->n; i++)
+        good = make_facts(&s->facts[i], s->runs[i], early) == 0;
+    return good;
+}
+
+static void end_search(struct search *s)
+{
+    for (size_t i = 0; s->facts && i < s->n; i++)
+        release_facts(&s->facts[i]);
+    free(s->facts);
+    etch_index_release(&s->known);
+}
+
+static bool is_noticed(const struct search *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->runs[i]->failing && s->runs[i]->noticed != UINT32_MAX)
+            return true;
+    return false;
+}
+
+/* How threads met before the program noticed that something was wrong: what it did then, until it failed, is only how
+ * it said so. Taken only where it tells failing and passing runs apart. */
+static bool find_early(struct etch_predictors *found, const struct search *late)
+{
+    struct etch_predictors early = {0};
+    struct search s = {.found = &early, .names = late->names, .runs = late->runs, .n = late->n};
+    bool good = true;
+
+    if (!is_noticed(late))
+        return true;
+    good = start_search(&s, true);
+    for (size_t i = 0; good && i < s.n; i++)
+        if (s.runs[i]->failing)
+            good = add_orders(&s, &s.facts[i]) && add_too_early(&s, &s.facts[i]);
+    for (size_t i = 0; good && i < early.all.n; i++)
+        judge(&early.all.v[i], &s);
+    good = good && add_pairs(&s);
+    for (size_t i = 0; good && i < early.all.n; i++) {
+        early.all.v[i].noticed = true;
+        if (etch_predictor_is_threaded(&early.all.v[i]) && early.all.v[i].f > NOTICED_ENOUGH)
+            good = etch_array_push(&found->all, early.all.v[i]);
+    }
+    etch_predictors_release(&early);
+    end_search(&s);
+    return good;
+}
+
 int etch_predictors_find(struct etch_predictors *predictors, const struct etch_names *names,
                          const struct etch_run *const *runs, size_t n)
 {
@@ -1262,20 +1320,13 @@ int etch_predictors_find(struct etch_predictors *predictors, const struct etch_n
     bool good;
 
     predictors->all.n = 0;
-    s.facts = calloc(n + 1, sizeof(*s.facts));
-    good = s.facts != NULL;
-    for (size_t i = 0; good && i < n; i++)
-        good = make_facts(&s.facts[i], runs[i]) == 0;
-    good = good && find_candidates(&s);
+    good = start_search(&s, false) && find_candidates(&s);
     for (size_t i = 0; good && i < predictors->all.n; i++)
         judge(&predictors->all.v[i], &s);
-    good = good && add_pairs(&s);
+    good = good && add_pairs(&s) && find_early(predictors, &s);
     if (good && predictors->all.n)
         qsort_r(predictors->all.v, predictors->all.n, sizeof(*predictors->all.v), by_rank, (void *)(uintptr_t)names);
-    for (size_t i = 0; s.facts && i < n; i++)
-        release_facts(&s.facts[i]);
-    free(s.facts);
-    etch_index_release(&s.known);
+    end_search(&s);
     return good ? 0 : -1;
 }
 

@@ -53,6 +53,7 @@ struct etch_predictor {
     bool taken;    /* the branch was */
     bool guarded;  /* atomicity that was meant: an update, or a check and what it guards */
     bool given;    /* an order that no run has the other way round: it is not what differs */
+    bool noticed;  /* an order as it stood when the program noticed, before it failed */
     bool beside;   /* an order that only another thread's turn at the failing statement has a part in */
     bool early;    /* an order whose second statement had not run in any failing run */
     bool followed; /* the failing statement follows the pointer: who got past it had one */

@@ -112,6 +112,11 @@ struct etch_by_place {
     size_t n, capacity;
 };
 
+struct etch_chances {
+    uint32_t *v;
+    size_t n, capacity;
+};
+
 struct etch_run_thread {
     uint32_t tid, parent; /* parent: number of the thread that made it, or ETCH_NOWHERE */
     char *name;           /* of its start function, "main" for the first */
@@ -151,9 +156,13 @@ struct etch_run {
     bool synced;                                   /* all of them are there */
     ETCH_ARRAY(uint32_t) watched_operands;         /* all accesses to these were recorded, from their arming on */
     ETCH_ARRAY(uint32_t) watched;                  /* the same, as variables */
-    ETCH_ARRAY(uint32_t)
-    chances; /* of a passing run: accesses of the statement where others failed, by number. Each was
-                a chance to fail: what stood then is what can be compared. See etch_runs_unify() */
+    /* Of a passing run: accesses of the statement where others failed, by number. Each was a chance to fail: what stood
+     * then is what can be compared. See etch_runs_unify(). */
+    struct etch_chances chances;
+    /* The same of what decided whether a statement ran that only failing runs have: there the program noticed what it
+     * failed of later. Of a failing run `noticed` accesses were made until then; UINT32_MAX: not known. */
+    struct etch_chances early_chances;
+    uint32_t noticed;
     ETCH_ARRAY(Etch__Loss *) losses;
     struct etch_run_order *order; /* NULL: nothing across threads is known */
 };
