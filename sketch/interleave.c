@@ -39,6 +39,7 @@ static bool add_turn(struct etch_turns *turns, const struct etch_run *run, uint3
                              .read_at = a->read ? i : ETCH_NOWHERE,
                              .write_at = a->write ? i : ETCH_NOWHERE,
                              .nth = a->nth,
+                             .call = a->call,
                              .read = a->read,
                              .write = a->write,
                              .handler = a->handler};
@@ -220,4 +221,83 @@ void etch_turns_patterns(const struct etch_turns *turns, const struct etch_run *
         tell_pairs(turns, run, i, visit, context);
         tell_triples(turns, run, i, visit, context);
     }
+}
+
+/* ---- Two variables ---- */
+
+#define READS_TOGETHER 8u /* turns of a thread, one behind the other, that are looked at for a pair */
+
+static bool is_one_call(const struct etch_turn *a, const struct etch_turn *b)
+{
+    return is_one_flow(a, b) && a->call && a->call == b->call;
+}
+
+/* The newest write before a read, where it is another thread's, and proven; SIZE_MAX: none. */
+static size_t write_seen(const struct etch_turns *turns, const struct etch_run *run, size_t read)
+{
+    const struct etch_turn *r = &turns->all.v[read];
+
+    for (size_t k = read; k-- > 0 && turns->all.v[k].object == r->object;)
+        if (turns->all.v[k].write)
+            return !is_one_flow(&turns->all.v[k], r) && is_proven(run, turns->all.v[k].write_at, r->read_at) ? k
+                                                                                                             : SIZE_MAX;
+    return SIZE_MAX;
+}
+
+/* Tells of the pair if `fresh` saw what another call wrote and `stale` did not yet see what that call writes. */
+static void tell_torn(const struct etch_turns *turns, const struct etch_run *run, size_t fresh, size_t stale,
+                      etch_torn_visitor *visit, void *context)
+{
+    size_t seen = write_seen(turns, run, fresh), first = stale;
+    struct etch_torn torn = {.turn = {(uint32_t)seen, (uint32_t)fresh, (uint32_t)stale}};
+    const struct etch_turn *write = seen == SIZE_MAX ? NULL : &turns->all.v[seen];
+
+    if (!write || !write->call)
+        return;
+    while (first > 0 && turns->all.v[first - 1].object == turns->all.v[stale].object)
+        first--;
+    for (size_t k = first; k < turns->all.n && turns->all.v[k].object == turns->all.v[stale].object; k++) {
+        const struct etch_turn *t = &turns->all.v[k];
+
+        if (!t->write || !is_one_call(t, write))
+            continue;
+        torn.turn[3] = (uint32_t)k;
+        torn.proven = is_proven(run, turns->all.v[stale].read_at, t->write_at);
+        if (torn.proven || !is_proven(run, t->write_at, turns->all.v[stale].read_at))
+            visit(context, &torn);
+        return;
+    }
+}
+
+static int by_thread_and_time(const void *x, const void *y, void *context)
+{
+    const struct etch_turn *turns = context;
+    const struct etch_turn *a = &turns[*(const uint32_t *)x], *b = &turns[*(const uint32_t *)y];
+
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return a->first < b->first ? -1 : a->first > b->first;
+}
+
+void etch_turns_torn(const struct etch_turns *turns, const struct etch_run *run, etch_torn_visitor *visit,
+                     void *context)
+{
+    ETCH_ARRAY(uint32_t) reads = {0};
+    bool good = true;
+
+    for (uint32_t i = 0; good && i < turns->all.n; i++)
+        if (turns->all.v[i].read && !turns->all.v[i].write && turns->all.v[i].call)
+            good = etch_array_push(&reads, i);
+    if (good && reads.n)
+        qsort_r(reads.v, reads.n, sizeof(*reads.v), by_thread_and_time, turns->all.v);
+    for (size_t i = 0; good && i < reads.n; i++)
+        for (size_t k = i + 1; k < reads.n && k <= i + READS_TOGETHER; k++) {
+            const struct etch_turn *a = &turns->all.v[reads.v[i]], *b = &turns->all.v[reads.v[k]];
+
+            if (a->object == b->object || !is_one_call(a, b))
+                continue;
+            tell_torn(turns, run, reads.v[i], reads.v[k], visit, context);
+            tell_torn(turns, run, reads.v[k], reads.v[i], visit, context);
+        }
+    etch_array_free(&reads);
 }

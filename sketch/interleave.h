@@ -12,6 +12,7 @@ struct etch_turn {
     uint32_t first, last;       /* accesses of the run */
     uint32_t read_at, write_at; /* the last of each sort; ETCH_NOWHERE: none */
     uint64_t nth;
+    uint32_t call; /* which of its thread's; 0: not known */
     bool read, write;
     bool handler; /* a signal handler's: to its thread it is as another one */
 };
@@ -36,6 +37,18 @@ struct etch_pattern {
     bool alone;     /* WR within one thread: where the value came from */
     bool last;      /* its last turn is the last of that statement at this object; of RW: its first */
 };
+
+/* Two reads that one call makes and two writes that another thread's call makes, of which the first read saw the first
+ * write and the second read was before the second write: one variable was new, the other old. */
+struct etch_torn {
+    uint32_t turn[4]; /* write, read; read, write */
+    bool proven;      /* that the second read was before the second write; else it is open */
+};
+
+typedef void etch_torn_visitor(void *context, const struct etch_torn *torn);
+
+void etch_turns_torn(const struct etch_turns *turns, const struct etch_run *run, etch_torn_visitor *visit,
+                     void *context);
 
 /* Called for each pattern. */
 typedef void etch_pattern_visitor(void *context, const struct etch_pattern *pattern);

@@ -448,6 +448,27 @@ static void add_unordered(struct composition *c)
 
 /* ---- All of it ---- */
 
+/* Of the statements that the best predictor speaks of the times that made it true are shown, not the last ones. */
+static void choose_instance(struct composition *c)
+{
+    uint32_t at[ETCH_PREDICTOR_ACCESSES];
+    size_t n = c->top && c->run->flow ? etch_predictor_instance(c->top, c->run, at) : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct etch_run_access *a = &c->run->accesses.v[at[i]];
+        struct etch_run_visit visit = {.thread = a->thread,
+                                       .place = a->place,
+                                       .count = a->nth,
+                                       .seq = a->seq,
+                                       .lo = a->lo,
+                                       .hi = a->hi,
+                                       .depth = a->depth};
+
+        if (a->nth && !etch_run_fails_at(c->run, a->place))
+            c->failed |= !etch_array_push(&c->chosen, visit);
+    }
+}
+
 void etch_layout_fill(struct composition *c)
 {
     bool *shown = etch_compose_new(c, (c->names->places.n + 1) * sizeof(*shown));
@@ -455,6 +476,7 @@ void etch_layout_fill(struct composition *c)
     uint32_t *base_depth = etch_compose_new(c, (c->run->threads.n + 1) * sizeof(*base_depth));
 
     if (shown && column && base_depth) {
+        choose_instance(c);
         etch_layout_choose(c, shown);
         add_visits(c, shown);
         add_accesses(c, shown);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TORN_MAX 256u        /* pairs of variables seen torn in one run, each once */
 #define NOTICED_ENOUGH 0.999 /* F of what was before the program noticed; less is not worth to be put first */
 
 /* ---- What a run says of orders, once for all questions ---- */
@@ -21,6 +22,12 @@ struct order_fact {
     size_t seq;     /* when it was found: the greater the newer */
 };
 
+/* One variable seen new and another old; see struct etch_torn. */
+struct torn_fact {
+    uint32_t places[4], variable, second, at[4];
+    bool proven;
+};
+
 /* A statement that reads or writes a variable in a thread. */
 struct user {
     uint32_t place, variable, thread;
@@ -31,6 +38,7 @@ struct facts {
     ETCH_ARRAY(struct order_fact) orders; /* each once, of its newest time */
     ETCH_ARRAY(struct user) users;        /* each once */
     ETCH_ARRAY(struct etch_hang) hangs;
+    ETCH_ARRAY(struct torn_fact) torn;
     struct etch_index by_fact, by_user;
     struct etch_turns turns;
     size_t found;
@@ -110,11 +118,35 @@ static void add_hang(void *context, const struct etch_hang *hang)
     facts->failed |= !etch_array_push(&facts->hangs, *hang);
 }
 
+static void add_torn_fact(void *context, const struct etch_torn *torn)
+{
+    struct facts *facts = context;
+    struct torn_fact fact = {.proven = torn->proven,
+                             .variable = facts->turns.all.v[torn->turn[0]].variable,
+                             .second = facts->turns.all.v[torn->turn[2]].variable};
+
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct etch_turn *t = &facts->turns.all.v[torn->turn[i]];
+
+        fact.places[i] = t->place;
+        fact.at[i] = i == 0 || i == 3 ? t->write_at : t->read_at;
+    }
+    for (size_t i = 0; i < facts->torn.n; i++)
+        if (memcmp(facts->torn.v[i].places, fact.places, sizeof(fact.places)) == 0 &&
+            facts->torn.v[i].variable == fact.variable && facts->torn.v[i].second == fact.second) {
+            if (fact.proven || !facts->torn.v[i].proven)
+                facts->torn.v[i] = fact;
+            return;
+        }
+    facts->failed |= facts->torn.n < TORN_MAX && !etch_array_push(&facts->torn, fact);
+}
+
 static int make_facts(struct facts *facts, const struct etch_run *run, bool early)
 {
     if (etch_turns_make(&facts->turns, run, early) < 0)
         return -1;
     etch_turns_patterns(&facts->turns, run, add_fact, facts);
+    etch_turns_torn(&facts->turns, run, add_torn_fact, facts);
     for (size_t i = 0; i < facts->turns.all.n; i++) {
         const struct etch_turn *t = &facts->turns.all.v[i];
 
@@ -132,6 +164,7 @@ static void release_facts(struct facts *facts)
     etch_array_free(&facts->orders);
     etch_array_free(&facts->users);
     etch_array_free(&facts->hangs);
+    etch_array_free(&facts->torn);
     etch_array_free(&facts->turns.all);
     etch_index_release(&facts->by_fact);
     etch_index_release(&facts->by_user);
@@ -330,6 +363,30 @@ static enum etch_truth both_hold(const struct etch_predictor *p, const struct fa
     return first == ETCH_TRUE && second == ETCH_TRUE ? ETCH_TRUE : ETCH_UNKNOWN;
 }
 
+static const struct torn_fact *find_torn(const struct etch_predictor *p, const struct facts *facts)
+{
+    for (size_t i = 0; i < facts->torn.n; i++) {
+        const struct torn_fact *f = &facts->torn.v[i];
+
+        if (f->variable == p->variable && f->second == p->second &&
+            memcmp(f->places, p->places, sizeof(f->places)) == 0)
+            return f;
+    }
+    return NULL;
+}
+
+static enum etch_truth torn_holds(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)
+{
+    const struct torn_fact *f = find_torn(p, facts);
+
+    if (f)
+        return f->proven ? ETCH_TRUE : ETCH_UNKNOWN;
+    for (uint32_t i = 0; i < 4; i++)
+        if (did_execute(run, p->places[i]) == ETCH_FALSE)
+            return ETCH_FALSE;
+    return is_watched(run, p->variable) && is_watched(run, p->second) && run->order ? ETCH_FALSE : ETCH_UNKNOWN;
+}
+
 static enum etch_truth hang_holds(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)
 {
     for (size_t i = 0; i < facts->hangs.n; i++) {
@@ -432,6 +489,8 @@ static enum etch_truth holds(const struct etch_predictor *p, const struct facts 
     case ETCH_PREDICTOR_ATOMICITY:
     case ETCH_PREDICTOR_ORDER:
     case ETCH_PREDICTOR_ORIGIN:
+        if (p->torn)
+            return torn_holds(p, facts, run);
         return has_halves(p) && !p->ever ? both_hold(p, facts, run) : order_holds(p, facts, run);
     case ETCH_PREDICTOR_VALUE:
         return value_holds(p, run);
@@ -494,6 +553,15 @@ static size_t both_instances(const struct etch_predictor *p, const struct facts 
     return m ? n : 0;
 }
 
+static size_t torn_instance(const struct etch_predictor *p, const struct facts *facts, uint32_t *at)
+{
+    const struct torn_fact *f = find_torn(p, facts);
+
+    if (f)
+        memcpy(at, f->at, sizeof(f->at));
+    return f && f->proven ? 4 : 0;
+}
+
 size_t etch_predictor_instance(const struct etch_predictor *p, const struct etch_run *run,
                                uint32_t at[ETCH_PREDICTOR_ACCESSES])
 {
@@ -508,7 +576,9 @@ size_t etch_predictor_instance(const struct etch_predictor *p, const struct etch
     } else if ((p->kind == ETCH_PREDICTOR_ATOMICITY || p->kind == ETCH_PREDICTOR_ORDER ||
                 p->kind == ETCH_PREDICTOR_ORIGIN) &&
                make_facts(&facts, run, p->noticed) == 0) {
-        n = has_halves(p) && !p->ever ? both_instances(p, &facts, run, at) : order_instance(p, &facts, run, at);
+        n = p->torn                     ? torn_instance(p, &facts, at)
+            : has_halves(p) && !p->ever ? both_instances(p, &facts, run, at)
+                                        : order_instance(p, &facts, run, at);
     }
     release_facts(&facts);
     return n;
@@ -528,16 +598,17 @@ struct search {
 static bool is_same(const struct etch_predictor *a, const struct etch_predictor *b)
 {
     return a->kind == b->kind && a->n_places == b->n_places && a->variable == b->variable && a->second == b->second &&
-           a->ever == b->ever && a->refill == b->refill && a->negated == b->negated && a->test == b->test &&
-           a->value == b->value && a->write == b->write && a->address == b->address && a->taken == b->taken &&
-           strcmp(a->pattern, b->pattern) == 0 && memcmp(a->places, b->places, a->n_places * sizeof(a->places[0])) == 0;
+           a->ever == b->ever && a->refill == b->refill && a->torn == b->torn && a->negated == b->negated &&
+           a->test == b->test && a->value == b->value && a->write == b->write && a->address == b->address &&
+           a->taken == b->taken && strcmp(a->pattern, b->pattern) == 0 &&
+           memcmp(a->places, b->places, a->n_places * sizeof(a->places[0])) == 0;
 }
 
 static uint64_t hash_candidate(const struct etch_predictor *p)
 {
     uint64_t key[5] = {(uint64_t)p->kind << 32 | p->variable, p->second, p->address, p->value,
-                       (uint64_t)p->test << 8 | (uint64_t)p->refill << 4 | (uint64_t)p->write << 3 |
-                           (uint64_t)p->ever << 2 | (uint64_t)p->taken << 1 | p->negated};
+                       (uint64_t)p->test << 8 | (uint64_t)p->torn << 5 | (uint64_t)p->refill << 4 |
+                           (uint64_t)p->write << 3 | (uint64_t)p->ever << 2 | (uint64_t)p->taken << 1 | p->negated};
     uint64_t hash = etch_hash(ETCH_HASH_START, key, sizeof(key));
 
     hash = etch_hash(hash, p->places, p->n_places * sizeof(p->places[0]));
@@ -554,6 +625,13 @@ static bool add(struct search *s, struct etch_predictor candidate)
         if (is_same(&s->found->all.v[i], &candidate))
             return true;
     return etch_array_push(&s->found->all, candidate) && etch_index_add(&s->known, hash, (uint32_t)s->found->all.n - 1);
+}
+
+static bool is_one_function(const struct search *s, uint32_t a, uint32_t b)
+{
+    const struct etch_line_place *first = &s->names->places.v[a], *last = &s->names->places.v[b];
+
+    return strcmp(first->function, last->function) == 0 && strcmp(first->file, last->file) == 0;
 }
 
 static bool add_orders(struct search *s, const struct facts *facts)
@@ -577,6 +655,24 @@ static bool add_orders(struct search *s, const struct facts *facts)
             if (p.ever || f->alone)
                 break;
         }
+    }
+    return true;
+}
+
+static bool add_torn(struct search *s, const struct facts *failing)
+{
+    for (size_t i = 0; i < failing->torn.n; i++) {
+        const struct torn_fact *f = &failing->torn.v[i];
+        struct etch_predictor p = {.kind = ETCH_PREDICTOR_ATOMICITY,
+                                   .n_places = 4,
+                                   .variable = f->variable,
+                                   .second = f->second,
+                                   .pattern = "WRRW",
+                                   .torn = true};
+
+        memcpy(p.places, f->places, sizeof(f->places));
+        if (f->proven && !add(s, p))
+            return false;
     }
     return true;
 }
@@ -841,13 +937,6 @@ static bool decides(const struct search *s, uint32_t place)
     return false;
 }
 
-static bool is_one_function(const struct search *s, uint32_t a, uint32_t b)
-{
-    const struct etch_line_place *first = &s->names->places.v[a], *last = &s->names->places.v[b];
-
-    return strcmp(first->function, last->function) == 0 && strcmp(first->file, last->file) == 0;
-}
-
 /* Whether something above a place, in its function, may be the head of a loop. */
 static bool is_below_branch(const struct search *s, uint32_t place)
 {
@@ -965,6 +1054,8 @@ static bool is_meant(const struct search *s, const struct etch_predictor *p)
 {
     bool together = is_one_function(s, p->places[0], p->places[2]) && !is_next_turn(s, p);
 
+    if (p->torn)
+        return true;
     if (p->n_places == 4)
         return (feeds_failure(s, p->places[1]) || decides(s, p->places[1])) && feeds_failure(s, p->places[2]);
     if (strcmp(p->pattern, "RWW") == 0)
@@ -1180,6 +1271,8 @@ static int by_rank(const void *x, const void *y, void *context)
         return a->ever ? 1 : -1;
     if (a->refill != b->refill)
         return a->refill ? 1 : -1;
+    if (a->torn != b->torn)
+        return a->torn ? -1 : 1;
     if (a->negated != b->negated)
         return a->negated ? 1 : -1;
     if (a->test != b->test)
@@ -1209,8 +1302,8 @@ static bool find_candidates(struct search *s)
         const struct etch_run *run = s->runs[i];
 
         if (run->failing &&
-            !(add_hangs(s, &s->facts[i]) && add_orders(s, &s->facts[i]) && add_too_early(s, &s->facts[i]) &&
-              add_values(s, run) && add_flow(s, run) && add_missing(s, run)))
+            !(add_hangs(s, &s->facts[i]) && add_torn(s, &s->facts[i]) && add_orders(s, &s->facts[i]) &&
+              add_too_early(s, &s->facts[i]) && add_values(s, run) && add_flow(s, run) && add_missing(s, run)))
             return false;
     }
     return true;

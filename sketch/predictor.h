@@ -47,6 +47,7 @@ struct etch_predictor {
     char pattern[8];           /* WR, RWR, ... */
     bool ever;     /* at any time; otherwise the last time. Of a value at the failing statement: no passing run may have
                       had it at any time */
+    bool torn;     /* atomicity of two variables, seen in the calls that made the accesses */
     bool refill;   /* RW: the write is one that comes before each read, and had not */
     bool negated;  /* executed: it was not */
     bool write;    /* a value written, rather than read */
