@@ -1048,14 +1048,22 @@ static bool has_happened(const struct search *s, const struct etch_predictor *p)
     return false;
 }
 
+static bool is_noticed(const struct search *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->runs[i]->failing && s->runs[i]->noticed != UINT32_MAX)
+            return true;
+    return false;
+}
+
 /* What was meant to be one step: what the failing statement takes together, an update, a check and what it guards, a
  * write and what is made of it. */
 static bool is_meant(const struct search *s, const struct etch_predictor *p)
 {
     bool together = is_one_function(s, p->places[0], p->places[2]) && !is_next_turn(s, p);
 
-    if (p->torn)
-        return true;
+    if (p->torn && is_noticed(s))
+        return true; /* what the program looked at then it took together */
     if (p->n_places == 4)
         return (feeds_failure(s, p->places[1]) || decides(s, p->places[1])) && feeds_failure(s, p->places[2]);
     if (strcmp(p->pattern, "RWW") == 0)
@@ -1369,14 +1377,6 @@ static void end_search(struct search *s)
         release_facts(&s->facts[i]);
     free(s->facts);
     etch_index_release(&s->known);
-}
-
-static bool is_noticed(const struct search *s)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (s->runs[i]->failing && s->runs[i]->noticed != UINT32_MAX)
-            return true;
-    return false;
 }
 
 /* How threads met before the program noticed that something was wrong: what it did then, until it failed, is only how
