@@ -119,7 +119,7 @@ static uint64_t static_address(const struct etch_model *m, LLVMValueRef global, 
     const char *source = LLVMGetSourceFileName(LLVMGetGlobalParent(global), &n), *base = strrchr(source, '/');
     uint64_t address, size;
 
-    if (LLVMIsThreadLocal(global) ||
+    if ((LLVMIsAGlobalVariable(global) && LLVMIsThreadLocal(global)) ||
         !etch_line_table_symbol(m->lines, LLVMGetValueName2(global, &n), local ? (base ? base + 1 : source) : NULL,
                                 &address, &size))
         return 0;
@@ -305,6 +305,62 @@ static void gather_votes(struct etch_model *m, LLVMValueRef pointer, struct etch
     }
 }
 
+/* Which register a parameter comes in, where all before it are numbers and pointers too; NONE: another way. */
+static ZydisRegister register_of(LLVMValueRef function, LLVMValueRef parameter)
+{
+    static const ZydisRegister registers[] = {ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDX,
+                                              ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_R8,  ZYDIS_REGISTER_R9};
+
+    for (unsigned i = 0; i < LLVMCountParams(function) && i < 6; i++) {
+        LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(LLVMGetParam(function, i)));
+
+        if (kind != LLVMIntegerTypeKind && kind != LLVMPointerTypeKind)
+            return ZYDIS_REGISTER_NONE;
+        if (LLVMGetParam(function, i) == parameter)
+            return registers[i];
+    }
+    return ZYDIS_REGISTER_NONE;
+}
+
+/* Unoptimised code puts its parameters away first of all, each from its register. */
+static void look_at_entry(struct etch_model *m, LLVMValueRef store, struct etch_slot *slot, bool *agreed)
+{
+    LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(store));
+    ZydisRegister reg = register_of(function, LLVMGetOperand(store, 0));
+    size_t size = 0, n;
+    uint64_t address = static_address(m, function, 0), at = 0;
+    const uint8_t *code = address ? etch_line_table_code(m->lines, address, &size) : NULL;
+    ZydisDecoder decoder;
+
+    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+    for (n = 0; code && reg != ZYDIS_REGISTER_NONE && n < 16 && at < size; n++) {
+        ZydisDecodedInstruction insn;
+        ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
+
+        if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code + at, size - at, &insn, ops)) ||
+            insn.meta.category == ZYDIS_CATEGORY_CALL || insn.meta.category == ZYDIS_CATEGORY_RET)
+            return;
+        at += insn.length;
+        if (insn.mnemonic != ZYDIS_MNEMONIC_MOV || ops[0].type != ZYDIS_OPERAND_TYPE_MEMORY ||
+            ops[0].mem.base != ZYDIS_REGISTER_RBP || ops[1].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+            ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, ops[1].reg.value) != reg)
+            continue;
+        *agreed &= !slot->known || slot->displacement == ops[0].mem.disp.value;
+        *slot = (struct etch_slot){ops[0].mem.disp.value, true};
+        return;
+    }
+}
+
+static void gather_parameter(struct etch_model *m, LLVMValueRef variable, struct etch_slot *slot, bool *agreed)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(variable); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+
+        if (LLVMIsAStoreInst(user) && LLVMGetOperand(user, 1) == variable && LLVMIsAArgument(LLVMGetOperand(user, 0)))
+            look_at_entry(m, user, slot, agreed);
+    }
+}
+
 /* All accesses that say something must say the same: an optimised variable has no one place, and what is on the stack
  * near its line is something else. */
 static const struct etch_slot *slot_of(struct etch_model *m, LLVMValueRef variable)
@@ -316,6 +372,7 @@ static const struct etch_slot *slot_of(struct etch_model *m, LLVMValueRef variab
     if (number != ETCH_NONE)
         return &m->slots.v[number];
     gather_votes(m, variable, &slot, &agreed);
+    gather_parameter(m, variable, &slot, &agreed);
     slot.known &= agreed;
     number = (uint32_t)m->slots.n;
     if (!etch_array_push(&m->slots, slot) || !etch_pointers_set(&m->slot_of, variable, number))

@@ -99,6 +99,107 @@ C
   expect 0 "$ETCH" diagnose --source none --jobs 1 --store s-none --time 200 --timeout 20 --json sketch.json ./inside
   is "$(grep -n '//@here' inside.c | cut -d: -f1)" "$(field failing)"
 fi
+label() { grep -n "//@$2\b" "$1" | cut -d: -f1; }
+labels() { for l in "${@:2}"; do label "$1" "$l"; done | sort | tr '\n' ' ' | sed 's/ $//'; }
+
+# A crash within libc is the caller's, also where libc keeps no frame pointer.
+cat >leaf.c <<'C'
+#include "turn.h"
+#include <string.h>
+static const char *volatile text;
+static size_t length(void)
+{
+    return strlen(text); //@here
+}
+int main(void)
+{
+    text = turn() % 2 ? NULL : "x";
+    return length() > 100;
+}
+C
+if [ "$sources" != vpt ]; then
+  "$ETCH" cc -O0 -g leaf.c -o leaf
+  expect 0 "$ETCH" diagnose --source none --store s-leaf --time 200 --timeout 20 --json sketch.json ./leaf
+  is "$(label leaf.c here)" "$(field failing)"
+fi
+
+# The pointer that a crash followed is known without a watch, and control flow tells where it came from.
+cat >null.c <<'C'
+#include "turn.h"
+struct user {
+    int id;
+};
+static struct user one = {1};
+static struct user *find(int odd)
+{
+    struct user *found = &one;
+    if (odd)
+        found = 0; //@none
+    return found;
+}
+int main(void)
+{
+    struct user *u = find(turn() % 2); //@find
+    return u->id > 9;                  //@use
+}
+C
+if "$ETCH" cc --record -O0 -g null.c -o null 2>/dev/null; then
+  expect 0 "$ETCH" diagnose --source soft --store s-null --time 200 --timeout 20 --json sketch.json ./null
+  is value "$(field kind)"
+  is "u == 0 at main null.c:$(label null.c use)" "$(field text)"
+  case " $(field steps) " in *" $(label null.c find) "*) ;; *) fail "the call that gave the pointer is not shown: $(field steps)" ;; esac
+fi
+
+# A write that goes astray is named, and not only what came of it.
+cat >stray.c <<'C'
+#include "turn.h"
+struct column {
+    char name[8];
+    unsigned width;
+};
+static void set(struct column *c, unsigned n)
+{
+    c->width = 7;
+    c->name[n] = 0; //@end
+}
+int main(void)
+{
+    struct column *c = calloc(1, sizeof(*c));
+    set(c, turn() % 2 ? 8 : 3);
+    return (int)(100 / c->width > 50); //@divide
+}
+C
+"$ETCH" cc -O0 -g stray.c -o stray
+expect 0 "$ETCH" diagnose --source vpt --store s-stray --time 200 --timeout 20 --json sketch.json ./stray
+is origin "$(field kind)"
+is "$(labels stray.c end divide)" "$(field lines)"
+
+# A signal handler between a test and a use.
+cat >handler.c <<'C'
+#include "turn.h"
+#include <signal.h>
+static int one = 1;
+static int *volatile at = &one;
+static void on_signal(int number)
+{
+    (void)number;
+    at = NULL; //@clear
+}
+int main(void)
+{
+    signal(SIGUSR1, on_signal);
+    if (!at) //@test
+        return 0;
+    if (turn() % 2)
+        raise(SIGUSR1);
+    return *at > 1; //@use
+}
+C
+"$ETCH" cc -O0 -g handler.c -o handler
+expect 0 "$ETCH" diagnose --source vpt --store s-handler --time 200 --timeout 20 --json sketch.json ./handler
+is atomicity "$(field kind)"
+is "$(labels handler.c clear test use)" "$(field lines)"
+
 expect 2 "$ETCH" diagnose --source magic ./off-by-one
 has "$work/err" "vpt, none, pt or auto"
 done_checking

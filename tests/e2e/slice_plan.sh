@@ -64,3 +64,29 @@ print("%s: %d watches in %d sets, %d accesses in the code, %d not" % (level, len
 P
 done
 "$ETCH" info --records out.plan | grep -q '"plan":{"program"' || { echo "no plan in the file"; exit 1; }
+
+# Two local variables on one line: each has the instruction that uses its own place on the stack.
+cat >locals.c <<'C'
+int same(unsigned item, unsigned i)
+{
+    return item / 16 == i; //@fail
+}
+int main(int argc, char **argv)
+{
+    (void)argv;
+    return same((unsigned)argc, 3);
+}
+C
+"$ETCH" cc -O0 -g locals.c -o locals
+"$ETCH" slice locals --at locals.c:3 --json >locals.json
+objdump -d --no-show-raw-insn --disassemble=same locals >code
+python3 - <<'P'
+import json, re
+operands = {o["name"]: o["address"] for o in json.load(open("locals.json"))["statements"][0]["operands"]}
+code = {int(m.group(1), 16): m.group(2) for m in (re.match(r"\s*([0-9a-f]+):\t(.*)", l) for l in open("code")) if m}
+stores = [re.search(r"(-0x[0-9a-f]+\(%rbp\))", c).group(1) for c in code.values() if re.match(r"mov\s+%e[ds]i,-", c)]
+for name, place in zip(("item", "i"), stores): # the arguments are kept in their order
+    text = code[int(operands[name], 16)]
+    assert place in text, (name, place, text, operands)
+print("locals found")
+P

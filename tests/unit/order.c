@@ -280,6 +280,25 @@ static void a_read_follows_the_only_write_of_its_value(void **state)
     etch_order_free(order);
 }
 
+/* What a thread wrote itself before it read another's value was there before that one came. */
+static void an_own_write_is_before_what_is_read(void **state)
+{
+    struct etch_event events[] = {access_at(0, 0, 0, 1000, ETCH_ACCESS_WRITE, 7),
+                                  access_at(1, 1, 0, 1000, ETCH_ACCESS_WRITE, 8),
+                                  access_at(1, 1, 0, 3000, ETCH_ACCESS_READ, 7)};
+    struct etch_watched location = {.object = VARIABLE, .initial = 0, .initial_known = true};
+    struct etch_order_input input = {.locations = &location, .n_locations = 1};
+    struct etch_order *order = build(&input, events, 3);
+
+    (void)state;
+    assert_int_equal(etch_order_ask(order, 1, 0), ETCH_BEFORE);
+    etch_order_free(order);
+    events[2].seen = 8; /* its own: then nothing is known */
+    order = build(&input, events, 3);
+    assert_int_equal(etch_order_ask(order, 1, 0), ETCH_UNORDERED);
+    etch_order_free(order);
+}
+
 static void a_value_that_nobody_wrote_is_reported(void **state)
 {
     struct etch_event events[] = {access_at(0, 0, 0, 10, ETCH_ACCESS_WRITE, 7),
@@ -417,6 +436,7 @@ int main(void)
         cmocka_unit_test(the_sequence_respects_half_known_times),
         cmocka_unit_test(impossible_links_are_left_out),
         cmocka_unit_test(a_read_follows_the_only_write_of_its_value),
+        cmocka_unit_test(an_own_write_is_before_what_is_read),
         cmocka_unit_test(a_value_that_nobody_wrote_is_reported),
         cmocka_unit_test(a_cycle_names_the_clock),
         cmocka_unit_test(impossible_input_is_refused),

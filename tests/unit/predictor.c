@@ -608,6 +608,212 @@ static void keep_two_bugs_apart(void **state)
     release(&f);
 }
 
+/* ---- What passing runs are asked, and when ---- */
+
+static void unify(struct fixture *f)
+{
+    assert_int_equal(etch_runs_unify(&f->names, f->runs, f->n), 0);
+    find(f);
+}
+
+static const struct etch_predictor *find_pattern(const struct fixture *f, const char *pattern, uint32_t first)
+{
+    for (size_t i = 0; i < f->found.all.n; i++)
+        if (strcmp(f->found.all.v[i].pattern, pattern) == 0 && f->found.all.v[i].places[0] == first &&
+            !f->found.all.v[i].ever)
+            return &f->found.all.v[i];
+    return NULL;
+}
+
+/* How far a run came is no cause: the passing one went through the same on its way. */
+static void ask_when_it_could_have_failed(void **state)
+{
+    const struct made bad[] = {{0, MAKE, 'W', 7, 100, 0, 0}, {1, USE, 'R', 7, 300, 0, 1}};
+    const struct made good[] = {{0, MAKE, 'W', 7, 100, 0, 0},
+                                {1, USE, 'R', 7, 300, 0, 1},
+                                {1, CLEAR, 'W', 0, 500, 0, 1},
+                                {1, USE, 'R', 0, 700, 0, 1}};
+    struct fixture f = {.n = 2};
+    const struct etch_predictor *p;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = make(true, 1, bad, 2);
+    f.runs[1] = make(false, 2, good, 4);
+    unify(&f);
+    p = find_pattern(&f, "WR", MAKE);
+    assert_non_null(p);
+    assert_int_equal(p->passing_true, 1);
+    release(&f);
+}
+
+/* Both read, both write, and nothing proves which wrote last: an update is lost either way. */
+static void lose_an_update_either_way(void **state)
+{
+    const struct made both[] = {{0, CHECK_IT, 'R', 0, 100, 0, 0},
+                                {1, CHECK_IT, 'R', 0, 110, 0, 1},
+                                {0, USE, 'W', 1, 500, 300, 0},
+                                {1, USE, 'W', 1, 505, 300, 1}};
+    const struct made one_each[] = {{0, CHECK_IT, 'R', 0, 100, 0, 0},
+                                    {0, USE, 'W', 1, 200, 0, 0},
+                                    {1, CHECK_IT, 'R', 1, 300, 0, 1},
+                                    {1, USE, 'W', 2, 400, 0, 1}};
+    struct fixture f = {.n = 2};
+    const struct etch_predictor *p;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = make(true, 1, both, 4);
+    f.runs[1] = make(false, 2, one_each, 4);
+    unify(&f);
+    p = find_pattern(&f, "RWW", CHECK_IT);
+    assert_non_null(p);
+    assert_int_equal(p->failing_true, 1);
+    assert_int_equal(p->passing_true, 0);
+    release(&f);
+}
+
+/* Another statement than the last reader's: then the order of the writes does count. */
+static void claim_no_lost_update_of_others(void **state)
+{
+    const struct made both[] = {{0, CHECK_IT, 'R', 0, 100, 0, 0},
+                                {1, OTHER, 'R', 0, 110, 0, 1},
+                                {0, USE, 'W', 1, 500, 300, 0},
+                                {1, USE, 'W', 1, 505, 300, 1}};
+    struct fixture f = {.n = 1};
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = make(true, 1, both, 4);
+    unify(&f);
+    assert_null(find_pattern(&f, "RWW", CHECK_IT));
+    release(&f);
+}
+
+/* A slot is filled before each read; once it was not. */
+static void find_unfilled(void **state)
+{
+    const struct made bad[] = {{0, CLEAR, 'W', 1, 100, 0, 0}, {1, USE, 'R', 1, 200, 0, 1}, {1, USE, 'R', 1, 400, 0, 1}};
+    const struct made good[] = {{0, CLEAR, 'W', 1, 100, 0, 0},
+                                {1, USE, 'R', 1, 200, 0, 1},
+                                {0, CLEAR, 'W', 2, 300, 0, 0},
+                                {1, USE, 'R', 2, 400, 0, 1}};
+    struct fixture f = {.n = 2};
+    const struct etch_predictor *top;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = make(true, 1, bad, 3);
+    f.runs[1] = make(false, 2, good, 4);
+    unify(&f);
+    top = &f.found.all.v[0];
+    assert_int_equal(top->kind, ETCH_PREDICTOR_ORDER);
+    assert_true(top->refill);
+    assert_int_equal(top->places[0], USE);
+    assert_int_equal(top->places[1], CLEAR);
+    assert_int_equal(top->passing_true, 0);
+    assert_int_equal(top->failing_true, 1);
+    release(&f);
+}
+
+/* A signal handler came between two reads of its own thread. */
+static void find_handler_between(void **state)
+{
+    const struct made bad[] = {
+        {1, CHECK_IT, 'R', 7, 100, 0, 1}, {1, CLEAR, 'W', 0, 300, 0, 1}, {1, USE, 'R', 0, 500, 0, 1}};
+    const struct made good[] = {
+        {1, CHECK_IT, 'R', 7, 100, 0, 1}, {1, USE, 'R', 7, 300, 0, 1}, {1, CLEAR, 'W', 0, 500, 0, 1}};
+
+    (void)state;
+    for (int handler = 0; handler < 2; handler++) {
+        struct fixture f = {.n = 2};
+        const struct etch_predictor *p;
+
+        name_places(&f.names);
+        f.runs[0] = make(true, 1, bad, 3);
+        f.runs[1] = make(false, 2, good, 3);
+        f.runs[0]->accesses.v[1].handler = f.runs[1]->accesses.v[2].handler = handler;
+        unify(&f);
+        p = best_of(&f, ETCH_PREDICTOR_ATOMICITY);
+        assert_true(!p == !handler);
+        if (p) {
+            assert_string_equal(p->pattern, "RWR");
+            assert_true(p->f == 1);
+        }
+        release(&f);
+    }
+}
+
+/* The crash tells that the pointer was nothing; who got past the statement had one. */
+static void take_the_crash_for_a_value(void **state)
+{
+    const struct made at[] = {{1, USE, 'R', 0, 500, 0, 1}};
+    struct fixture f = {.n = 2};
+    const struct etch_predictor *top;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = make(true, 1, at, 1);
+    f.runs[1] = make(false, 2, at, 1);
+    f.runs[0]->accesses.v[0].crash = true;
+    f.runs[0]->accesses.v[0].object = ETCH_NOWHERE;
+    f.runs[0]->accesses.v[0].watch = ETCH_NOWHERE;
+    f.runs[1]->accesses.n = 0; /* it went through, and nobody watched */
+    f.runs[0]->null_operand = 0;
+    f.runs[1]->null_operand = ETCH_NOWHERE;
+    unify(&f);
+    top = &f.found.all.v[0];
+    assert_int_equal(top->kind, ETCH_PREDICTOR_VALUE);
+    assert_int_equal(top->test, ETCH_VALUE_ZERO);
+    assert_int_equal(top->passing, 1);
+    assert_int_equal(top->passing_true, 0);
+    assert_true(top->f == 1);
+    release(&f);
+}
+
+static void in_call(struct etch_run *run, size_t access, uint32_t call)
+{
+    run->accesses.v[access].call = call;
+}
+
+/* One call writes two variables, another reads both in between: also where it happened long before the end. */
+static void find_torn_calls(void **state)
+{
+    const struct made bad[] = {{0, MAKE, 'W', 1, 100, 0, 0},     {1, CHECK_IT, 'R', 1, 200, 0, 1},
+                               {1, USE, 'R', 5, 300, 0, 1},      {0, CLEAR, 'W', 6, 400, 0, 0},
+                               {1, CHECK_IT, 'R', 1, 500, 0, 1}, {1, USE, 'R', 6, 600, 0, 1}};
+    const struct made good[] = {{0, MAKE, 'W', 1, 100, 0, 0},
+                                {0, CLEAR, 'W', 6, 200, 0, 0},
+                                {1, CHECK_IT, 'R', 1, 300, 0, 1},
+                                {1, USE, 'R', 6, 400, 0, 1}};
+    struct fixture f = {.n = 2};
+    const struct etch_predictor *found = NULL;
+
+    (void)state;
+    name_places(&f.names);
+    assert_int_equal(etch_names_variable(&f.names, "y"), 1);
+    f.runs[0] = make(true, 1, bad, 6);
+    f.runs[1] = make(false, 2, good, 4);
+    for (size_t i = 0; i < 2; i++) {
+        of_second_variable(f.runs[i], USE);
+        of_second_variable(f.runs[i], CLEAR);
+        assert_true(etch_array_push(&f.runs[i]->watched_operands, 1));
+    }
+    for (size_t i = 0; i < 6; i++)
+        in_call(f.runs[0], i, f.runs[0]->accesses.v[i].thread == 0 ? 1 : i < 3 ? 2 : 3);
+    for (size_t i = 0; i < 4; i++)
+        in_call(f.runs[1], i, f.runs[1]->accesses.v[i].thread == 0 ? 1 : 2);
+    unify(&f);
+    for (size_t i = 0; i < f.found.all.n; i++)
+        if (f.found.all.v[i].torn)
+            found = &f.found.all.v[i];
+    assert_non_null(found);
+    assert_int_equal(found->places[0], MAKE);
+    assert_int_equal(found->places[3], CLEAR);
+    assert_true(found->f == 1);
+    release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -628,6 +834,13 @@ int main(void)
         cmocka_unit_test(compose_in_any_order),
         cmocka_unit_test(compose_without_passing_runs),
         cmocka_unit_test(keep_two_bugs_apart),
+        cmocka_unit_test(ask_when_it_could_have_failed),
+        cmocka_unit_test(lose_an_update_either_way),
+        cmocka_unit_test(claim_no_lost_update_of_others),
+        cmocka_unit_test(find_unfilled),
+        cmocka_unit_test(find_handler_between),
+        cmocka_unit_test(take_the_crash_for_a_value),
+        cmocka_unit_test(find_torn_calls),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,9 +213,28 @@ static void doubt_what_may_be_anothers(void **state)
     etch_array_free(&r.accesses);
 }
 
+/* mov eax, [rbx + 8]: the pointer is rbx's, where the operand is where it failed. */
+static void find_pointer(void **state)
+{
+    static const uint8_t load[] = {0x8b, 0x43, 0x08}, indexed[] = {0x8b, 0x04, 0x8b}, none[] = {0x90};
+    uint64_t registers[24] = {0}, pointer = 1;
+
+    (void)state;
+    assert_true(etch_value_pointer(load, sizeof(load), CODE, registers, 8, &pointer));
+    assert_int_equal(pointer, 0);
+    registers[BX] = 0x1000;
+    assert_true(etch_value_pointer(load, sizeof(load), CODE, registers, 0x1008, &pointer));
+    assert_int_equal(pointer, 0x1000);
+    assert_false(etch_value_pointer(load, sizeof(load), CODE, registers, 8, &pointer));
+    assert_false(etch_value_pointer(indexed, sizeof(indexed), CODE, registers, 0x1000, &pointer));
+    assert_false(etch_value_pointer(none, sizeof(none), CODE, registers, 0, &pointer));
+    assert_false(etch_value_pointer(load, 2, CODE, registers, 0x1008, &pointer));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(find_pointer),
         cmocka_unit_test(doubt_what_may_be_anothers),
         cmocka_unit_test(find_rows),
         cmocka_unit_test(find_without_boundary),
