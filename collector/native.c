@@ -26,7 +26,9 @@
 #define BUSY_TICK_MS 2       /* while the synchronisation rings fill fast */
 #define FORWARD_NS 30000000u /* how long a signal waits to be seen at the program itself before it is passed on */
 #define POLL_MAX 4096
-#define RING_BYTES (4u << 20) /* 16,000 hits on each CPU */
+#define RING_BYTES (16u << 20)   /* 19,000 hits on each CPU */
+#define RINGS_BYTES (512u << 20) /* of all CPUs, where there are many */
+#define RING_LEAST (512u << 10)  /* what the kernel lets everybody have */
 
 static uint64_t now_ns(void)
 {
@@ -200,7 +202,12 @@ static int arm_watch(struct native *n, uint32_t index, const struct etch_object 
     return 0;
 }
 
-static int find_bias(struct native *n, const struct etch_object *object, uint64_t *bias, struct etch_error *err)
+/* Where the program's own code and data are. */
+struct own {
+    uint64_t bias, start, end;
+};
+
+static int find_own(struct native *n, const struct etch_object *object, struct own *own, struct etch_error *err)
 {
     struct etch_mappings mappings;
     char exe[4096];
@@ -208,14 +215,19 @@ static int find_bias(struct native *n, const struct etch_object *object, uint64_
     if (etch_process_mappings(n->target.pid, &mappings, err) < 0)
         return -1;
     etch_process_exe(n->target.pid, exe, sizeof(exe));
-    for (size_t i = 0; i < mappings.list.n; i++)
-        if (strcmp(mappings.list.v[i].path, exe) == 0) {
-            *bias = etch_object_bias(object, mappings.list.v[i].start, mappings.list.v[i].offset);
-            etch_mappings_release(&mappings);
-            return 0;
+    for (size_t i = 0; i < mappings.list.n; i++) {
+        const struct etch_mapping *m = &mappings.list.v[i];
+
+        if (strcmp(m->path, exe) != 0)
+            continue;
+        if (!own->end) {
+            own->bias = etch_object_bias(object, m->start, m->offset);
+            own->start = m->start;
         }
+        own->end = m->end;
+    }
     etch_mappings_release(&mappings);
-    return etch_error_set(err, "cannot find %s in its own process", exe);
+    return own->end ? 0 : etch_error_set(err, "cannot find %s in its own process", exe);
 }
 
 static int check_build(const struct native *n, const struct etch_object *object, struct etch_error *err)
@@ -229,11 +241,25 @@ static int check_build(const struct native *n, const struct etch_object *object,
     return etch_error_advise(err, "etch slice, on this build");
 }
 
+/* The same for each CPU: where memory may not be locked without limit the first must not take all there is. */
+static size_t ring_bytes(void)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_CONF);
+    size_t bytes = RING_BYTES, all = RINGS_BYTES;
+    struct rlimit locked;
+
+    if (geteuid() != 0 && getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur < all)
+        all = locked.rlim_cur;
+    while (cpus > 0 && bytes > RING_LEAST && bytes * (size_t)cpus > all)
+        bytes /= 2;
+    return bytes;
+}
+
 static int arm_watches(struct native *n, struct etch_error *err)
 {
     const struct etch_watch_budget budget = {n->options->watch_hits_per_s, n->options->watch_share};
     struct etch_object *object = NULL;
-    uint64_t bias = 0;
+    struct own own = {0};
     char name[64], reason[64];
     int status = 0;
 
@@ -241,11 +267,13 @@ static int arm_watches(struct native *n, struct etch_error *err)
         return 0;
     snprintf(name, sizeof(name), "/proc/%d/exe", (int)n->target.pid);
     if (etch_object_open(&object, name, err) < 0 || check_build(n, object, err) < 0 ||
-        find_bias(n, object, &bias, err) < 0 || etch_watches_new(&n->watches, RING_BYTES, &budget, err) < 0)
+        find_own(n, object, &own, err) < 0 || etch_watches_new(&n->watches, ring_bytes(), &budget, err) < 0)
         status = -1;
+    else
+        etch_watches_set_own(n->watches, own.start, own.end);
     for (uint32_t i = 0; status == 0 && i < n->n_list; i++) {
         if (n->list[i].set == n->set) {
-            status = arm_watch(n, i, object, bias, err);
+            status = arm_watch(n, i, object, own.bias, err);
             continue;
         }
         snprintf(reason, sizeof(reason), "set %u of %u; this run took set %u", n->list[i].set, n->sets, n->set);

@@ -61,6 +61,7 @@ struct native {
 
     Etch__Access accesses[NATIVE_BATCH];
     uint64_t registers[NATIVE_BATCH][ETCH_HIT_REGISTERS];
+    uint8_t stacks[NATIVE_BATCH][ETCH_HIT_STACK];
     size_t n_accesses;
     Etch__Sync syncs[NATIVE_BATCH];
     size_t n_syncs;
