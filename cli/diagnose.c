@@ -860,7 +860,7 @@ const struct etch_command etch_command_diagnose = {
         "  --runs N       at most N more runs (300)\n"
         "  --time S       at most S seconds\n"
         "  --jobs N       N runs at a time (1); not where they would get into each other's way: a file, a port\n"
-        "  --timeout S    a run that takes longer than S seconds hangs (10)\n"
+        "  --timeout S    a run that takes longer than S seconds hangs (10); one that surely does is not waited for\n"
         "  --input FILE   standard input of each run (none)\n"
         "  --program BIN  the program in question, where PROG is a script, or make, that runs it\n"
         "  --fails-if CMD a run that ends by itself fails if this shell command succeeds: it gets the output on "

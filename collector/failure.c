@@ -180,7 +180,7 @@ static void take_signal(Etch__Failure *record, const siginfo_t *signal)
 }
 
 int etch_failure_capture(struct etch_failure *failure, struct etch_target *target, Etch__FailureKind kind, pid_t tid,
-                         const siginfo_t *signal, bool hold, struct etch_error *err)
+                         const siginfo_t *signal, bool hold, const char *words, struct etch_error *err)
 {
     Etch__Failure *record = &failure->record;
 
@@ -202,7 +202,7 @@ int etch_failure_capture(struct etch_failure *failure, struct etch_target *targe
     if (signal && signal->si_signo == SIGABRT)
         record->message = abort_message(target->pid, &failure->mappings);
     if (!record->message)
-        record->message = strdup("");
+        record->message = strdup(words);
     return 0;
 }
 

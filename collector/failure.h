@@ -19,9 +19,10 @@ struct etch_failure {
 };
 
 /* Fills in everything. `tid` is the failing thread (0: none in particular) and is stopped; with `hold` the others are
- * stopped as well for the time of the call, else they are looked at as they run. */
+ * stopped as well for the time of the call, else they are looked at as they run. `words` are the message where the
+ * program left none of its own. */
 int etch_failure_capture(struct etch_failure *failure, struct etch_target *target, Etch__FailureKind kind, pid_t tid,
-                         const siginfo_t *signal, bool hold, struct etch_error *err);
+                         const siginfo_t *signal, bool hold, const char *words, struct etch_error *err);
 
 void etch_failure_release(struct etch_failure *failure);
 

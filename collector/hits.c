@@ -6,7 +6,8 @@
 #include <string.h>
 
 const uint64_t etch_hits_sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-                                       PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER;
+                                       PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER |
+                                       PERF_SAMPLE_STACK_USER;
 const uint64_t etch_hits_registers = 0xff0fff; /* ax..ss, r8..r15: what a 64-bit kernel grants */
 
 struct cursor {
@@ -27,6 +28,24 @@ static uint64_t take(struct cursor *c)
     return v;
 }
 
+/* Room for as much as was asked for, and behind it how much of that the kernel could copy. */
+static void read_stack(struct cursor *c, struct etch_hit *hit)
+{
+    uint64_t room = take(c), copied;
+
+    if (!room)
+        return;
+    if (room > (uint64_t)(c->end - c->at)) {
+        c->short_ = true;
+        return;
+    }
+    hit->stack = c->at;
+    c->at += room;
+    copied = take(c);
+    c->short_ |= copied > room;
+    hit->stack_size = copied;
+}
+
 static bool read_sample(struct cursor *c, struct etch_hit *hit)
 {
     uint64_t word, abi;
@@ -45,6 +64,7 @@ static bool read_sample(struct cursor *c, struct etch_hit *hit)
     for (unsigned i = 0; abi && i < ETCH_HIT_REGISTERS; i++)
         if (etch_hits_registers >> i & 1)
             hit->registers[i] = take(c);
+    read_stack(c, hit);
     return !c->short_;
 }
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define ETCH_HIT_STACK 640u    /* bytes of the stack in each sample: what libc needs between an access and its caller */
 #define ETCH_HIT_REGISTERS 24u /* by Linux's perf x86 register numbers; ds, es, fs and gs are not sampled and 0 */
 
 struct etch_hit {
@@ -16,6 +17,8 @@ struct etch_hit {
     uint32_t pid, tid, cpu;
     bool registers_known;
     uint64_t registers[ETCH_HIT_REGISTERS];
+    const uint8_t *stack; /* the thread's, from its stack pointer up; within the bytes that the hit was read from */
+    size_t stack_size;
 };
 
 /* What the attributes of the events must ask for, so that the next function can read the answers. */

@@ -4,6 +4,7 @@
 
 #include "collector/host.h"
 #include "collector/plan_file.h"
+#include "collector/stuck.h"
 #include "collector/sync/preload.h"
 
 #include <errno.h>
@@ -26,7 +27,11 @@
 #define BUSY_TICK_MS 2       /* while the synchronisation rings fill fast */
 #define FORWARD_NS 30000000u /* how long a signal waits to be seen at the program itself before it is passed on */
 #define POLL_MAX 4096
-#define RING_BYTES (4u << 20) /* 16,000 hits on each CPU */
+#define LOOK_NS 500000000u       /* between two looks for threads that wait for each other */
+#define STUCK_NS 1000000000u     /* how long they must have done so */
+#define RING_BYTES (16u << 20)   /* 19,000 hits on each CPU */
+#define RINGS_BYTES (512u << 20) /* of all CPUs, where there are many */
+#define RING_LEAST (512u << 10)  /* what the kernel lets everybody have */
 
 static uint64_t now_ns(void)
 {
@@ -200,7 +205,12 @@ static int arm_watch(struct native *n, uint32_t index, const struct etch_object 
     return 0;
 }
 
-static int find_bias(struct native *n, const struct etch_object *object, uint64_t *bias, struct etch_error *err)
+/* Where the program's own code and data are. */
+struct own {
+    uint64_t bias, start, end;
+};
+
+static int find_own(struct native *n, const struct etch_object *object, struct own *own, struct etch_error *err)
 {
     struct etch_mappings mappings;
     char exe[4096];
@@ -208,14 +218,19 @@ static int find_bias(struct native *n, const struct etch_object *object, uint64_
     if (etch_process_mappings(n->target.pid, &mappings, err) < 0)
         return -1;
     etch_process_exe(n->target.pid, exe, sizeof(exe));
-    for (size_t i = 0; i < mappings.list.n; i++)
-        if (strcmp(mappings.list.v[i].path, exe) == 0) {
-            *bias = etch_object_bias(object, mappings.list.v[i].start, mappings.list.v[i].offset);
-            etch_mappings_release(&mappings);
-            return 0;
+    for (size_t i = 0; i < mappings.list.n; i++) {
+        const struct etch_mapping *m = &mappings.list.v[i];
+
+        if (strcmp(m->path, exe) != 0)
+            continue;
+        if (!own->end) {
+            own->bias = etch_object_bias(object, m->start, m->offset);
+            own->start = m->start;
         }
+        own->end = m->end;
+    }
     etch_mappings_release(&mappings);
-    return etch_error_set(err, "cannot find %s in its own process", exe);
+    return own->end ? 0 : etch_error_set(err, "cannot find %s in its own process", exe);
 }
 
 static int check_build(const struct native *n, const struct etch_object *object, struct etch_error *err)
@@ -229,11 +244,25 @@ static int check_build(const struct native *n, const struct etch_object *object,
     return etch_error_advise(err, "etch slice, on this build");
 }
 
+/* The same for each CPU: where memory may not be locked without limit the first must not take all there is. */
+static size_t ring_bytes(void)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_CONF);
+    size_t bytes = RING_BYTES, all = RINGS_BYTES;
+    struct rlimit locked;
+
+    if (geteuid() != 0 && getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur < all)
+        all = locked.rlim_cur;
+    while (cpus > 0 && bytes > RING_LEAST && bytes * (size_t)cpus > all)
+        bytes /= 2;
+    return bytes;
+}
+
 static int arm_watches(struct native *n, struct etch_error *err)
 {
     const struct etch_watch_budget budget = {n->options->watch_hits_per_s, n->options->watch_share};
     struct etch_object *object = NULL;
-    uint64_t bias = 0;
+    struct own own = {0};
     char name[64], reason[64];
     int status = 0;
 
@@ -241,11 +270,13 @@ static int arm_watches(struct native *n, struct etch_error *err)
         return 0;
     snprintf(name, sizeof(name), "/proc/%d/exe", (int)n->target.pid);
     if (etch_object_open(&object, name, err) < 0 || check_build(n, object, err) < 0 ||
-        find_bias(n, object, &bias, err) < 0 || etch_watches_new(&n->watches, RING_BYTES, &budget, err) < 0)
+        find_own(n, object, &own, err) < 0 || etch_watches_new(&n->watches, ring_bytes(), &budget, err) < 0)
         status = -1;
+    else
+        etch_watches_set_own(n->watches, own.start, own.end);
     for (uint32_t i = 0; status == 0 && i < n->n_list; i++) {
         if (n->list[i].set == n->set) {
-            status = arm_watch(n, i, object, bias, err);
+            status = arm_watch(n, i, object, own.bias, err);
             continue;
         }
         snprintf(reason, sizeof(reason), "set %u of %u; this run took set %u", n->list[i].set, n->sets, n->set);
@@ -320,6 +351,7 @@ static int on_exec(void *context, struct etch_target *target, bool first)
         return arm_watches(n, n->err) < 0 ? -1 : start_flow(n, n->err);
     }
     (void)target;
+    n->became_another = true;
     native_drain(n, false);
     for (size_t i = 0; i < n->n_list && n->watches; i++)
         n->list[i].counted += etch_watches_count(n->watches, (uint32_t)i);
@@ -339,7 +371,8 @@ static void on_thread_start(void *context, struct etch_target *target, const str
     (void)thread;
 }
 
-static void capture(struct native *n, Etch__FailureKind kind, pid_t tid, const siginfo_t *signal, bool hold)
+static void capture(struct native *n, Etch__FailureKind kind, pid_t tid, const siginfo_t *signal, bool hold,
+                    const char *words)
 {
     struct etch_failure failure;
     struct etch_error err;
@@ -349,7 +382,7 @@ static void capture(struct native *n, Etch__FailureKind kind, pid_t tid, const s
     if (n->flow)
         n->flow->freeze(n->flow_state);
     native_drain(n, false);
-    if (etch_failure_capture(&failure, &n->target, kind, tid, signal, hold, &err) == 0)
+    if (etch_failure_capture(&failure, &n->target, kind, tid, signal, hold, words, &err) == 0)
         native_write_failure(n, &failure);
     etch_failure_release(&failure);
 }
@@ -360,7 +393,7 @@ static void on_thread_exit(void *context, struct etch_target *target, const stru
     struct native *n = context;
 
     if (n->options->fail_on_exit && WIFEXITED(wait_status) && WEXITSTATUS(wait_status))
-        capture(n, ETCH__FAILURE_KIND__FAILURE_EXIT, thread->tid, NULL, false);
+        capture(n, ETCH__FAILURE_KIND__FAILURE_EXIT, thread->tid, NULL, false, "");
     if (thread->tid == target->pid || target->threads.n == 1)
         native_write_images(n); /* the last chance to see the libraries */
     native_write_thread(n, thread, true);
@@ -409,7 +442,7 @@ static bool on_signal(void *context, struct etch_target *target, pid_t tid, cons
     }
     if (etch_signal_is_failure(number) && etch_process_status(target->pid, tid, &status) == 0 &&
         etch_signal_is_fatal(&status, number))
-        capture(n, ETCH__FAILURE_KIND__FAILURE_SIGNAL, tid, info, true);
+        capture(n, ETCH__FAILURE_KIND__FAILURE_SIGNAL, tid, info, true, "");
     return false;
 }
 
@@ -529,6 +562,8 @@ struct loop {
     bool finish; /* leave a joined process */
     uint64_t ran_ns, ran_changed_ns, started_ns;
     bool hang_reported;
+    uint64_t looked_ns, stuck_since_ns, stuck_print;
+    bool can_be_woken; /* by an alarm */
     struct pollfd *fds;
 };
 
@@ -611,13 +646,36 @@ static bool signal_waits(void)
     return false;
 }
 
-static void give_up_on(struct native *n, Etch__FailureKind kind)
+static void give_up_on(struct native *n, Etch__FailureKind kind, const char *words)
 {
     bool end = n->options->kill_on_hang;
 
-    capture(n, kind, 0, NULL, end);
+    capture(n, kind, 0, NULL, end, words);
     if (end)
         kill(n->target.pid, SIGKILL);
+}
+
+/* A hang that is sure is not waited for: nothing in the process ran for a second, and nothing can make it. Only where
+ * it would be ended for a hang anyway; and not where it may have an alarm from before an exec, or from before etch. */
+static bool is_stuck(struct native *n, struct loop *l, uint64_t now)
+{
+    uint64_t print;
+    bool stuck;
+
+    if (!n->options->kill_on_hang || (n->options->wall_s <= 0 && n->options->hang_s <= 0) || !n->target.launched ||
+        n->became_another || l->can_be_woken || now - l->looked_ns < LOOK_NS)
+        return false;
+    l->looked_ns = now;
+    stuck = etch_stuck_look(n->target.pid, &print);
+    if (!stuck || !l->stuck_since_ns || print != l->stuck_print) {
+        l->stuck_since_ns = stuck ? now : 0;
+        l->stuck_print = print;
+        return false;
+    }
+    if (now - l->stuck_since_ns < STUCK_NS)
+        return false;
+    l->can_be_woken = etch_stuck_has_alarm(n->target.pid);
+    return !l->can_be_woken;
 }
 
 static void check_hang(struct native *n, struct loop *l)
@@ -626,9 +684,14 @@ static void check_hang(struct native *n, struct loop *l)
 
     if (l->hang_reported)
         return;
+    if (is_stuck(n, l, now)) {
+        l->hang_reported = true;
+        give_up_on(n, ETCH__FAILURE_KIND__FAILURE_HANG, "all threads wait for each other; not waited for longer");
+        return;
+    }
     if (n->options->wall_s > 0 && (double)(now - l->started_ns) / 1e9 >= n->options->wall_s) {
         l->hang_reported = true;
-        give_up_on(n, ETCH__FAILURE_KIND__FAILURE_TIMEOUT);
+        give_up_on(n, ETCH__FAILURE_KIND__FAILURE_TIMEOUT, "");
         return;
     }
     if (n->options->hang_s <= 0)
@@ -639,7 +702,7 @@ static void check_hang(struct native *n, struct loop *l)
         l->ran_changed_ns = now;
     } else if ((double)(now - l->ran_changed_ns) / 1e9 >= n->options->hang_s) {
         l->hang_reported = true;
-        give_up_on(n, ETCH__FAILURE_KIND__FAILURE_HANG);
+        give_up_on(n, ETCH__FAILURE_KIND__FAILURE_HANG, "");
     }
 }
 

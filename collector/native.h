@@ -61,6 +61,7 @@ struct native {
 
     Etch__Access accesses[NATIVE_BATCH];
     uint64_t registers[NATIVE_BATCH][ETCH_HIT_REGISTERS];
+    uint8_t stacks[NATIVE_BATCH][ETCH_HIT_STACK];
     size_t n_accesses;
     Etch__Sync syncs[NATIVE_BATCH];
     size_t n_syncs;
@@ -68,9 +69,10 @@ struct native {
 
     bool calibrated;
     bool flow_started;
-    bool broken; /* the bundle cannot be written any more, for write_error; the program is not disturbed */
-    bool late;   /* watches were armed in several threads at once */
-    bool busy;   /* at this rate a synchronisation ring would be full before the next look */
+    bool broken;         /* the bundle cannot be written any more, for write_error; the program is not disturbed */
+    bool became_another; /* by exec */
+    bool late;           /* watches were armed in several threads at once */
+    bool busy;           /* at this rate a synchronisation ring would be full before the next look */
     bool program_written, failure_written;
     bool unknown_code; /* an event came from code that no image is known for */
     struct etch_error write_error;

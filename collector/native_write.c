@@ -393,6 +393,10 @@ static void on_hit(void *context, uint32_t id, const struct etch_hit *hit)
         access->registers = n->registers[n->n_accesses];
         access->n_registers = ETCH_HIT_REGISTERS;
     }
+    if (hit->registers_known && hit->stack_size && hit->stack_size <= ETCH_HIT_STACK) {
+        memcpy(n->stacks[n->n_accesses], hit->stack, hit->stack_size);
+        access->stack = (ProtobufCBinaryData){hit->stack_size, n->stacks[n->n_accesses]};
+    }
     look_for_code(n, hit->ip);
     watch->hits++;
     n->summary->accesses++;

@@ -13,8 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* A small file of /proc as a string. Returns its length, or -1. */
-static ssize_t read_text(const char *path, char *text, size_t size)
+ssize_t etch_process_text(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t n = 0;
@@ -48,6 +47,7 @@ bool etch_mapping_parse(char *line, struct etch_mapping *mapping)
         .end = end,
         .offset = offset,
         .inode = inode,
+        .shared = prot[3] == 's',
         .prot = (prot[0] == 'r') | (uint32_t)(prot[1] == 'w') << 1 | (uint32_t)(prot[2] == 'x') << 2,
         .path = line + path,
     };
@@ -156,6 +156,8 @@ void etch_process_status_parse(const char *text, struct etch_process_status *sta
         .blocked = status_field(text, "\nSigBlk:\t", 16),
         .ignored = status_field(text, "\nSigIgn:\t", 16),
         .caught = status_field(text, "\nSigCgt:\t", 16),
+        .switches = status_field(text, "\nvoluntary_ctxt_switches:\t", 10) +
+                    status_field(text, "\nnonvoluntary_ctxt_switches:\t", 10),
     };
 }
 
@@ -164,7 +166,7 @@ int etch_process_status(pid_t pid, pid_t tid, struct etch_process_status *status
     char name[64], text[4096];
 
     snprintf(name, sizeof(name), "/proc/%d/task/%d/status", (int)pid, (int)tid);
-    if (read_text(name, text, sizeof(text)) <= 0)
+    if (etch_process_text(name, text, sizeof(text)) <= 0)
         return -1;
     etch_process_status_parse(text, status);
     return 0;
@@ -188,7 +190,7 @@ uint64_t etch_process_ran_ns(pid_t pid)
         char name[64], text[256];
 
         snprintf(name, sizeof(name), "/proc/%d/task/%d/schedstat", (int)pid, (int)tids.list.v[i]);
-        if (read_text(name, text, sizeof(text)) > 0)
+        if (etch_process_text(name, text, sizeof(text)) > 0)
             sum += strtoull(text, NULL, 10);
     }
     etch_array_free(&tids.list);
@@ -200,7 +202,7 @@ void etch_thread_name(pid_t pid, pid_t tid, char name[32])
     char path[64];
 
     snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", (int)pid, (int)tid);
-    if (read_text(path, name, 32) < 0)
+    if (etch_process_text(path, name, 32) < 0)
         name[0] = '\0';
     name[strcspn(name, "\n")] = '\0';
 }
@@ -229,7 +231,7 @@ void etch_thread_wait(pid_t pid, pid_t tid, struct etch_thread_wait *wait)
     char name[64], text[512];
 
     snprintf(name, sizeof(name), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
-    if (read_text(name, text, sizeof(text)) < 0)
+    if (etch_process_text(name, text, sizeof(text)) < 0)
         text[0] = '\0';
     etch_thread_wait_parse(text, wait);
 }

@@ -15,12 +15,16 @@ struct etch_mapping {
     uint64_t start, end, offset;
     uint32_t prot;  /* PROT_READ 1, PROT_WRITE 2, PROT_EXEC 4 */
     uint64_t inode; /* 0: no file behind it */
+    bool shared;    /* with other processes that map the same */
     char *path;     /* "" for anonymous memory */
 };
 
 struct etch_mappings {
     ETCH_ARRAY(struct etch_mapping) list; /* by address */
 };
+
+/* A small file of /proc as a string. Returns its length, or -1. */
+ssize_t etch_process_text(const char *path, char *text, size_t size);
 
 /* One line of /proc/PID/maps; `path` points into `line`. False where it is no such line. */
 bool etch_mapping_parse(char *line, struct etch_mapping *mapping);
@@ -45,6 +49,7 @@ struct etch_process_status {
     pid_t tracer; /* 0: nobody */
     char state;   /* 'R', 'S', 'T', ... */
     uint64_t blocked, ignored, caught;
+    uint64_t switches; /* how often another thread ran in its place */
 };
 
 /* From the text of /proc/PID/task/TID/status. */

@@ -41,12 +41,20 @@ struct counting {
     uint64_t cut_ns;
 };
 
+/* A hit out of a ring, whose bytes are the kernel's again. */
+struct taken {
+    struct etch_hit hit;
+    size_t stack; /* index into etch_watches.stacks */
+};
+
 struct etch_watches {
     size_t ring_bytes;
     size_t cpus;
     struct ring *rings;
     ETCH_ARRAY(struct event) events;
-    ETCH_ARRAY(struct etch_hit) hits;
+    ETCH_ARRAY(struct taken) hits;
+    ETCH_ARRAY(uint8_t) stacks;
+    uint64_t own_start, own_end;
     bool kernel;
     uint64_t hit_ns;
     uint64_t window_hits; /* allowed; 0: no limit */
@@ -108,6 +116,7 @@ static uint64_t measure_hit(void)
         .sample_period = 1,
         .sample_type = etch_hits_sample_type,
         .sample_regs_user = etch_hits_registers,
+        .sample_stack_user = ETCH_HIT_STACK,
         .exclude_kernel = 1,
         .exclude_hv = 1,
     };
@@ -192,7 +201,14 @@ void etch_watches_free(struct etch_watches *watches)
     free(watches->rings);
     etch_array_free(&watches->events);
     etch_array_free(&watches->hits);
+    etch_array_free(&watches->stacks);
     free(watches);
+}
+
+void etch_watches_set_own(struct etch_watches *watches, uint64_t start, uint64_t end)
+{
+    watches->own_start = start;
+    watches->own_end = end;
 }
 
 /* ---- Arming ---- */
@@ -282,6 +298,7 @@ int etch_watches_arm(struct etch_watches *watches, uint32_t watch, pid_t tid, ui
         .sample_period = 1,
         .sample_type = etch_hits_sample_type,
         .sample_regs_user = etch_hits_registers,
+        .sample_stack_user = ETCH_HIT_STACK,
         .disabled = 1,
         .inherit = 1,
         .inherit_thread = 1, /* not into children by fork */
@@ -290,7 +307,7 @@ int etch_watches_arm(struct etch_watches *watches, uint32_t watch, pid_t tid, ui
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC_RAW,
         .watermark = 1,
-        .wakeup_watermark = (uint32_t)(watches->ring_bytes / 16),
+        .wakeup_watermark = (uint32_t)(watches->ring_bytes / 64),
     };
     struct event event = {.watch = watch, .tid = tid};
 
@@ -353,6 +370,21 @@ struct draining {
     const struct etch_watch_sink *sink;
 };
 
+static bool take_hit(struct etch_watches *w, const struct etch_hit *hit)
+{
+    struct taken taken = {*hit, w->stacks.n};
+
+    if ((hit->ip >= w->own_start && hit->ip < w->own_end) ||
+        !etch_array_reserve(&w->stacks, w->stacks.n + hit->stack_size))
+        taken.hit.stack_size = 0;
+    if (!etch_array_push(&w->hits, taken))
+        return false;
+    if (taken.hit.stack_size)
+        memcpy(w->stacks.v + w->stacks.n, hit->stack, hit->stack_size);
+    w->stacks.n += taken.hit.stack_size;
+    return true;
+}
+
 static void take_record(void *context, const uint8_t *record, size_t size)
 {
     const struct draining *d = context;
@@ -368,7 +400,7 @@ static void take_record(void *context, const uint8_t *record, size_t size)
         break;
     }
     case ETCH_HITS_HIT:
-        if (!etch_array_push(&d->watches->hits, hit))
+        if (!take_hit(d->watches, &hit))
             d->sink->lost(d->sink->context, 0, 1);
         break;
     default:
@@ -378,9 +410,9 @@ static void take_record(void *context, const uint8_t *record, size_t size)
 
 static int by_time(const void *a, const void *b)
 {
-    const struct etch_hit *x = a, *y = b;
+    const struct taken *x = a, *y = b;
 
-    return x->perf_ns < y->perf_ns ? -1 : x->perf_ns > y->perf_ns;
+    return x->hit.perf_ns < y->hit.perf_ns ? -1 : x->hit.perf_ns > y->hit.perf_ns;
 }
 
 static void switch_watch(struct etch_watches *w, uint32_t watch, unsigned long request)
@@ -433,19 +465,21 @@ void etch_watches_drain(struct etch_watches *watches, const struct etch_watch_si
 {
     struct draining draining = {watches, sink};
 
-    watches->hits.n = 0;
+    watches->hits.n = watches->stacks.n = 0;
     for (size_t i = 0; i < watches->cpus; i++)
         if (watches->rings[i].memory.page)
             etch_perf_ring_drain(&watches->rings[i].memory, take_record, &draining);
     if (watches->hits.n > 1)
         qsort(watches->hits.v, watches->hits.n, sizeof(*watches->hits.v), by_time);
     for (size_t i = 0; i < watches->hits.n; i++) {
-        const struct event *event = event_by_id(watches, watches->hits.v[i].event);
+        struct etch_hit *hit = &watches->hits.v[i].hit;
+        const struct event *event = event_by_id(watches, hit->event);
 
-        if (!event || is_double(watches, event, watches->hits.v[i].tid))
+        if (!event || is_double(watches, event, hit->tid))
             continue;
+        hit->stack = hit->stack_size ? watches->stacks.v + watches->hits.v[i].stack : NULL;
         watches->counting[event->watch].hits++;
-        sink->hit(sink->context, event->watch, &watches->hits.v[i]);
+        sink->hit(sink->context, event->watch, hit);
     }
     keep_budget(watches, sink);
 }

@@ -27,6 +27,9 @@ int etch_watches_new(struct etch_watches **watches, size_t ring_bytes, const str
                      struct etch_error *err);
 void etch_watches_free(struct etch_watches *watches);
 
+/* Hits by code of [start, end), the program's own, come without the stack: their instruction says all. */
+void etch_watches_set_own(struct etch_watches *watches, uint64_t start, uint64_t end);
+
 /* Arms a watch in a thread and all that it will make. `watch` is the caller's number, below 64. Returns 0, 1 where
  * the thread has ended, or -1 with `err` set; then nothing of this call is left armed. */
 int etch_watches_arm(struct etch_watches *watches, uint32_t watch, pid_t tid, uint64_t address, uint32_t size,

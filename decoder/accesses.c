@@ -2,6 +2,7 @@
 /* Bringing recorded hits to instructions and values; see accesses.h. */
 #include "decoder/accesses.h"
 
+#include "decoder/callers.h"
 #include "decoder/values.h"
 
 #include <stdlib.h>
@@ -98,6 +99,7 @@ int etch_accesses_settle(struct etch_recording *recording, const struct etch_cod
     struct lookup lookup = {etch_code_space_of(code, pid), symbols, 0};
 
     lookup.ages = etch_code_space_changes(lookup.space);
+    etch_callers_find(recording, symbols);
     for (size_t i = 0; i < recording->watches.n; i++) {
         const Etch__Watch *watch = recording->watches.v[i];
 

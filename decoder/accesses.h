@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The watched accesses of a recording made by debug registers, brought to what vpt's have from the start: the
- * instruction itself, read or write, the value where it can be known. */
+ * instruction itself, read or write, the value where it can be known, who called where it is a library's. */
 #ifndef ETCH_DECODER_ACCESSES_H
 #define ETCH_DECODER_ACCESSES_H
 

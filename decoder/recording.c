@@ -125,8 +125,10 @@ void etch_recording_free(struct etch_recording *r)
         free_message((void *)(uintptr_t)r->streams.v[i].about);
         etch_array_free(&r->streams.v[i].pieces);
     }
-    for (size_t i = 0; i < r->accesses.n; i++)
+    for (size_t i = 0; i < r->accesses.n; i++) {
         free(r->accesses.v[i].registers);
+        free(r->accesses.v[i].stack.data);
+    }
     etch_array_free(&r->streams);
     etch_array_free(&r->switches);
     etch_array_free(&r->accesses);

@@ -61,23 +61,31 @@ static bool replace(void *slot, const void *message)
     (etch_array_reserve((array), (array)->n + 1) && ((array)->v[(array)->n] = copy_message(message)) &&                \
      ((array)->n++, true))
 
+/* A copy of `size` bytes, NULL for none; false where memory is short. */
+static bool copy_bytes(void *copy, const void *bytes, size_t size)
+{
+    void *made = size ? malloc(size) : NULL;
+
+    if (made)
+        memcpy(made, bytes, size);
+    memcpy(copy, &made, sizeof(made));
+    return made || !size;
+}
+
 static bool take_accesses(struct etch_recording *r, const Etch__Accesses *accesses)
 {
     for (size_t i = 0; i < accesses->n_accesses; i++) {
-        Etch__Access access = *accesses->accesses[i];
-        uint64_t *registers = NULL;
+        const Etch__Access *from = accesses->accesses[i];
+        Etch__Access access = *from;
 
-        if (access.n_registers) {
-            registers = malloc(access.n_registers * sizeof(*registers));
-            if (!registers)
-                return false;
-            memcpy(registers, access.registers, access.n_registers * sizeof(*registers));
-        }
-        access.registers = registers;
         access.base.unknown_fields = NULL;
         access.base.n_unknown_fields = 0;
-        if (!etch_array_push(&r->accesses, access)) {
-            free(registers);
+        access.stack.data = NULL;
+        if (!copy_bytes(&access.registers, from->registers, from->n_registers * sizeof(*from->registers)) ||
+            !copy_bytes(&access.stack.data, from->stack.data, from->stack.len) ||
+            !etch_array_push(&r->accesses, access)) {
+            free(access.registers);
+            free(access.stack.data);
             return false;
         }
     }

@@ -9,10 +9,9 @@
 
 #define FRAMES_MAX 256u
 
-/* DWARF's numbers for x86-64, as perf's. */
-static const uint8_t perf_register[16] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
+const uint8_t etch_unwind_perf_register[17] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8};
 
-enum { PERF_SP = 7, PERF_IP = 8, PERF_REGISTERS = 24 };
+enum { PERF_IP = 8 };
 
 struct unwinding {
     const Etch__ThreadState *state;
@@ -49,7 +48,7 @@ static bool set_registers(Dwfl_Thread *thread, void *context)
     Dwarf_Word words[16];
 
     for (size_t i = 0; i < 16; i++)
-        words[i] = s->registers[perf_register[i]];
+        words[i] = s->registers[etch_unwind_perf_register[i]];
     dwfl_thread_state_register_pc(thread, s->registers[PERF_IP]);
     return dwfl_thread_state_registers(thread, 0, 16, words);
 }
@@ -119,11 +118,24 @@ static void unwind(Dwfl *dwfl, Etch__ThreadState *state, struct unwinding *u)
     replace(state, u);
 }
 
-void etch_unwind_failure(struct etch_recording *r, struct etch_symbols *symbols)
+Dwfl *etch_unwind_open(const struct etch_recording *r, struct etch_symbols *symbols)
 {
     static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
                                              .find_debuginfo = dwfl_standard_find_debuginfo,
                                              .section_address = dwfl_offline_section_address};
+    Dwfl *dwfl = dwfl_begin(&callbacks);
+
+    if (!dwfl)
+        return NULL;
+    dwfl_report_begin(dwfl);
+    if (report_images(dwfl, r, symbols) && dwfl_report_end(dwfl, NULL, NULL) == 0)
+        return dwfl;
+    dwfl_end(dwfl);
+    return NULL;
+}
+
+void etch_unwind_failure(struct etch_recording *r, struct etch_symbols *symbols)
+{
     static const Dwfl_Thread_Callbacks threads = {
         .next_thread = next_thread, .memory_read = read_stack, .set_initial_registers = set_registers};
 
@@ -132,14 +144,12 @@ void etch_unwind_failure(struct etch_recording *r, struct etch_symbols *symbols)
         struct unwinding u = {.state = state};
         Dwfl *dwfl;
 
-        if (state->n_registers < PERF_REGISTERS || !state->stack.len || !state->tid)
+        if (state->n_registers < ETCH_UNWIND_REGISTERS || !state->stack.len || !state->tid)
             continue;
-        dwfl = dwfl_begin(&callbacks);
+        dwfl = etch_unwind_open(r, symbols);
         if (!dwfl)
             return;
-        dwfl_report_begin(dwfl);
-        if (report_images(dwfl, r, symbols) && dwfl_report_end(dwfl, NULL, NULL) == 0 &&
-            dwfl_attach_state(dwfl, NULL, (pid_t)state->tid, &threads, &u))
+        if (dwfl_attach_state(dwfl, NULL, (pid_t)state->tid, &threads, &u))
             unwind(dwfl, state, &u);
         dwfl_end(dwfl);
     }

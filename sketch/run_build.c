@@ -59,8 +59,8 @@ struct walk {
     bool interrupted; /* and it did not get there by itself */
     uint32_t *visit;  /* by place: its visit + 1 */
     size_t n_visit;
-    size_t next_access; /* in the thread's list */
-    int pending_branch; /* index of a branch whose first place after it is not known yet */
+    size_t next_access, next_outside; /* in the thread's list: of the program itself, of libraries */
+    int pending_branch;               /* index of a branch whose first place after it is not known yet */
     bool lost;
     bool over;                    /* it has failed */
     ETCH_ARRAY(uint32_t) creates; /* places of pthread_create, in order */
@@ -472,7 +472,7 @@ static void name_access(struct build *b, struct etch_run_access *a, const Etch__
         operand = operand_at(b, from->ip - b->bias, from->write);
         if (operand && !from->ip_is_after)
             a->operand = etch_names_variable(b->names, operand->name);
-    } else if (from->caller) {
+    } else if (from->caller && !from->direction_unknown) { /* the kernel's may be either */
         a->outside = true;
         a->place = place_of(b, image_at(b, from->caller), from->caller - 1);
     }
@@ -605,10 +605,42 @@ static bool is_beyond_steps(struct build *b, const struct etch_run_access *a, co
            (!is_program(b, image_at(b, from->ip - (from->ip_is_after ? 1 : 0))) || a->hi < step->time.lo);
 }
 
+static size_t accesses_end(const struct build *b, const struct walk *w)
+{
+    return w->thread < b->run->threads.n && b->of_thread ? b->of_thread[w->thread].first + b->of_thread[w->thread].n
+                                                         : 0;
+}
+
+static void place_access(struct build *b, struct walk *w, struct etch_run_access *a, uint32_t index)
+{
+    a->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
+    a->depth = w->depth;
+    a->handler = w->n_handlers > 0;
+    a->call = w->depth < DEPTH_MAX ? w->frames[w->depth].call : 0;
+    if (a->place != ETCH_NOWHERE && a->place < w->n_visit && w->visit[a->place])
+        a->nth = b->run->visits.v[w->visit[a->place] - 1].count;
+}
+
+/* What code without a recorder did belongs to the call that led there. Those of a call that was not seen are passed
+ * when their time is. */
+static void take_outside(struct build *b, struct walk *w, const struct etch_step *step, uint32_t index)
+{
+    size_t end = accesses_end(b, w);
+
+    for (; w->next_outside < end; w->next_outside++) {
+        struct etch_run_access *a = &b->accesses.v[w->next_outside];
+
+        if (!a->outside || a->hi < step->time.lo)
+            continue;
+        if (b->recording->accesses.v[b->from.v[w->next_outside]].caller != step->end)
+            return;
+        place_access(b, w, a, index);
+    }
+}
+
 static void take_accesses(struct build *b, struct walk *w, const struct etch_step *step, uint64_t ip, uint32_t index)
 {
-    size_t end =
-        w->thread < b->run->threads.n && b->of_thread ? b->of_thread[w->thread].first + b->of_thread[w->thread].n : 0;
+    size_t end = accesses_end(b, w);
     bool wrote = false;
 
     while (w->next_access < end) {
@@ -622,12 +654,7 @@ static void take_accesses(struct build *b, struct walk *w, const struct etch_ste
         if (from->ip != (from->ip_is_after ? ip + step->sizes[index] : ip) || (wrote && a->read && !a->write))
             return;
         wrote |= a->write;
-        a->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
-        a->depth = w->depth;
-        a->handler = w->n_handlers > 0;
-        a->call = w->depth < DEPTH_MAX ? w->frames[w->depth].call : 0;
-        if (a->place != ETCH_NOWHERE && a->place < w->n_visit && w->visit[a->place])
-            a->nth = b->run->visits.v[w->visit[a->place] - 1].count;
+        place_access(b, w, a, index);
         w->next_access++;
     }
 }
@@ -686,6 +713,8 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
         if (w->next_access < b->accesses.n)
             take_accesses(b, w, step, ip, index);
     }
+    if (program && b->recording->source == ETCH__SOURCE__SOURCE_SOFT)
+        take_outside(b, w, step, index);
     if (program && b->options->slice && step->branch == ETCH_BRANCH_CONDITIONAL && step->to && place != ETCH_NOWHERE)
         note_branch(b, w, step, place);
     w->last_ip = step->last;
@@ -824,7 +853,7 @@ static void begin_walk(struct build *b, const struct etch_step *step)
     w->pending_branch = -1;
     w->frames[0] = (struct frame){0, ETCH_NOWHERE, w->calls = 1};
     if (b->of_thread && w->thread != ETCH_NOWHERE)
-        w->next_access = b->of_thread[w->thread].first;
+        w->next_access = w->next_outside = b->of_thread[w->thread].first;
 }
 
 static void enter_handler(struct walk *w, uint64_t resume)

@@ -12,6 +12,7 @@ static void parse_mapping(void **state)
 {
     char line[] = "55d0c0a4e000-55d0c0a50000 r-xp 00002000 fe:01 1234                       /usr/bin/a b\n";
     char anonymous[] = "7ffd1000-7ffd2000 rw-p 00000000 00:00 0 \n";
+    char shared[] = "7ffd1000-7ffd2000 rw-s 00000000 00:01 5 /dev/zero (deleted)\n";
     char nonsense[] = "what is this\n";
     struct etch_mapping m;
 
@@ -21,7 +22,9 @@ static void parse_mapping(void **state)
                 m.inode == 1234);
     assert_string_equal(m.path, "/usr/bin/a b");
     assert_true(etch_mapping_parse(anonymous, &m));
-    assert_true(m.prot == 3 && m.inode == 0 && !m.path[0]);
+    assert_true(m.prot == 3 && m.inode == 0 && !m.path[0] && !m.shared);
+    assert_true(etch_mapping_parse(shared, &m));
+    assert_true(m.shared);
     assert_false(etch_mapping_parse(nonsense, &m));
 }
 
@@ -47,9 +50,10 @@ static void parse_status(void **state)
 
     (void)state;
     etch_process_status_parse("Name:\tx\nState:\tS (sleeping)\nTgid:\t12\nTracerPid:\t34\nSigBlk:\t0000000000000001\n"
-                              "SigIgn:\t0000000000001000\nSigCgt:\t0000000000000400\n",
+                              "SigIgn:\t0000000000001000\nSigCgt:\t0000000000000400\n"
+                              "voluntary_ctxt_switches:\t30\nnonvoluntary_ctxt_switches:\t4\n",
                               &s);
-    assert_true(s.pid == 12 && s.tracer == 34 && s.state == 'S');
+    assert_true(s.pid == 12 && s.tracer == 34 && s.state == 'S' && s.switches == 34);
     assert_false(etch_signal_is_fatal(&s, SIGSEGV)); /* 11, caught */
     assert_false(etch_signal_is_fatal(&s, SIGPIPE)); /* 13, ignored */
     assert_true(etch_signal_is_fatal(&s, SIGABRT));

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What a library or the kernel does to watched memory is told as done by the line of the program that called it: by
+# unwind tables, and where those do not lead to the program by nobody.
+. "$(dirname "$0")/lib.sh"
+"$ETCH" doctor --json | python3 -c 'import json,sys; sys.exit(0 if json.load(sys.stdin)["watchpoints"]["delivered"] else 1)' ||
+  skip "no hardware watchpoints here"
+source=$ETCH_SOURCE/tests/programs/native/outside.c
+# The frame pointer is kept: following it would find the caller that the tables do not tell.
+for lib in told untold; do
+  flags=$([ $lib = untold ] && echo "-fno-asynchronous-unwind-tables -fno-unwind-tables" || true)
+  "$ETCH_CC" -O0 -fno-omit-frame-pointer $flags -fPIC -shared "${source%.c}_$lib.c" -o "$work/lib$lib.so"
+done
+"$ETCH_CC" -O0 -g -w -pthread "$source" -L"$work" -ltold -luntold -Wl,-rpath,"$work" -o "$work/outside_none"
+expect 0 "$ETCH" cc --record -O0 -g -w -pthread "$source" -L"$work" -ltold -luntold -Wl,-rpath,"$work" -o "$work/outside_soft"
+line() { grep -n "/\* :$1 \*/" "$source" | cut -d: -f1; }
+
+# check FUNCTION CALLER: there are accesses of the function, and they have that caller
+check() {
+  checks=$((checks + 1))
+  [ "$(awk -v f="$1" '$3 ~ f {print $6}' "$work/accesses" | sort -u)" = "$2" ] ||
+    { cat "$work/accesses" >&2; fail "accesses by $1 are not those of '$2'"; }
+}
+for how in none soft; do
+  expect 0 "$ETCH" record --source $how --watch-budget none --watch-share 0 -o "$work/run.etch" \
+    --watch "@the_site=rdi,,1,8:8" "$work/outside_$how"
+  has "$work/out" "done"
+  has "$work/err" "nothing lost"
+  "$ETCH_BUILD/tests/accesses" --callers "$work/run.etch" >"$work/accesses" || fail "the accesses cannot be read"
+  check '^fill[.+]' -
+  check 'mem(cpy|move)' "copy:$(line memcpy)"
+  check strncpy "main:$(line strncpy)"
+  check use_told "main:$(line told)"
+  check use_untold -
+  check use_deep -
+  check '(int|libc)_free|^free|tcache' "main:$(line free)"
+  [ "$(awk '$3 ~ /mem(cpy|move)/ {print $2}' "$work/accesses" | sort -u | wc -l)" -eq 2 ] || fail "two threads copied"
+  grep -q "by the kernel for the program" "$work/err" || check '^[?][+]0' "main:$(line read)"
+done
+done_checking
