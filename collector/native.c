@@ -407,8 +407,8 @@ static struct {
 } passing[65];
 
 /* On some virtual machines a debug trap comes, once in a great while, without its cause: the kernel knows it for
- * nobody's and sends a signal that would end the program. Its own int1 instruction looks the same but for the byte
- * behind it. */
+ * nobody's and sends a signal that would end the program. Its own int1 instruction looks the same but for its byte,
+ * which is behind or, where the virtual machine did not step over it, ahead. */
 static bool is_stray_trap(const struct native *n, pid_t tid, const siginfo_t *info)
 {
     struct user_regs_struct r;
@@ -418,7 +418,7 @@ static bool is_stray_trap(const struct native *n, pid_t tid, const siginfo_t *in
         return false;
     errno = 0;
     word = ptrace(PTRACE_PEEKTEXT, tid, (void *)(uintptr_t)(r.rip - 1), NULL);
-    return errno != 0 || (word & 0xff) != 0xf1;
+    return errno != 0 || ((word & 0xff) != 0xf1 && (word >> 8 & 0xff) != 0xf1);
 }
 
 static bool on_signal(void *context, struct etch_target *target, pid_t tid, const siginfo_t *info)
