@@ -34,6 +34,7 @@
 #define PASSING_KEPT_UNTRACKED 4u /* and without */
 #define HOPELESS 20u              /* runs, of which none passed: more will not either */
 #define SLOWDOWN 12.0             /* of a program by watches, beside its runs without */
+#define DISTURBED 16u             /* failures with a set of watches, and no pass, that are the watches' own doing */
 #define SET_PATIENCE 12u          /* runs that a set of watches may be ahead of another */
 
 struct diagnose_options {
@@ -70,6 +71,7 @@ struct diagnosis {
     uint32_t sigma;
     ETCH_ARRAY(char *) watches;
     char plan[4200];                  /* for soft and none: the file with this round's watches, in sets; empty: none */
+    uint32_t slots;                   /* debug registers that a set takes */
     ETCH_ARRAY(struct set_seen) sets; /* of the plan, nearest to the failure first; one where there is no plan */
     char *best;                       /* the top predictor's words */
     double best_f;
@@ -268,6 +270,16 @@ static bool is_round_over(const struct diagnosis *d)
     return all || (failing >= for_each_set(d, FAILING_MAX) && passing >= for_each_set(d, PASSING_ENOUGH));
 }
 
+/* Whether watching keeps the program from passing: hits make a thread slow, and another overtakes it each time. Fewer
+ * watches at a time disturb it less. */
+static bool is_disturbed(const struct diagnosis *d)
+{
+    for (size_t i = 0; i < d->sets.n; i++)
+        if (!d->sets.v[i].passing && d->sets.v[i].failing >= DISTURBED)
+            return d->passed && d->slots > 1;
+    return false;
+}
+
 static bool start_sets(struct diagnosis *d, size_t n)
 {
     const struct set_seen none = {0};
@@ -383,7 +395,7 @@ static bool is_native(const struct diagnosis *d)
 /* A debug register takes shared memory only, four at a time: runs take turns at the sets of the plan. */
 static int plan_sets(struct diagnosis *d, struct etch_error *err)
 {
-    Etch__Plan *made = etch_slice_plan(d->s.slicing, d->sigma, ETCH_WATCH_SLOTS);
+    Etch__Plan *made = etch_slice_plan(d->s.slicing, d->sigma, d->slots);
     int status;
 
     if (!made)
@@ -547,7 +559,10 @@ static int consider(struct diagnosis *d, const struct runner_result *result, str
         return -1;
     if (is_enough(d))
         d->done = true;
-    else if (is_round_over(d)) {
+    else if (is_disturbed(d)) {
+        d->slots /= 2;
+        return next_round(d, d->sigma, err);
+    } else if (is_round_over(d)) {
         if (d->exhausted)
             d->done = true;
         else
@@ -639,6 +654,7 @@ static int begin(struct diagnosis *d, struct etch_error *err)
     d->s.program = d->program;
     d->s.bug = d->o->bug;
     d->s.lenient = true;
+    d->slots = ETCH_WATCH_SLOTS;
     if (sketching_open(&d->s, err) < 0 || open_store(d, err) < 0)
         return -1;
     d->runner = (struct runner){.argv = d->o->argv,

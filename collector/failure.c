@@ -195,7 +195,7 @@ int etch_failure_capture(struct etch_failure *failure, struct etch_target *targe
     if (etch_process_mappings(target->pid, &failure->mappings, err) < 0)
         return -1;
     if (hold)
-        etch_target_hold(target, tid, HOLD_MS);
+        etch_target_hold(target, tid, HOLD_MS, false);
     take_threads(failure, target, tid);
     if (hold)
         etch_target_release_held(target);

@@ -26,6 +26,7 @@
 #define TICK_MS 100          /* between two looks at the rings */
 #define BUSY_TICK_MS 2       /* while the synchronisation rings fill fast */
 #define FORWARD_NS 30000000u /* how long a signal waits to be seen at the program itself before it is passed on */
+#define ARM_HOLD_MS 20       /* for the threads to stop, at most, while a watch is set */
 #define POLL_MAX 4096
 #define LOOK_NS 500000000u       /* between two looks for threads that wait for each other */
 #define STUCK_NS 1000000000u     /* how long they must have done so */
@@ -297,11 +298,23 @@ static bool is_armed_already(const struct native *n, uint32_t index)
     return false;
 }
 
-/* The first arrival at a site: the location is now known. The thread is stopped before the instruction. */
+static void arm_held(struct native *n, uint32_t index, pid_t tid)
+{
+    struct etch_error err;
+    int status;
+
+    etch_target_hold(&n->target, tid, ARM_HOLD_MS, true);
+    status = arm_everywhere(n, index, false, &err);
+    native_write_watch(n, &n->list[index], status < 0 ? err.what : NULL);
+    etch_target_release_held(&n->target);
+}
+
+/* The first arrival at a site: the location is now known. The thread is stopped before the instruction, and so are the
+ * others meanwhile, as far as they do not notice: none gets past while its debug register is being set, and all of them
+ * are late by the same. */
 static bool on_site(struct native *n, pid_t tid)
 {
     struct user_regs_struct r;
-    struct etch_error err;
 
     if (!n->watches || ptrace(PTRACE_GETREGS, tid, NULL, &r) < 0)
         return true;
@@ -320,10 +333,8 @@ static bool on_site(struct native *n, pid_t tid)
             native_write_watch(n, w, "the location is not aligned to its length");
         else if (is_armed_already(n, i))
             native_write_watch(n, w, "another watch has the location already");
-        else if (arm_everywhere(n, i, false, &err) < 0)
-            native_write_watch(n, w, err.what);
         else
-            native_write_watch(n, w, NULL);
+            arm_held(n, i, tid);
     }
     return true;
 }

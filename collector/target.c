@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -399,7 +400,16 @@ static bool has_stopped(pid_t tid, bool *ours)
     return true;
 }
 
-void etch_target_hold(struct etch_target *target, pid_t except, unsigned ms)
+static bool is_unnoticed(pid_t pid, pid_t tid)
+{
+    struct etch_thread_wait wait;
+
+    etch_thread_wait(pid, tid, &wait);
+    return !wait.call_plus_1 || wait.call_plus_1 == SYS_futex + 1 || wait.call_plus_1 == SYS_nanosleep + 1 ||
+           wait.call_plus_1 == SYS_clock_nanosleep + 1 || wait.call_plus_1 == SYS_sched_yield + 1;
+}
+
+void etch_target_hold(struct etch_target *target, pid_t except, unsigned ms, bool gently)
 {
     uint64_t until = now_ms() + ms;
     size_t waiting = 0;
@@ -408,7 +418,8 @@ void etch_target_hold(struct etch_target *target, pid_t except, unsigned ms)
     for (size_t i = 0; i < target->threads.n; i++) {
         pid_t tid = target->threads.v[i].tid;
 
-        if (tid != except && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 && etch_array_push(&todo, tid))
+        if (tid != except && (!gently || is_unnoticed(target->pid, tid)) &&
+            ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 && etch_array_push(&todo, tid))
             waiting++;
     }
     while (waiting && now_ms() < until) {

@@ -81,8 +81,9 @@ int etch_target_attach(struct etch_target *target, pid_t pid, struct etch_error 
 int etch_target_pump(struct etch_target *target, struct etch_error *err);
 
 /* Stops every thread but `except` for a look at its registers, waiting up to `ms`. A thread that cannot be stopped is
- * not held. */
-void etch_target_hold(struct etch_target *target, pid_t except, unsigned ms);
+ * not held, and `gently` none that is in a system call which would tell the program of it (epoll_wait returns EINTR
+ * after a stop; what sleeps or waits for a futex goes on as if nothing had been). */
+void etch_target_hold(struct etch_target *target, pid_t except, unsigned ms, bool gently);
 
 /* Lets those go. */
 void etch_target_release_held(struct etch_target *target);

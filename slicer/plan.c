@@ -210,6 +210,8 @@ Etch__Slice *etch_slice_message(struct etch_slice *slice)
 
 /* ---- The plan ---- */
 
+#define SITES_BEHIND 64u /* statements that are looked through for earlier uses of what is watched */
+
 /* A location's watches: from the mention nearest to the failure, and from the furthest; NULL: there is no other. */
 struct planned {
     Etch__PlanWatch *near, *far;
@@ -259,7 +261,8 @@ static bool add_further(struct planning *p, uint32_t number, uint32_t statement,
     return p->watches.v[number].far != NULL;
 }
 
-static bool add_watch(struct planning *p, uint32_t statement, const struct etch_mention *mention)
+/* `known`: only as a further site of a location that is watched already. */
+static bool add_watch(struct planning *p, uint32_t statement, const struct etch_mention *mention, bool known)
 {
     char key[ETCH_KEY_SIZE], location[ETCH_KEY_SIZE + 300];
     size_t before = p->locations.all.n;
@@ -275,6 +278,8 @@ static bool add_watch(struct planning *p, uint32_t statement, const struct etch_
     else
         snprintf(location, sizeof(location), "%s %s", mention->name,
                  etch_memory_key(p->slice->model, mention->pointer, NULL, key) ? key : "");
+    if (known && etch_strings_find(&p->locations, location) == ETCH_NONE)
+        return true;
     number = etch_strings_add(&p->locations, location);
     if (number == ETCH_NONE)
         return false;
@@ -288,18 +293,21 @@ static bool add_watch(struct planning *p, uint32_t statement, const struct etch_
     return false;
 }
 
+/* Statements behind the first sigma are asked for sites only: the earlier a location is known the more is seen of it.
+ */
 static bool plan_watches(struct planning *p, uint32_t sigma)
 {
+    uint32_t all = (uint32_t)p->slice->statements.n, end = sigma + SITES_BEHIND < all ? sigma + SITES_BEHIND : all;
     bool ok = true;
 
-    for (uint32_t i = 0; ok && i < sigma; i++) {
+    for (uint32_t i = 0; ok && i < end; i++) {
         const struct etch_statement *s = &p->slice->statements.v[p->slice->order[i]];
         etch_mentions mentions = {0};
 
         for (size_t k = 0; ok && k < s->insns.n; k++)
             ok = etch_mentions_of(p->slice->model, s->insns.v[k], &mentions);
         for (size_t k = 0; ok && k < mentions.n; k++)
-            ok = add_watch(p, i, &mentions.v[k]);
+            ok = add_watch(p, i, &mentions.v[k], i >= sigma);
         etch_array_free(&mentions);
     }
     return ok;
@@ -318,25 +326,33 @@ static Etch__PlanSet *new_set(struct planning *p)
     return NULL;
 }
 
-/* The nearest locations together, as many as fit into one run. */
+static bool put(Etch__PlanSet *set, Etch__PlanWatch **watch)
+{
+    if (!set || !push(&set->watches, &set->n_watches, *watch))
+        return false;
+    *watch = NULL;
+    return true;
+}
+
+/* The nearest locations together, as many as fit into one run. Where one fits only, a run each for the site that comes
+ * first and for the one that is nearest. */
 static bool split_sets(struct planning *p)
 {
     Etch__PlanSet *set = NULL;
 
     for (size_t i = 0; i < p->watches.n; i++) {
         struct planned *w = &p->watches.v[i];
-        size_t needs = w->far && p->slots > 1 ? 2 : 1;
+        size_t needs = w->far ? 2 : 1;
 
+        if (w->far && p->slots == 1) {
+            if (!put(new_set(p), &w->far))
+                return false;
+            needs = 1;
+        }
         if (!set || set->n_watches + needs > p->slots)
             set = new_set(p);
-        if (!set || !push(&set->watches, &set->n_watches, w->near))
+        if (!put(set, &w->near) || (w->far && !put(set, &w->far)))
             return false;
-        w->near = NULL;
-        if (needs == 1)
-            continue;
-        if (!push(&set->watches, &set->n_watches, w->far))
-            return false;
-        w->far = NULL;
     }
     return true;
 }
