@@ -1058,6 +1058,58 @@ static bool is_noticed(const struct search *s)
 
 /* What was meant to be one step: what the failing statement takes together, an update, a check and what it guards, a
  * write and what is made of it. */
+/* Whether a place is in a function that had called the one which failed: what that did before is another step. */
+static bool is_callers(const struct search *s, uint32_t place)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+        const struct etch_run_thread *t =
+            run->failing && run->failing_thread < run->threads.n ? &run->threads.v[run->failing_thread] : NULL;
+
+        for (size_t k = 0; t && k < t->stack.n; k++)
+            if (t->stack.v[k] != run->failing_place && is_one_function(s, t->stack.v[k], place))
+                return true;
+    }
+    return false;
+}
+
+/* Whether passing runs read there what their own thread had written at the first of three places. */
+static bool is_own_in_passing(const struct search *s, const struct etch_predictor *p)
+{
+    const struct etch_predictor own = {.kind = ETCH_PREDICTOR_ORIGIN,
+                                       .n_places = 2,
+                                       .places = {p->places[0], p->places[2]},
+                                       .variable = p->variable,
+                                       .pattern = "WR"};
+    unsigned passing = 0, with = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        bool open;
+
+        if (s->runs[i]->failing || !is_watched(s->runs[i], p->variable) || !executed(s->runs[i], p->places[2]))
+            continue;
+        passing++;
+        with += find_fact(&own, &s->facts[i], &open) != NULL;
+    }
+    return passing && with == passing;
+}
+
+/* Whether the two orders of which WRW is made set failing runs apart, each by itself: it is what is between them. */
+static bool is_between(const struct search *s, const struct etch_predictor *p)
+{
+    struct etch_predictor halves[2];
+
+    take_halves(p, halves);
+    for (int i = 0; i < 2; i++) {
+        halves[i].failing = halves[i].failing_true = halves[i].passing = halves[i].passing_true = 0;
+        halves[i].unknown = 0;
+        count(&halves[i], s);
+        if (halves[i].passing_true || halves[i].failing_true != halves[i].failing || !halves[i].passing)
+            return false;
+    }
+    return true;
+}
+
 static bool is_meant(const struct search *s, const struct etch_predictor *p)
 {
     bool together = is_one_function(s, p->places[0], p->places[2]) && !is_next_turn(s, p);
@@ -1068,6 +1120,10 @@ static bool is_meant(const struct search *s, const struct etch_predictor *p)
         return (feeds_failure(s, p->places[1]) || decides(s, p->places[1])) && feeds_failure(s, p->places[2]);
     if (strcmp(p->pattern, "RWW") == 0)
         return is_update(s, p) || (together && decides(s, p->places[0]));
+    if (strcmp(p->pattern, "WWR") == 0 && !is_callers(s, p->places[0]) && is_own_in_passing(s, p))
+        return true;
+    if (strcmp(p->pattern, "WRW") == 0 && is_between(s, p))
+        return true;
     return together && (strcmp(p->pattern, "RWR") != 0 || decides(s, p->places[0]));
 }
 
