@@ -12,8 +12,14 @@
 #define ETCH_SOFT_CHUNK_MAGIC 0x6b6e6863u
 #define ETCH_SOFT_SUFFIX ".etch-rings"
 
-#define ETCH_SOFT_VARIABLE "ETCH_RING"       /* the folder for the pool */
-#define ETCH_SOFT_KB_VARIABLE "ETCH_RING_KB" /* of each thread's ring */
+#define ETCH_SOFT_VARIABLE "ETCH_RING"        /* the folder for the pool */
+#define ETCH_SOFT_KB_VARIABLE "ETCH_RING_KB"  /* of each thread's ring */
+#define ETCH_SOFT_ON_VARIABLE "ETCH_RECORDED" /* set: recorded code runs even where there is no ring for it */
+
+/* Of a function f: its recorded code is f.etch, and what runs where nothing is recorded this. */
+#define ETCH_SOFT_CODE_SUFFIX ".etch"
+#define ETCH_SOFT_PLAIN_SUFFIX ".etch.plain"
+#define ETCH_SOFT_TELLER_SUFFIX ".etch.enter"
 
 /* One file per process: this, then `slots` rings of (1 + chunks) * ETCH_SOFT_CHUNK bytes each. */
 struct etch_soft_pool {

@@ -13,16 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUFFIX ".etch"
-#define TELLER_SUFFIX ".etch.enter"
-
 /* One function that gets a recorder. */
 struct recorded {
     LLVMValueRef body;
-    LLVMValueRef entry;  /* from outside; NULL: none, or the body itself */
-    LLVMValueRef teller; /* tells that it was entered from outside: the entry, or where that leads */
+    LLVMValueRef entry;  /* what others see; NULL: nobody does */
+    LLVMValueRef teller; /* tells that it was entered from outside, and calls the body */
+    LLVMValueRef plain;  /* the same without a recorder; NULL: there is none */
     bool enters;         /* the body tells itself that it was entered */
-    bool direct;         /* calls from this module go to the body */
+    bool direct;         /* calls from this module go to the body, or from plain code to the plain one */
 };
 
 struct instrument {
@@ -145,7 +143,7 @@ static bool choose_function(struct instrument *in, LLVMValueRef function)
         return true;
     }
     r.enters = c.own_entry;
-    r.direct = !c.own_entry && !is_replaceable(in, function);
+    r.direct = !is_replaceable(in, function);
     return etch_array_push(&in->all, r);
 }
 
@@ -159,7 +157,28 @@ static bool choose(struct instrument *in)
     return true;
 }
 
-/* ---- Two symbols for one function ---- */
+/* ---- Copies without a recorder ---- */
+
+static bool copy_plain(struct instrument *in)
+{
+    struct plain_copy *copies = calloc(in->all.n + 1, sizeof(*copies));
+    values tables = {0};
+    bool whole = copies != NULL, any = false;
+
+    for (size_t i = 0; i < in->all.n && whole; i++) {
+        copies[i].function = in->all.v[i].body;
+        any |= copies[i].wanted = etch_can_copy(in->all.v[i].body, &tables);
+    }
+    if (any)
+        whole = etch_copy_plain(in->emitter.module, copies, in->all.n, &tables);
+    for (size_t i = 0; i < in->all.n && whole; i++)
+        in->all.v[i].plain = copies[i].plain;
+    etch_array_free(&tables);
+    free(copies);
+    return whole;
+}
+
+/* ---- Several symbols for one function ---- */
 
 /* What optimisation found out about a function no longer holds, and lets calls vanish or merge. */
 static void weaken(LLVMValueRef function)
@@ -172,13 +191,21 @@ static void weaken(LLVMValueRef function)
                                        LLVMGetEnumAttributeKindForName(gone[i], strlen(gone[i])));
 }
 
-/* The recording code calls from inline assembly, and walks frames. */
+static void set_flag(const struct emitter *e, LLVMValueRef function, const char *name)
+{
+    LLVMAddAttributeAtIndex(
+        function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+        LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), 0));
+}
+
+/* The recording code calls from inline assembly, and walks frames, so these are made before anything else. That is what
+ * code generation takes the last flag for: shrink-wrapping is off for it, and nothing else reads it there. */
 static void prepare_frame(const struct emitter *e, LLVMValueRef function)
 {
     LLVMAttributeIndex index = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
 
-    LLVMAddAttributeAtIndex(function, index,
-                            LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName("noredzone", 9), 0));
+    set_flag(e, function, "noredzone");
+    set_flag(e, function, "sanitize_hwaddress");
     LLVMRemoveStringAttributeAtIndex(function, index, "frame-pointer", 13);
     LLVMAddAttributeAtIndex(function, index, LLVMCreateStringAttribute(e->context, "frame-pointer", 13, "all", 3));
 }
@@ -204,26 +231,37 @@ static bool is_only_called(const struct instrument *in, LLVMValueRef function)
     return true;
 }
 
-/* The entry and what tells: one function, or two where compiled code may pass by the second. */
+/* What tells, where the body does not itself; and the entry, which leads there or to the plain copy. */
 static bool make_entry(struct instrument *in, struct recorded *r, const char *name)
 {
+    bool passable = !r->enters && etch_can_pass(&in->emitter, r->body);
     char *teller = NULL;
 
-    if (!etch_can_pass(&in->emitter, r->body)) {
-        r->entry = r->teller = etch_emit_entry(&in->emitter, r->body, name);
-        return r->entry != NULL;
+    r->teller = r->body;
+    if (!r->enters) {
+        if (asprintf(&teller, "%s" ETCH_SOFT_TELLER_SUFFIX, name) < 0)
+            return false;
+        r->teller = etch_emit_entry(&in->emitter, r->body, teller);
+        free(teller);
+        if (!r->teller)
+            return false;
+        LLVMSetLinkage(r->teller, LLVMInternalLinkage);
+        if (LLVMGetComdat(r->body))
+            LLVMSetComdat(r->teller, LLVMGetComdat(r->body));
     }
-    if (asprintf(&teller, "%s" TELLER_SUFFIX, name) < 0)
-        return false;
-    r->teller = etch_emit_entry(&in->emitter, r->body, teller);
-    free(teller);
-    if (!r->teller)
-        return false;
-    LLVMSetLinkage(r->teller, LLVMInternalLinkage);
-    if (LLVMGetComdat(r->body))
-        LLVMSetComdat(r->teller, LLVMGetComdat(r->body));
-    r->entry = etch_emit_passable(&in->emitter, r->body, r->teller, name);
+    r->entry = etch_emit_gate(&in->emitter, r->body, r->teller, r->plain, passable, name);
     return r->entry != NULL;
+}
+
+/* Another name beside the function's own: seen by the program's other files where the function is. */
+static void place_inner(struct instrument *in, LLVMValueRef inner, const struct recorded *r, LLVMLinkage linkage,
+                        bool in_comdat)
+{
+    if (in_comdat)
+        LLVMSetComdat(inner, r->direct ? LLVMGetOrInsertComdat(in->emitter.module, name_of(inner)) : NULL);
+    LLVMSetLinkage(inner, r->direct ? linkage : LLVMInternalLinkage);
+    if (r->direct && linkage != LLVMInternalLinkage && linkage != LLVMPrivateLinkage)
+        LLVMSetVisibility(inner, LLVMHiddenVisibility);
 }
 
 /* The body takes another name; its old one is what the rest of the program sees. */
@@ -234,7 +272,7 @@ static bool separate(struct instrument *in, struct recorded *r)
     bool local = linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
     LLVMComdatRef comdat = LLVMGetComdat(r->body);
 
-    if (!name || asprintf(&inner, "%s" SUFFIX, name) < 0) {
+    if (!name || asprintf(&inner, "%s" ETCH_SOFT_CODE_SUFFIX, name) < 0) {
         free(name);
         return false;
     }
@@ -250,14 +288,11 @@ static bool separate(struct instrument *in, struct recorded *r)
         LLVMSetUnnamedAddress(r->entry, LLVMGetUnnamedAddress(r->body));
         if (comdat)
             LLVMSetComdat(r->entry, comdat);
-        LLVMReplaceAllUsesWith(r->body, r->entry);
+        etch_replace_function(r->body, r->entry);
     }
-    if (comdat)
-        LLVMSetComdat(r->body, r->direct ? LLVMGetOrInsertComdat(in->emitter.module, inner) : NULL);
-    if (!r->direct)
-        LLVMSetLinkage(r->body, LLVMInternalLinkage);
-    else if (!local)
-        LLVMSetVisibility(r->body, LLVMHiddenVisibility);
+    if (r->plain)
+        place_inner(in, r->plain, r, linkage, comdat != NULL);
+    place_inner(in, r->body, r, linkage, comdat != NULL);
     free(name);
     free(inner);
     return true;
@@ -288,9 +323,9 @@ static bool separate_all(struct instrument *in)
         struct recorded *r = &in->all.v[i];
 
         weaken(r->body);
-        if (!r->enters && !separate(in, r))
+        if (!separate(in, r))
             return false;
-        if (r->entry)
+        if (r->entry && r->teller != r->body)
             undo_in_teller(r);
         prepare_frame(&in->emitter, r->body);
         if (r->entry && !etch_pointers_set(&in->index, r->entry, (uint32_t)i))
@@ -462,26 +497,33 @@ static enum call_kind classify(void *context, LLVMValueRef call)
     if (!LLVMIsAFunction(callee))
         return CALL_OUTSIDE;
     known = etch_pointers_get(&in->index, callee);
-    if (known != ETCH_NONE && in->all.v[known].body == callee && in->all.v[known].direct)
+    if (known != ETCH_NONE && in->all.v[known].body == callee && in->all.v[known].direct && !in->all.v[known].enters)
         return CALL_KNOWN;
     if (known == ETCH_NONE && LLVMIsDeclaration(callee) && is_harmless(name_of(callee)))
         return CALL_PLAIN;
     return CALL_OUTSIDE;
 }
 
-/* Calls of entries go to the body where that is sure to be the one. */
-static void redirect(struct instrument *in, LLVMValueRef call)
+static void set_callee(LLVMValueRef call, LLVMValueRef callee)
+{
+    LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, callee);
+}
+
+/* Calls of entries go to the body where that is sure to be the one; from plain code to the plain one. */
+static void redirect(struct instrument *in, LLVMValueRef call, bool plain)
 {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     uint32_t known = LLVMIsAFunction(callee) ? etch_pointers_get(&in->index, callee) : ETCH_NONE;
     const struct recorded *r = known == ETCH_NONE ? NULL : &in->all.v[known];
 
-    if (r && r->entry == callee && r->direct && LLVMGetCalledFunctionType(call) == LLVMGlobalGetValueType(callee))
-        LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, r->body);
+    if (r && (!plain || r->plain) && (r->entry == callee || r->body == callee) && r->direct &&
+        LLVMGetCalledFunctionType(call) == LLVMGlobalGetValueType(callee))
+        set_callee(call, plain ? r->plain : r->body);
 }
 
-/* Of another file, perhaps with a recorder: that file then defines NAME.etch, and if not, we do, weakly. */
-static void call_outside(struct instrument *in, LLVMValueRef call)
+/* Of another file, perhaps with a recorder: that file then defines NAME.etch and NAME.etch.plain, and if not, we do,
+ * weakly. */
+static void call_outside(struct instrument *in, LLVMValueRef call, const char *suffix)
 {
     LLVMValueRef callee = LLVMGetCalledValue(call), inner;
     LLVMTypeRef type;
@@ -496,7 +538,7 @@ static void call_outside(struct instrument *in, LLVMValueRef call)
         begins_with(plain, "__") || strlen(plain) > 400 || strpbrk(plain, "\1\"\\@$") ||
         LLVMGetLinkage(callee) != LLVMExternalLinkage || LLVMGetCalledFunctionType(call) != type)
         return;
-    snprintf(name, sizeof(name), "%s" SUFFIX, plain);
+    snprintf(name, sizeof(name), "%s%s", plain, suffix);
     inner = LLVMGetNamedFunction(in->emitter.module, name);
     if (!inner) {
         inner = LLVMAddFunction(in->emitter.module, name, type);
@@ -508,7 +550,7 @@ static void call_outside(struct instrument *in, LLVMValueRef call)
                  name, name, name, name, plain);
         LLVMAppendModuleInlineAsm(in->emitter.module, code, strlen(code));
     }
-    LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, inner);
+    set_callee(call, inner);
 }
 
 static bool may_wait(const char *name)
@@ -550,8 +592,6 @@ static void weaken_call(LLVMValueRef call)
                                         LLVMGetEnumAttributeKindForName(gone[i], strlen(gone[i])));
 }
 
-typedef ETCH_ARRAY(LLVMValueRef) values;
-
 static bool collect_calls(LLVMValueRef function, values *calls)
 {
     LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function);
@@ -574,10 +614,24 @@ static bool prepare_calls(struct instrument *in, LLVMValueRef function, values *
         if (LLVMIsAInlineAsm(LLVMGetCalledValue(call)) || LLVMIsAIntrinsicInst(call))
             continue;
         stamp_around(in, call);
-        redirect(in, call);
-        call_outside(in, call);
+        redirect(in, call, false);
+        call_outside(in, call, ETCH_SOFT_CODE_SUFFIX);
         etch_emit_passing(&in->emitter, call);
         weaken_call(call);
+    }
+    return true;
+}
+
+/* The plain world stays plain: its direct calls go to plain copies, in other files too. */
+static bool prepare_plain(struct instrument *in, LLVMValueRef function, values *calls)
+{
+    if (!collect_calls(function, calls))
+        return false;
+    for (size_t i = 0; i < calls->n; i++) {
+        if (LLVMIsAInlineAsm(LLVMGetCalledValue(calls->v[i])) || LLVMIsAIntrinsicInst(calls->v[i]))
+            continue;
+        redirect(in, calls->v[i], true);
+        call_outside(in, calls->v[i], ETCH_SOFT_PLAIN_SUFFIX);
     }
     return true;
 }
@@ -678,9 +732,10 @@ static int instrument_module(LLVMModuleRef module, const struct etch_instrument_
     bool whole;
 
     etch_emitter_open(&in.emitter, module);
-    whole = choose(&in) && separate_all(&in);
+    whole = choose(&in) && copy_plain(&in) && separate_all(&in);
     for (size_t i = 0; i < in.all.n && whole; i++)
-        whole = record_function(&in, &in.all.v[i], &calls);
+        whole = (!in.all.v[i].plain || prepare_plain(&in, in.all.v[i].plain, &calls)) &&
+                record_function(&in, &in.all.v[i], &calls);
     etch_emitter_close(&in.emitter);
     etch_array_free(&calls);
     etch_array_free(&in.all);

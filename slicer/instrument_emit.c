@@ -593,13 +593,24 @@ bool etch_can_pass(const struct emitter *e, LLVMValueRef body)
            !LLVMGetModuleFlag(e->module, "kcfi", 4);
 }
 
+/* The runtime says before anything runs whether this process records. Nothing but flags changes here. */
+static void say_gate(struct text *t, LLVMValueRef teller, LLVMValueRef plain)
+{
+    if (plain) {
+        say(t, "cmpb $$0, etch_soft_on(%%rip)\nje ");
+        say_symbol(t, plain);
+        say(t, "\n");
+    }
+    say(t, "jmp ");
+    say_symbol(t, teller);
+    say(t, "\n");
+}
+
 /* rax and r11 are free at a C function's begin, where it has no variable arguments. A chunk without room is the
  * teller's business. */
 static void say_pass(const struct emitter *e, struct text *t, LLVMValueRef body, LLVMValueRef teller)
 {
-    say(t, ".byte " PASS_NOP "\njmp ");
-    say_symbol(t, teller);
-    say(t, "\n.balign %u\n", PASS);
+    say(t, ".balign %u\n", PASS);
     if (e->shared)
         say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%fs:(%%r11), %%rax\n");
     else
@@ -625,27 +636,34 @@ static void set_flag(const struct emitter *e, LLVMValueRef function, const char 
         LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), 0));
 }
 
-LLVMValueRef etch_emit_passable(struct emitter *e, LLVMValueRef body, LLVMValueRef teller, const char *name)
+LLVMValueRef etch_emit_gate(struct emitter *e, LLVMValueRef body, LLVMValueRef teller, LLVMValueRef plain,
+                            bool passable, const char *name)
 {
-    LLVMValueRef entry = LLVMAddFunction(e->module, name, LLVMGlobalGetValueType(body));
+    LLVMValueRef gate = LLVMAddFunction(e->module, name, LLVMGlobalGetValueType(body));
     LLVMAttributeIndex self = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
     struct text t = {0};
 
-    copy_attributes(body, entry, self, NULL);
+    LLVMSetFunctionCallConv(gate, LLVMGetFunctionCallConv(body));
+    copy_attributes(body, gate, self, NULL);
     for (unsigned i = 0; i <= LLVMCountParams(body); i++)
-        copy_attributes(body, entry, i, NULL);
-    LLVMRemoveStringAttributeAtIndex(entry, self, "frame-pointer", strlen("frame-pointer"));
-    set_flag(e, entry, "naked");
-    set_flag(e, entry, "noinline");
+        copy_attributes(body, gate, i, NULL);
+    LLVMRemoveStringAttributeAtIndex(gate, self, "frame-pointer", strlen("frame-pointer"));
+    set_flag(e, gate, "naked");
+    set_flag(e, gate, "noinline");
     if (LLVMGetSection(body) && LLVMGetSection(body)[0])
-        LLVMSetSection(entry, LLVMGetSection(body));
-    LLVMSetAlignment(entry, PASS);
-    etch_emit_at_end(e, LLVMAppendBasicBlockInContext(e->context, entry, ""));
-    say_pass(e, &t, body, teller);
+        LLVMSetSection(gate, LLVMGetSection(body));
+    etch_emit_at_end(e, LLVMAppendBasicBlockInContext(e->context, gate, ""));
+    if (passable) {
+        LLVMSetAlignment(gate, PASS);
+        say(&t, ".byte " PASS_NOP "\n");
+    }
+    say_gate(&t, teller, plain);
+    if (passable)
+        say_pass(e, &t, body, teller);
     build_asm(e, &t, e->void_type, "", NULL, 0);
     LLVMBuildUnreachable(e->builder);
     free(t.v);
-    return t.failed ? NULL : entry;
+    return t.failed ? NULL : gate;
 }
 
 void etch_emit_passing(struct emitter *e, LLVMValueRef call)

@@ -59,6 +59,28 @@ bool etch_call_returns_twice(LLVMValueRef call);
 bool etch_call_forks(LLVMValueRef call);
 bool etch_has_attribute(LLVMValueRef function, const char *name);
 
+typedef ETCH_ARRAY(LLVMValueRef) values;
+
+/* ---- Copies without a recorder ---- */
+
+struct plain_copy {
+    LLVMValueRef function;
+    LLVMValueRef plain; /* out */
+    bool wanted;
+};
+
+/* Can there be another function with the same code? Tables of its labels that it then needs too go to `tables`. */
+bool etch_can_copy(LLVMValueRef function, values *tables);
+
+/* Copies functions within the module; all else, the address of a copied function too, stays what it is. False where
+ * memory is short, and then the module is of no use. */
+bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, const values *tables);
+
+/* All that speak of the function speak of another from now on; the addresses of its labels stay its own. */
+void etch_replace_function(LLVMValueRef function, LLVMValueRef by);
+
+/* ---- Code ---- */
+
 /* Of the module at hand. */
 struct emitter {
     LLVMModuleRef module;
@@ -87,8 +109,10 @@ LLVMValueRef etch_emit_entry(struct emitter *emitter, LLVMValueRef body, const c
 /* May the function have an entry that compiled code passes by where it calls through a pointer? */
 bool etch_can_pass(const struct emitter *emitter, LLVMValueRef body);
 
-/* An entry of fixed layout that leads to `teller`; at a fixed distance, for compiled code, to the body. */
-LLVMValueRef etch_emit_passable(struct emitter *emitter, LLVMValueRef body, LLVMValueRef teller, const char *name);
+/* What the rest of the program sees: it leads to `teller`, or where nothing is recorded to `plain`, if there is one.
+ * With `passable`, of fixed layout: at a fixed distance compiled code comes to the body. */
+LLVMValueRef etch_emit_gate(struct emitter *emitter, LLVMValueRef body, LLVMValueRef teller, LLVMValueRef plain,
+                            bool passable, const char *name);
 
 /* A call through a pointer passes by the teller where the pointer leads to such an entry. */
 void etch_emit_passing(struct emitter *emitter, LLVMValueRef call);

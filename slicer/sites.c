@@ -214,6 +214,14 @@ static void look_at(const struct etch_model *m, uint64_t start, uint64_t end, st
     }
 }
 
+/* etch has programs run their recorded code where it watches, so an instruction is looked for there. */
+static bool is_watched(const struct etch_model *m, uint64_t address)
+{
+    const struct etch_line_row *row = etch_line_table_at(m->lines, address);
+
+    return !row || !row->plain;
+}
+
 void etch_site_find(struct etch_model *m, const struct etch_mention *mention, struct etch_site *site)
 {
     const struct etch_insn *insn = &m->insns.v[mention->insn];
@@ -231,7 +239,8 @@ void etch_site_find(struct etch_model *m, const struct etch_mention *mention, st
     for (int pass = 0; pass < 2 && !site->address; pass++) {
         n = etch_line_table_find(m->lines, file, insn->line, pass == 0 ? insn->column : 0, starts, ends, 64);
         for (size_t i = 0; i < n; i++)
-            look_at(m, starts[i], ends[i], &fit, site);
+            if (is_watched(m, starts[i]))
+                look_at(m, starts[i], ends[i], &fit, site);
     }
     if (!site->address)
         site->unmapped = n ? "in a register, or merged with another access" : "optimised away";

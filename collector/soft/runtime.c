@@ -39,6 +39,10 @@ SHARED __thread struct etch_soft_act *etch_soft_top __attribute__((tls_model("in
 SHARED __thread struct etch_soft_ring *etch_soft_ring __attribute__((tls_model("initial-exec")));
 SHARED struct state etch_soft_state;
 
+/* Compiled code of this module records; else it goes through the copies without a recorder. Decided once, before
+ * anything but earlier constructors ran; what these called stays as it was until it returns. */
+HIDDEN uint8_t etch_soft_on;
+
 /* Where threads without a ring write. */
 static uint8_t nowhere[2 * ETCH_SOFT_CHUNK] __attribute__((aligned(ETCH_SOFT_CHUNK)));
 
@@ -750,4 +754,5 @@ __attribute__((constructor(101))) static void begin_module(int argc, char **argv
         start(s, environment);
     else if (s->pool)
         note_maps(s->pool);
+    etch_soft_on = s->pool || variable(environment, ETCH_SOFT_ON_VARIABLE);
 }
