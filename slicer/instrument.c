@@ -9,6 +9,7 @@
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/Comdat.h>
 #include <llvm-c/DebugInfo.h>
+#include <llvm-c/Transforms/PassBuilder.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -724,6 +725,18 @@ static bool record_function(struct instrument *in, const struct recorded *r, val
     return whole;
 }
 
+/* Makes registers of the slots (instrument_cursor.c); all other variables that could be are so already, and functions
+ * that are not to be optimised are left alone. */
+static void promote(LLVMModuleRef module)
+{
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(module, "function(mem2reg)", NULL, options);
+
+    LLVMDisposePassBuilderOptions(options);
+    if (error)
+        LLVMConsumeError(error);
+}
+
 static int instrument_module(LLVMModuleRef module, const struct etch_instrument_options *options,
                              struct etch_instrument_count *count, struct etch_error *err)
 {
@@ -736,6 +749,8 @@ static int instrument_module(LLVMModuleRef module, const struct etch_instrument_
     for (size_t i = 0; i < in.all.n && whole; i++)
         whole = (!in.all.v[i].plain || prepare_plain(&in, in.all.v[i].plain, &calls)) &&
                 record_function(&in, &in.all.v[i], &calls);
+    if (whole)
+        promote(module);
     etch_emitter_close(&in.emitter);
     etch_array_free(&calls);
     etch_array_free(&in.all);

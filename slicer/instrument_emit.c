@@ -79,20 +79,20 @@ static void say_mark(struct text *t, const struct flow_graph *g, const char *lab
 
 /* ---- Inserting ---- */
 
-static void build_asm(struct emitter *e, struct text *t, LLVMTypeRef result, const char *constraints,
-                      LLVMValueRef *arguments, unsigned n)
+static LLVMValueRef build_asm(struct emitter *e, struct text *t, LLVMTypeRef result, const char *constraints,
+                              LLVMValueRef *arguments, unsigned n)
 {
-    LLVMTypeRef types[2], type;
+    LLVMTypeRef types[3], type;
     LLVMValueRef code;
 
     if (t->failed)
-        return;
+        return NULL;
     for (unsigned i = 0; i < n; i++)
         types[i] = LLVMTypeOf(arguments[i]);
     type = LLVMFunctionType(result, types, n, false);
     code = LLVMGetInlineAsm(type, t->v, t->n, constraints, strlen(constraints), true, false, LLVMInlineAsmDialectATT,
                             false);
-    LLVMBuildCall2(e->builder, type, code, arguments, n, "");
+    return LLVMBuildCall2(e->builder, type, code, arguments, n, "");
 }
 
 static void mark_node(struct emitter *e, const struct flow_graph *g, uint32_t node, struct text *t)
@@ -112,43 +112,37 @@ struct record {
     unsigned edge_number;
 };
 
+/* The place in the ring goes in and comes out, so that it can stay in a register. */
 static void write_byte(struct emitter *e, const struct flow_graph *g, const struct record *r, struct text *t)
 {
     bool constant = LLVMIsAConstantInt(r->value) != NULL;
-    LLVMTypeRef pair[2] = {e->quad, e->quad};
-    LLVMTypeRef result = e->shared ? LLVMStructTypeInContext(e->context, pair, 2, false) : e->quad;
-    LLVMValueRef arguments[2];
+    LLVMValueRef arguments[3] = {LLVMBuildLoad2(e->builder, e->pointer, e->slot, "")}, next;
     char constraints[64];
-    unsigned n = 0, outputs = e->shared ? 2 : 1, at = e->shared ? 1 : 0;
+    unsigned n = 1;
 
     t->n = 0;
-    if (e->shared)
-        say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), $0\nmovq %%fs:($0), $1\n");
-    else
-        say(t, "movq %%fs:etch_soft_cur@TPOFF, $0\n");
     if (constant) {
-        say(t, "movb $$%u, ($%u)\n", (unsigned)(LLVMConstIntGetZExtValue(r->value) & 0xff), at);
+        say(t, "movb $$%u, ($0)\n", (unsigned)(LLVMConstIntGetZExtValue(r->value) & 0xff));
     } else {
-        say(t, "movb $%u, ($%u)\n", outputs + n, at);
+        say(t, "movb $%u, ($0)\n", 1 + n);
         arguments[n++] = r->value;
     }
-    say(t, "incq $%u\n", at);
-    if (e->shared)
-        say(t, "movq $1, %%fs:($0)\n");
-    else
-        say(t, "movq $0, %%fs:etch_soft_cur@TPOFF\n");
-    say(t, "testl $$%u, ${%u:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_CHUNK - 1, at);
+    say(t, "incq $0\ntestl $$%u, ${0:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_CHUNK - 1);
     if (r->edge) {
-        say(t, "pushq $%u\n", outputs + n);
+        say(t, "pushq $%u\n", 1 + n);
         arguments[n++] = r->edge;
     } else {
         say(t, "pushq $$%u\n", r->edge_number);
     }
-    say(t, "call etch_soft_turn\n7:\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n");
+    say(t, "pushq $0\ncall etch_soft_turn\n7:\npopq $0\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n");
     say_mark(t, g, "7b", r->node, ETCH_SOFT_MARK_FLUSH);
-    snprintf(constraints, sizeof(constraints), "=&r,%s%s%s~{flags}", e->shared ? "=&r," : "", constant ? "" : "q,",
+    snprintf(constraints, sizeof(constraints), "=&r,0,%s%s~{memory},~{flags}", constant ? "" : "q,",
              r->edge ? "r," : "");
-    build_asm(e, t, result, constraints, arguments, n);
+    next = build_asm(e, t, e->pointer, constraints, arguments, n);
+    if (!next || !etch_pointers_set(&e->bytes, next, 1))
+        t->failed = true;
+    else
+        LLVMBuildStore(e->builder, next, e->slot);
 }
 
 /* ---- The count ---- */
@@ -452,7 +446,7 @@ bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters)
 {
     struct text t = {0};
     LLVMValueRef saved, act = NULL;
-    bool whole = count_paths(e, g);
+    bool whole = count_paths(e, g) && etch_cursor_open(e, g->function);
 
     if (whole) {
         saved = begin_function(e, g, enters, &t, &act);
@@ -466,7 +460,7 @@ bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters)
         if (act)
             leave_before_returns(e, g, act);
     }
-    whole = whole && !t.failed;
+    whole = whole && !t.failed && etch_cursor_close(e, g->function);
     free(t.v);
     return whole;
 }
@@ -723,9 +717,12 @@ void etch_emitter_open(struct emitter *e, LLVMModuleRef module)
     e->stamp = declare(e, "etch_soft_stamp", e->stamp_type);
     e->top = LLVMAddGlobal(module, p, "etch_soft_top");
     LLVMSetThreadLocalMode(e->top, e->shared ? LLVMInitialExecTLSModel : LLVMLocalExecTLSModel);
+    e->cursor = LLVMAddGlobal(module, p, "etch_soft_cur");
+    LLVMSetThreadLocalMode(e->cursor, e->shared ? LLVMInitialExecTLSModel : LLVMLocalExecTLSModel);
 }
 
 void etch_emitter_close(struct emitter *e)
 {
     LLVMDisposeBuilder(e->builder);
+    etch_pointers_release(&e->bytes);
 }

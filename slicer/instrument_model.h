@@ -87,7 +87,10 @@ struct emitter {
     LLVMContextRef context;
     LLVMBuilderRef builder;
     LLVMTypeRef void_type, byte, word, quad, pointer;
-    LLVMValueRef top; /* thread-local: etch_soft_top */
+    LLVMValueRef top;           /* thread-local: etch_soft_top */
+    LLVMValueRef cursor;        /* thread-local: etch_soft_cur */
+    LLVMValueRef slot;          /* of the function at hand: what stands for it, which becomes a register */
+    struct etch_pointers bytes; /* code of the function at hand that writes one */
     LLVMValueRef enter, leave, land, stamp;
     LLVMTypeRef enter_type, leave_type, land_type, stamp_type;
     bool shared; /* for a shared library: thread-local variables by the GOT */
@@ -95,6 +98,10 @@ struct emitter {
 
 void etch_emitter_open(struct emitter *emitter, LLVMModuleRef module);
 void etch_emitter_close(struct emitter *emitter);
+
+/* Before the first byte of a function is written, and when all its code is there. False where memory is short. */
+bool etch_cursor_open(struct emitter *emitter, LLVMValueRef function);
+bool etch_cursor_close(struct emitter *emitter, LLVMValueRef function);
 
 /* Stands the builder at a block's end, where code has no place in the source. */
 void etch_emit_at_end(struct emitter *emitter, LLVMBasicBlockRef block);

@@ -148,7 +148,9 @@ static uint8_t *begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrupted
 /* The room in the chunk; one byte stays free, so that the pointer never rests on the next chunk's begin. */
 static size_t room(const uint8_t *cur)
 {
-    return ETCH_SOFT_CHUNK - 1 - ((uintptr_t)cur & (ETCH_SOFT_CHUNK - 1));
+    size_t used = (uintptr_t)cur & (ETCH_SOFT_CHUNK - 1);
+
+    return used ? ETCH_SOFT_CHUNK - 1 - used : 0; /* 0: a handler came, and did not return, when it was just full */
 }
 
 /* ---- Where the thread is ---- */
@@ -222,19 +224,21 @@ static void continue_at(const struct etch_soft_sync *sync, uintptr_t frame)
     *(uint8_t *volatile *)&etch_soft_cur = cur ? put_sync(cur, *sync, &frames) : nowhere + 1;
 }
 
-/* The chunk is full. Called by etch_soft_turn with the registers saved. */
-HIDDEN void etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame);
-void etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame)
+/* The chunk is full. Called by etch_soft_turn with the registers saved; returns where it goes on. */
+HIDDEN uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint8_t *cur);
+uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint8_t *cur)
 {
     struct etch_soft_sync sync = {.edge = (uint8_t)edge, .where = where};
 
+    *(uint8_t *volatile *)&etch_soft_cur = cur;
     if (chunk_of(etch_soft_cur) < nowhere + sizeof(nowhere) && chunk_of(etch_soft_cur) >= nowhere)
         etch_soft_cur = nowhere + 1;
     else
         continue_at(&sync, frame);
+    return etch_soft_cur;
 }
 
-/* From compiled code: the edge taken is on the stack, and no register may change. */
+/* From compiled code: on the stack is where it writes, which changes, and the edge taken; no register may change. */
 __asm__(".text\n"
         ".hidden etch_soft_turn\n"
         ".globl etch_soft_turn\n"
@@ -251,7 +255,8 @@ __asm__(".text\n"
         "  push %r10\n  .cfi_adjust_cfa_offset 8\n"
         "  push %r11\n  .cfi_adjust_cfa_offset 8\n"
         "  mov 72(%rsp), %rdi\n"
-        "  mov 80(%rsp), %rsi\n"
+        "  mov 80(%rsp), %rcx\n"
+        "  mov 88(%rsp), %rsi\n"
         "  mov %rbp, %rdx\n"
         "  push %rbp\n  .cfi_adjust_cfa_offset 8\n  .cfi_rel_offset %rbp, 0\n"
         "  mov %rsp, %rbp\n  .cfi_def_cfa_register %rbp\n"
@@ -259,6 +264,7 @@ __asm__(".text\n"
         "  call etch_soft_turned\n"
         "  mov %rbp, %rsp\n  .cfi_def_cfa_register %rsp\n"
         "  pop %rbp\n  .cfi_adjust_cfa_offset -8\n  .cfi_restore %rbp\n"
+        "  mov %rax, 80(%rsp)\n"
         "  pop %r11\n  .cfi_adjust_cfa_offset -8\n"
         "  pop %r10\n  .cfi_adjust_cfa_offset -8\n"
         "  pop %r9\n  .cfi_adjust_cfa_offset -8\n"
@@ -402,10 +408,22 @@ static uint64_t interrupted_ip(uintptr_t frame)
     return *(const uint64_t *)(frame + 8 + 8 + 40 + (uintptr_t)16 * 8);
 }
 
+/* Compiled code that was interrupted, or left from a handler, may have written paths beyond what the variable says.
+ * They are never 0, and what comes behind them in the chunk is. */
+static uint8_t *behind_paths(uint8_t *cur)
+{
+    const uint8_t *end = chunk_of(cur) + ETCH_SOFT_CHUNK;
+
+    while (cur < end && *cur >= ETCH_SOFT_PATH && *cur <= ETCH_SOFT_PATHS)
+        cur++;
+    return cur;
+}
+
 /* A handler writes into chunks of its own: the code it interrupted may be between any two instructions. */
 static void begin_signal(struct etch_soft_act *act, uint64_t ip)
 {
     uint8_t *chunk = chunk_of(etch_soft_cur), *cur;
+    uint64_t written = (uint64_t)(behind_paths(etch_soft_cur) - chunk);
     uint64_t seq = ((struct etch_soft_chunk *)chunk)->seq;
 
     act->handler = 1;
@@ -414,7 +432,7 @@ static void begin_signal(struct etch_soft_act *act, uint64_t ip)
     etch_soft_ring->handler[etch_soft_ring->handlers].context = etch_soft_ring->context;
     __asm__ volatile("" : : : "memory"); /* another handler may come at any time: whole before it counts */
     etch_soft_ring->handlers++;
-    cur = begin_chunk(ETCH_SOFT_SIGNAL, seq * ETCH_SOFT_CHUNK + (uint64_t)(etch_soft_cur - chunk), ip);
+    cur = begin_chunk(ETCH_SOFT_SIGNAL, seq * ETCH_SOFT_CHUNK + written, ip);
     etch_soft_cur = cur ? cur : nowhere + 1;
 }
 
@@ -533,6 +551,7 @@ void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node)
         after_fork();
     if (!has_ring())
         return;
+    etch_soft_cur = behind_paths(etch_soft_cur);
     collect_frames(&frames, etch_soft_top, frame);
     if (room(etch_soft_cur) < 1 + sizeof(sync) + frames.n * sizeof(frames.v[0])) {
         uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
@@ -625,6 +644,7 @@ static void note_maps(struct etch_soft_pool *pool)
     while ((got = call3(__NR_read, fd, (long)buffer, sizeof(buffer))) > 0)
         for (long i = 0; i < got; i++) {
             if (n < sizeof(line))
+                /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the kernel wrote it */
                 line[n++] = buffer[i];
             if (buffer[i] != '\n')
                 continue;
