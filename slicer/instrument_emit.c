@@ -112,7 +112,8 @@ struct record {
     unsigned edge_number;
 };
 
-/* The place in the ring goes in and comes out, so that it can stay in a register. */
+/* The place in the ring goes in and comes out, so that it can stay in a register. Its lowest byte is counted, which
+ * tells without another instruction that 256 bytes are full; whether the chunk is, is asked only then. */
 static void write_byte(struct emitter *e, const struct flow_graph *g, const struct record *r, struct text *t)
 {
     bool constant = LLVMIsAConstantInt(r->value) != NULL;
@@ -129,15 +130,14 @@ static void write_byte(struct emitter *e, const struct flow_graph *g, const stru
     }
     say(t, "incq $0\ntestl $$%u, ${0:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_CHUNK - 1);
     if (r->edge) {
-        say(t, "pushq $%u\n", 1 + n);
+        say(t, "pushq ${%u:q}\n", 1 + n);
         arguments[n++] = r->edge;
     } else {
         say(t, "pushq $$%u\n", r->edge_number);
     }
     say(t, "pushq $0\ncall etch_soft_turn\n7:\npopq $0\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n");
     say_mark(t, g, "7b", r->node, ETCH_SOFT_MARK_FLUSH);
-    snprintf(constraints, sizeof(constraints), "=&r,0,%s%s~{memory},~{flags}", constant ? "" : "q,",
-             r->edge ? "r," : "");
+    snprintf(constraints, sizeof(constraints), "=&q,0,%s%s~{flags}", constant ? "" : "q,", r->edge ? "q," : "");
     next = build_asm(e, t, e->pointer, constraints, arguments, n);
     if (!next || !etch_pointers_set(&e->bytes, next, 1))
         t->failed = true;
@@ -292,8 +292,8 @@ static void record_end(struct emitter *e, struct flow_graph *g, uint32_t at, str
     if (n->n_edges == 2) { /* a conditional branch: the second way is taken where the condition is false */
         LLVMValueRef other = LLVMBuildNot(e->builder, LLVMGetCondition(n->end), "");
 
-        r.edge = LLVMBuildZExt(e->builder, other, e->quad, "");
-        r.value = LLVMBuildAdd(e->builder, n->count, LLVMBuildZExt(e->builder, other, e->byte, ""), "");
+        r.edge = LLVMBuildZExt(e->builder, other, e->byte, "");
+        r.value = LLVMBuildAdd(e->builder, n->count, r.edge, "");
     }
     write_byte(e, g, &r, t);
 }
