@@ -114,6 +114,11 @@ static bool take_marks(struct etch_soft_map *map, const struct file *file, const
         uint32_t function;
 
         memcpy(&mark, file->bytes + s->sh_offset + at, sizeof(mark));
+        if (mark.address && mark.kind == ETCH_SOFT_MARK_STUB) {
+            if (!etch_array_push(&map->stubs, mark.address + file->bias))
+                return false;
+            continue;
+        }
         if (!mark.address || !mark.function)
             continue;
         function = etch_soft_map_function(map, mark.function + file->bias);
@@ -309,6 +314,7 @@ bool etch_soft_map_finish(struct etch_soft_map *map)
 {
     sort(map->places.v, map->places.n, sizeof(map->places.v[0]), compare_places);
     sort(map->begins.v, map->begins.n, sizeof(map->begins.v[0]), compare_addresses);
+    sort(map->stubs.v, map->stubs.n, sizeof(map->stubs.v[0]), compare_addresses);
     sort(map->flushes.v, map->flushes.n, sizeof(map->flushes.v[0]), compare_addresses);
     if (!etch_array_reserve(&map->marks, map->places.n))
         return false;
@@ -350,6 +356,7 @@ void etch_soft_map_free(struct etch_soft_map *map)
     etch_array_free(&map->marks);
     etch_array_free(&map->flushes);
     etch_array_free(&map->begins);
+    etch_array_free(&map->stubs);
     free(map);
 }
 
@@ -368,6 +375,11 @@ uint32_t etch_soft_map_function(const struct etch_soft_map *map, uint64_t addres
             hi = mid;
     }
     return lo < map->functions.n && map->functions.v[lo].address == address ? (uint32_t)lo : UINT32_MAX;
+}
+
+bool etch_soft_map_is_stub(const struct etch_soft_map *map, uint64_t address)
+{
+    return map->stubs.n && bsearch(&address, map->stubs.v, map->stubs.n, sizeof(address), compare_addresses);
 }
 
 uint32_t etch_soft_map_edges(const struct etch_soft_function *f, uint32_t node)

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define ETCH_SOFT_MAGIC 0x746675732d686374u /* a pool */
-#define ETCH_SOFT_VERSION 1u
+#define ETCH_SOFT_VERSION 2u
 #define ETCH_SOFT_CHUNK 4096u /* the compiled code tests the ring pointer's low bits: part of every binary */
 #define ETCH_SOFT_CHUNK_MAGIC 0x6b6e6863u
 #define ETCH_SOFT_SUFFIX ".etch-rings"
@@ -75,6 +75,8 @@ enum etch_soft_byte {
     ETCH_SOFT_NOTHING = 0,
     ETCH_SOFT_PATH = 1,       /* .. ETCH_SOFT_PATHS: path number + 1, or which target of a computed goto + 1 */
     ETCH_SOFT_PATHS = 240,    /* most paths of a segment */
+    ETCH_SOFT_LEFT = 246,     /* a function that was entered from code without a recorder returned to it */
+    ETCH_SOFT_OUT = 247,      /* what was called by name has no recorder */
     ETCH_SOFT_ENTRY = 248,    /* u64: a function was entered from code without a recorder */
     ETCH_SOFT_SYNC = 249,     /* struct etch_soft_sync: where the thread is */
     ETCH_SOFT_TIME = 250,     /* u64 tsc, u16 cpu */
@@ -146,6 +148,11 @@ struct etch_soft_mark {
     uint32_t kind;
 } __attribute__((packed));
 
-enum etch_soft_mark_kind { ETCH_SOFT_MARK_NODE, ETCH_SOFT_MARK_FLUSH };
+enum etch_soft_mark_kind {
+    ETCH_SOFT_MARK_NODE,
+    ETCH_SOFT_MARK_FLUSH,
+    ETCH_SOFT_MARK_STUB /* stands for a function of another file that has no recorder, and writes OUT; no function, node
+                         */
+};
 
 #endif

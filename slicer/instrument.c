@@ -29,6 +29,7 @@ struct instrument {
     const struct etch_instrument_options *options;
     ETCH_ARRAY(struct recorded) all;
     struct etch_pointers index; /* body or entry -> number in `all` */
+    struct etch_pointers stubs; /* what stands for functions of other files */
     struct etch_instrument_count count;
 };
 
@@ -500,6 +501,8 @@ static enum call_kind classify(void *context, LLVMValueRef call)
     known = etch_pointers_get(&in->index, callee);
     if (known != ETCH_NONE && in->all.v[known].body == callee && in->all.v[known].direct && !in->all.v[known].enters)
         return CALL_KNOWN;
+    if (etch_pointers_get(&in->stubs, callee) != ETCH_NONE)
+        return CALL_STUBBED;
     if (known == ETCH_NONE && LLVMIsDeclaration(callee) && is_harmless(name_of(callee)))
         return CALL_PLAIN;
     return CALL_OUTSIDE;
@@ -524,34 +527,33 @@ static void redirect(struct instrument *in, LLVMValueRef call, bool plain)
 
 /* Of another file, perhaps with a recorder: that file then defines NAME.etch and NAME.etch.plain, and if not, we do,
  * weakly. */
-static void call_outside(struct instrument *in, LLVMValueRef call, const char *suffix)
+static bool call_outside(struct instrument *in, LLVMValueRef call, bool recorded)
 {
     LLVMValueRef callee = LLVMGetCalledValue(call), inner;
     LLVMTypeRef type;
-    char name[512], code[2048];
+    char name[512];
     const char *plain;
 
     if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || classify(in, call) != CALL_OUTSIDE)
-        return;
+        return true;
     plain = name_of(callee);
     type = LLVMGlobalGetValueType(callee);
     if (LLVMIsFunctionVarArg(type) || etch_call_returns_twice(call) || etch_call_forks(call) ||
         begins_with(plain, "__") || strlen(plain) > 400 || strpbrk(plain, "\1\"\\@$") ||
-        LLVMGetLinkage(callee) != LLVMExternalLinkage || LLVMGetCalledFunctionType(call) != type)
-        return;
-    snprintf(name, sizeof(name), "%s%s", plain, suffix);
+        LLVMGetLinkage(callee) != LLVMExternalLinkage || LLVMGetCalledFunctionType(call) != type ||
+        LLVMGetFunctionCallConv(callee) != LLVMCCallConv)
+        return true;
+    snprintf(name, sizeof(name), "%s%s", plain, recorded ? ETCH_SOFT_CODE_SUFFIX : ETCH_SOFT_PLAIN_SUFFIX);
     inner = LLVMGetNamedFunction(in->emitter.module, name);
     if (!inner) {
         inner = LLVMAddFunction(in->emitter.module, name, type);
         LLVMSetVisibility(inner, LLVMHiddenVisibility);
-        LLVMSetFunctionCallConv(inner, LLVMGetFunctionCallConv(callee));
-        snprintf(code, sizeof(code),
-                 ".pushsection .text.etch,\"ax\",@progbits\n.weak \"%s\"\n.hidden \"%s\"\n.type \"%s\",@function\n"
-                 "\"%s\":\njmp \"%s\"@PLT\n.popsection\n",
-                 name, name, name, name, plain);
-        LLVMAppendModuleInlineAsm(in->emitter.module, code, strlen(code));
+        etch_emit_stub(&in->emitter, name, plain, recorded);
+        if (recorded && !etch_pointers_set(&in->stubs, inner, 1))
+            return false;
     }
     set_callee(call, inner);
+    return true;
 }
 
 static bool may_wait(const char *name)
@@ -616,7 +618,8 @@ static bool prepare_calls(struct instrument *in, LLVMValueRef function, values *
             continue;
         stamp_around(in, call);
         redirect(in, call, false);
-        call_outside(in, call, ETCH_SOFT_CODE_SUFFIX);
+        if (!call_outside(in, call, true))
+            return false;
         etch_emit_passing(&in->emitter, call);
         weaken_call(call);
     }
@@ -632,7 +635,8 @@ static bool prepare_plain(struct instrument *in, LLVMValueRef function, values *
         if (LLVMIsAInlineAsm(LLVMGetCalledValue(calls->v[i])) || LLVMIsAIntrinsicInst(calls->v[i]))
             continue;
         redirect(in, calls->v[i], true);
-        call_outside(in, calls->v[i], ETCH_SOFT_PLAIN_SUFFIX);
+        if (!call_outside(in, calls->v[i], false))
+            return false;
     }
     return true;
 }
@@ -755,6 +759,7 @@ static int instrument_module(LLVMModuleRef module, const struct etch_instrument_
     etch_array_free(&calls);
     etch_array_free(&in.all);
     etch_pointers_release(&in.index);
+    etch_pointers_release(&in.stubs);
     if (count)
         *count = in.count;
     return whole ? 0 : etch_error_set(err, "out of memory");

@@ -499,7 +499,7 @@ static void clean_up(struct emitter *e, LLVMBasicBlockRef block, LLVMValueRef ac
     etch_emit_at_end(e, block);
     pad = LLVMBuildLandingPad(e->builder, LLVMStructTypeInContext(e->context, parts, 2, false), NULL, 0, "");
     LLVMSetCleanup(pad, true);
-    call_runtime(e, e->leave_type, e->leave, &act, 1);
+    call_runtime(e, e->leave_type, e->unwind, &act, 1);
     LLVMBuildResume(e->builder, pad);
 }
 
@@ -566,6 +566,36 @@ LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, const char *n
     else
         LLVMBuildRet(e->builder, result);
     return entry;
+}
+
+/* ---- Calls of other files ---- */
+
+/* As the module's own assembly, which LLVM takes as it is. rax and r11 are free at a C function's begin. */
+void etch_emit_stub(struct emitter *e, const char *stub, const char *function, bool tells)
+{
+    struct text t = {0};
+
+    say(&t, ".pushsection .text.etch,\"ax\",@progbits\n.weak \"%s\"\n.hidden \"%s\"\n.type \"%s\",@function\n\"%s\":\n",
+        stub, stub, stub, stub);
+    if (tells) {
+        say(&t, "77:\n");
+        if (e->shared)
+            say(&t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%fs:(%%r11), %%rax\n");
+        else
+            say(&t, "movq %%fs:etch_soft_cur@TPOFF, %%rax\n");
+        say(&t, "movb $%u, (%%rax)\nincq %%rax\n", (unsigned)ETCH_SOFT_OUT);
+        say(&t, e->shared ? "movq %%rax, %%fs:(%%r11)\n" : "movq %%rax, %%fs:etch_soft_cur@TPOFF\n");
+        say(&t, "testl $%u, %%eax\njne 78f\ncall etch_soft_outside\n78:\n", ETCH_SOFT_CHUNK - 1);
+    }
+    say(&t, "jmp \"%s\"@PLT\n", function);
+    if (tells)
+        say(&t,
+            ".pushsection " ETCH_SOFT_MARK_SECTION ",\"o\",@progbits,\"%s\"\n.quad 77b,0\n.long 0,%u\n.popsection\n",
+            stub, (unsigned)ETCH_SOFT_MARK_STUB);
+    say(&t, ".popsection\n");
+    if (!t.failed)
+        LLVMAppendModuleInlineAsm(e->module, t.v, t.n);
+    free(t.v);
 }
 
 /* ---- Calls through pointers ----
@@ -711,6 +741,7 @@ void etch_emitter_open(struct emitter *e, LLVMModuleRef module)
     e->enter = declare(e, "etch_soft_enter", e->enter_type);
     e->leave_type = LLVMFunctionType(e->void_type, (types[0] = p, types), 1, 0);
     e->leave = declare(e, "etch_soft_leave", e->leave_type);
+    e->unwind = declare(e, "etch_soft_unwind", e->leave_type);
     e->land_type = LLVMFunctionType(e->void_type, (types[0] = p, types[1] = q, types[2] = e->word, types), 3, 0);
     e->land = declare(e, "etch_soft_land", e->land_type);
     e->stamp_type = LLVMFunctionType(e->void_type, NULL, 0, 0);

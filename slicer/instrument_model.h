@@ -31,6 +31,7 @@ struct node {
     bool loop;          /* a back edge leads here */
     bool live;          /* what is counted here matters */
     bool known_call;    /* of a function of this module that has a recorder */
+    bool stubbed;       /* a call of another file's function, which has one, or else the stub tells */
     bool lands;         /* control can come here by another way than an edge */
     bool forks;         /* perhaps in a child process */
     bool unmarked;      /* nothing of it is in the machine code but a return */
@@ -46,7 +47,7 @@ struct flow_graph {
     struct etch_pointers first_of; /* block -> its first node */
 };
 
-enum call_kind { CALL_PLAIN, CALL_KNOWN, CALL_OUTSIDE };
+enum call_kind { CALL_PLAIN, CALL_KNOWN, CALL_STUBBED, CALL_OUTSIDE };
 
 /* How a call is to be treated; CALL_PLAIN ends no node. */
 typedef enum call_kind call_classifier(void *context, LLVMValueRef call);
@@ -91,7 +92,7 @@ struct emitter {
     LLVMValueRef cursor;        /* thread-local: etch_soft_cur */
     LLVMValueRef slot;          /* of the function at hand: what stands for it, which becomes a register */
     struct etch_pointers bytes; /* code of the function at hand that writes one */
-    LLVMValueRef enter, leave, land, stamp;
+    LLVMValueRef enter, leave, unwind, land, stamp;
     LLVMTypeRef enter_type, leave_type, land_type, stamp_type;
     bool shared; /* for a shared library: thread-local variables by the GOT */
 };
@@ -109,6 +110,9 @@ void etch_emit_at_end(struct emitter *emitter, LLVMBasicBlockRef block);
 /* Puts the recording code, the marks and the function's table in. False where memory is short. `enters`: the function
  * itself tells that it was entered. */
 bool etch_emit_function(struct emitter *emitter, struct flow_graph *graph, bool enters);
+
+/* The stub that stands for a function which has no recorder after all. */
+void etch_emit_stub(struct emitter *emitter, const char *stub, const char *function, bool tells);
 
 /* Gives the function another symbol, entered from outside, that tells so and calls it. */
 LLVMValueRef etch_emit_entry(struct emitter *emitter, LLVMValueRef body, const char *name);

@@ -278,6 +278,52 @@ __asm__(".text\n"
         "  .cfi_endproc\n"
         ".size etch_soft_turn,.-etch_soft_turn\n");
 
+/* A chunk is full behind OUT. `where` is what the function outside returns to, `frame` that of who called it. */
+HIDDEN void etch_soft_gone(uintptr_t where, uintptr_t frame);
+void etch_soft_gone(uintptr_t where, uintptr_t frame)
+{
+    struct etch_soft_sync sync = {.flags = ETCH_SOFT_OUTSIDE, .where = where};
+
+    if (chunk_of(etch_soft_cur) < nowhere + sizeof(nowhere) && chunk_of(etch_soft_cur) >= nowhere)
+        etch_soft_cur = nowhere + 1;
+    else
+        continue_at(&sync, frame);
+}
+
+/* From a stub, whose caller's arguments are in the registers. */
+__asm__(".text\n"
+        ".hidden etch_soft_outside\n"
+        ".globl etch_soft_outside\n"
+        ".type etch_soft_outside,@function\n"
+        "etch_soft_outside:\n"
+        "  .cfi_startproc\n"
+        "  .cfi_adjust_cfa_offset 8\n" /* what the stub was called with */
+        "  push %rdi\n  .cfi_adjust_cfa_offset 8\n"
+        "  push %rsi\n  .cfi_adjust_cfa_offset 8\n"
+        "  push %rdx\n  .cfi_adjust_cfa_offset 8\n"
+        "  push %rcx\n  .cfi_adjust_cfa_offset 8\n"
+        "  push %r8\n  .cfi_adjust_cfa_offset 8\n"
+        "  push %r9\n  .cfi_adjust_cfa_offset 8\n"
+        "  push %r10\n  .cfi_adjust_cfa_offset 8\n"
+        "  mov 64(%rsp), %rdi\n"
+        "  mov %rbp, %rsi\n"
+        "  push %rbp\n  .cfi_adjust_cfa_offset 8\n  .cfi_rel_offset %rbp, 0\n"
+        "  mov %rsp, %rbp\n  .cfi_def_cfa_register %rbp\n"
+        "  and $-16, %rsp\n"
+        "  call etch_soft_gone\n"
+        "  mov %rbp, %rsp\n  .cfi_def_cfa_register %rsp\n"
+        "  pop %rbp\n  .cfi_adjust_cfa_offset -8\n  .cfi_restore %rbp\n"
+        "  pop %r10\n  .cfi_adjust_cfa_offset -8\n"
+        "  pop %r9\n  .cfi_adjust_cfa_offset -8\n"
+        "  pop %r8\n  .cfi_adjust_cfa_offset -8\n"
+        "  pop %rcx\n  .cfi_adjust_cfa_offset -8\n"
+        "  pop %rdx\n  .cfi_adjust_cfa_offset -8\n"
+        "  pop %rsi\n  .cfi_adjust_cfa_offset -8\n"
+        "  pop %rdi\n  .cfi_adjust_cfa_offset -8\n"
+        "  ret\n"
+        "  .cfi_endproc\n"
+        ".size etch_soft_outside,.-etch_soft_outside\n");
+
 /* ---- Threads ---- */
 
 static bool is_dead(const struct state *s, uint32_t tid)
@@ -414,7 +460,7 @@ static uint8_t *behind_paths(uint8_t *cur)
 {
     const uint8_t *end = chunk_of(cur) + ETCH_SOFT_CHUNK;
 
-    while (cur < end && *cur >= ETCH_SOFT_PATH && *cur <= ETCH_SOFT_PATHS)
+    while (cur < end && *cur != ETCH_SOFT_NOTHING && *cur < ETCH_SOFT_ENTRY)
         cur++;
     return cur;
 }
@@ -441,7 +487,7 @@ static uint8_t *begin_with_caller(const struct etch_soft_act *act, const uint8_t
 {
     struct etch_soft_sync sync = {.flags = ETCH_SOFT_OUTSIDE, .where = (uintptr_t)from};
     uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
-    struct frames frames = {.flags = ETCH_SOFT_TRUNCATED};
+    struct frames frames = {.flags = act->prev ? ETCH_SOFT_TRUNCATED : 0};
     uintptr_t caller = *(const uintptr_t *)act->frame;
 
     if (!cur)
@@ -507,6 +553,26 @@ static void end_signal(void)
     *(volatile uint32_t *)&ring->handlers = last;
 }
 
+/* In what is left of the chunk there is always room for this byte. */
+static void put_left(const struct etch_soft_act *act)
+{
+    uint8_t *cur = etch_soft_cur;
+
+    *(volatile uint8_t *)cur++ = ETCH_SOFT_LEFT;
+    if (!((uintptr_t)cur & (ETCH_SOFT_CHUNK - 1)))
+        cur = begin_with_caller(act, ((const uint8_t *const *)act->frame)[1]);
+    etch_soft_cur = cur ? cur : nowhere + 1;
+}
+
+/* An exception leaves the function: where it lands is told. */
+HIDDEN void etch_soft_unwind(struct etch_soft_act *act);
+void etch_soft_unwind(struct etch_soft_act *act)
+{
+    if (act->handler && etch_soft_ring && etch_soft_ring->handlers)
+        end_signal();
+    etch_soft_top = act->prev;
+}
+
 HIDDEN void etch_soft_leave(struct etch_soft_act *act);
 void etch_soft_leave(struct etch_soft_act *act)
 {
@@ -514,6 +580,8 @@ void etch_soft_leave(struct etch_soft_act *act)
         put_byte(ETCH_SOFT_RETURNED);
     else if (has_ring() && !act->prev)
         put_byte(ETCH_SOFT_END);
+    else if (has_ring())
+        put_left(act);
     if (act->handler && etch_soft_ring && etch_soft_ring->handlers)
         end_signal();
     etch_soft_top = act->prev;
