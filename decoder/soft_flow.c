@@ -747,7 +747,8 @@ static void resume(struct replay *r, const struct etch_soft_place *flush, const 
     }
 }
 
-/* The caller of the function whose entry follows: the innermost that is known, if code without a recorder is between. */
+/* The caller of the function whose entry follows: the innermost that is known, if code without a recorder is between.
+ */
 static void take_caller(struct replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
 {
     struct context *c = r->c;

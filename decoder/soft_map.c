@@ -122,7 +122,7 @@ static bool take_marks(struct etch_soft_map *map, const struct file *file, const
         if (!mark.address || !mark.function)
             continue;
         function = etch_soft_map_function(map, mark.function + file->bias);
-        if (function == UINT32_MAX || mark.node >= map->functions.v[function].nodes) {
+        if (function == UINT32_MAX || !map->functions.v || mark.node >= map->functions.v[function].nodes) {
             map->damaged++;
             continue;
         }
