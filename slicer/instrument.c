@@ -68,7 +68,7 @@ static bool is_wanted(const struct instrument *in, LLVMValueRef function)
     unsigned n = 0;
     const char *file = "";
 
-    if (!in->options->n_only)
+    if (!in->options->n_only && !in->options->n_scopes)
         return true;
     if (about && LLVMDIScopeGetFile(about))
         file = LLVMDIFileGetFilename(LLVMDIScopeGetFile(about), &n);
@@ -78,7 +78,7 @@ static bool is_wanted(const struct instrument *in, LLVMValueRef function)
         if (strcmp(name_of(function), only) == 0 || (strchr(only, '.') && n && matches_file(file, only)))
             return true;
     }
-    return false;
+    return etch_has_scope(function, in->options);
 }
 
 /* What cannot stand in two functions, or is not for us. */
@@ -185,8 +185,8 @@ static bool copy_plain(struct instrument *in)
 /* What optimisation found out about a function no longer holds, and lets calls vanish or merge. */
 static void weaken(LLVMValueRef function)
 {
-    static const char *const gone[] = {"memory",       "willreturn",   "nosync",    "nofree",
-                                       "mustprogress", "speculatable", "norecurse", "nocallback"};
+    static const char *const gone[] = {"memory",       "willreturn", "nosync",     "nofree",      "mustprogress",
+                                       "speculatable", "norecurse",  "nocallback", "alwaysinline"};
 
     for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
         LLVMRemoveEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,

@@ -62,6 +62,9 @@ bool etch_has_attribute(LLVMValueRef function, const char *name);
 
 typedef ETCH_ARRAY(LLVMValueRef) values;
 
+/* Does code of one of the scopes stand in the function? */
+bool etch_has_scope(LLVMValueRef function, const struct etch_instrument_options *options);
+
 /* ---- Copies without a recorder ---- */
 
 struct plain_copy {
