@@ -499,6 +499,14 @@ static uint64_t word_at(const uint8_t *at)
     return value;
 }
 
+static uint32_t half_at(const uint8_t *at)
+{
+    uint32_t value;
+
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
 static void take_entry(struct replay *r, uint64_t address)
 {
     struct context *c = r->c;
@@ -829,12 +837,18 @@ static size_t take_record(struct replay *r, const uint8_t *at, size_t size)
     case ETCH_SOFT_NOTHING:
         return 0;
     case ETCH_SOFT_ENTRY:
-    case ETCH_SOFT_PASSED:
         if (size < ETCH_SOFT_ENTRY_SIZE)
             return 0;
-        (*at == ETCH_SOFT_PASSED ? take_passed : take_entry)(r, word_at(at + 1));
+        take_entry(r, word_at(at + 1));
         apply_stamp(r);
         return ETCH_SOFT_ENTRY_SIZE;
+    case ETCH_SOFT_PASSED:
+        if (size < ETCH_SOFT_PASSED_SIZE)
+            return 0;
+        take_passed(r,
+                    etch_soft_map_address(r->map, half_at(at + 1), r->c->mode == LOST ? 0 : function_of(r)->address));
+        apply_stamp(r);
+        return ETCH_SOFT_PASSED_SIZE;
     case ETCH_SOFT_TIME:
         if (size < ETCH_SOFT_TIME_SIZE)
             return 0;

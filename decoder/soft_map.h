@@ -28,6 +28,7 @@ struct etch_soft_place {
 struct etch_soft_map {
     uint32_t pid;
     ETCH_ARRAY(struct etch_soft_function) functions; /* by address */
+    ETCH_ARRAY(uint64_t) halves;                     /* addresses of functions, low half first */
     ETCH_ARRAY(struct etch_soft_place) places;       /* of nodes, by function, node */
     ETCH_ARRAY(struct etch_soft_place) marks;        /* the same by address */
     ETCH_ARRAY(struct etch_soft_place) flushes;      /* by address */
@@ -47,6 +48,10 @@ bool etch_soft_map_finish(struct etch_soft_map *map);
 
 /* The function that begins at `address`; UINT32_MAX: none. */
 uint32_t etch_soft_map_function(const struct etch_soft_map *map, uint64_t address);
+
+/* The address of the function that has this as its address's low half; of several the one in the 4 GiB of `near`. 0:
+ * there is none. */
+uint64_t etch_soft_map_address(const struct etch_soft_map *map, uint32_t half, uint64_t near);
 
 /* Does a stub stand there, for a function of another file that has no recorder? */
 bool etch_soft_map_is_stub(const struct etch_soft_map *map, uint64_t address);

@@ -82,10 +82,12 @@ enum etch_soft_byte {
     ETCH_SOFT_TIME = 250,     /* u64 tsc, u16 cpu */
     ETCH_SOFT_END = 251,      /* the thread left the function that it was first seen in */
     ETCH_SOFT_RETURNED = 252, /* the signal handler is done; its context ends */
-    ETCH_SOFT_PASSED = 253    /* u64: a function was called through a pointer, by code with a recorder */
+    ETCH_SOFT_PASSED =
+        253 /* u32, low half of its address: a function was called through a pointer, by code with a recorder */
 };
 
-#define ETCH_SOFT_ENTRY_SIZE 9u /* of PASSED too */
+#define ETCH_SOFT_ENTRY_SIZE 9u
+#define ETCH_SOFT_PASSED_SIZE 5u
 #define ETCH_SOFT_TIME_SIZE 11u
 #define ETCH_SOFT_FRAMES 96u /* most return addresses of a SYNC */
 

@@ -640,12 +640,12 @@ static void say_pass(const struct emitter *e, struct text *t, LLVMValueRef body,
     else
         say(t, "movq %%fs:etch_soft_cur@TPOFF, %%rax\n");
     say(t, "movl %%eax, %%r11d\nandl $$%u, %%r11d\ncmpl $$%u, %%r11d\nja ", ETCH_SOFT_CHUNK - 1,
-        ETCH_SOFT_CHUNK - 1 - ETCH_SOFT_ENTRY_SIZE);
+        ETCH_SOFT_CHUNK - 1 - ETCH_SOFT_PASSED_SIZE);
     say_symbol(t, teller);
     say(t, "\nleaq ");
     say_symbol(t, body);
-    say(t, "(%%rip), %%r11\nmovq %%r11, 1(%%rax)\nmovb $$%u, (%%rax)\naddq $$%u, %%rax\n", (unsigned)ETCH_SOFT_PASSED,
-        ETCH_SOFT_ENTRY_SIZE);
+    say(t, "(%%rip), %%r11\nmovl %%r11d, 1(%%rax)\nmovb $$%u, (%%rax)\naddq $$%u, %%rax\n", (unsigned)ETCH_SOFT_PASSED,
+        ETCH_SOFT_PASSED_SIZE);
     if (e->shared)
         say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%rax, %%fs:(%%r11)\njmp ");
     else
