@@ -62,6 +62,36 @@ static bool matches_file(const char *file, const char *wanted)
     return n >= k && strcmp(file + n - k, wanted) == 0 && (n == k || file[n - k - 1] == '/');
 }
 
+static bool is_only_called_by_name(LLVMValueRef function)
+{
+    for (LLVMUseRef u = LLVMGetFirstUse(function); u; u = LLVMGetNextUse(u)) {
+        LLVMValueRef user = LLVMGetUser(u);
+
+        if ((!LLVMIsACallInst(user) && !LLVMIsAInvokeInst(user)) || LLVMGetCalledValue(user) != function)
+            return false;
+        for (unsigned i = 0; i + 1 < (unsigned)LLVMGetNumOperands(user); i++)
+            if (LLVMGetOperand(user, i) == function)
+                return false;
+    }
+    return true;
+}
+
+/* Could this be a signal handler? They have a recorder whenever anything has: only then is it seen that what they call
+ * comes in the middle of other code. */
+static bool may_handle_signals(LLVMValueRef function)
+{
+    LLVMTypeRef type = LLVMGlobalGetValueType(function), types[3];
+    unsigned n = LLVMCountParamTypes(type);
+
+    if (LLVMIsFunctionVarArg(type) || (n != 1 && n != 3) || is_only_called_by_name(function) ||
+        LLVMGetTypeKind(LLVMGetReturnType(type)) != LLVMVoidTypeKind)
+        return false;
+    LLVMGetParamTypes(type, types);
+    return LLVMGetTypeKind(types[0]) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(types[0]) == 32 &&
+           (n == 1 ||
+            (LLVMGetTypeKind(types[1]) == LLVMPointerTypeKind && LLVMGetTypeKind(types[2]) == LLVMPointerTypeKind));
+}
+
 static bool is_wanted(const struct instrument *in, LLVMValueRef function)
 {
     LLVMMetadataRef about = LLVMGetSubprogram(function);
@@ -78,7 +108,7 @@ static bool is_wanted(const struct instrument *in, LLVMValueRef function)
         if (strcmp(name_of(function), only) == 0 || (strchr(only, '.') && n && matches_file(file, only)))
             return true;
     }
-    return etch_has_scope(function, in->options);
+    return etch_has_scope(function, in->options) || may_handle_signals(function);
 }
 
 /* What cannot stand in two functions, or is not for us. */

@@ -512,6 +512,13 @@ static void put_entry(const struct etch_soft_act *act, uint64_t function, const 
     etch_soft_cur = cur + ETCH_SOFT_ENTRY_SIZE;
 }
 
+/* Entered by a handler without a recorder: the code that it interrupted wrote paths that the variable does not know of.
+ */
+static bool is_behind(void)
+{
+    return behind_paths(etch_soft_cur) != etch_soft_cur;
+}
+
 HIDDEN void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from);
 void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from)
 {
@@ -521,8 +528,12 @@ void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t fra
     act->handler = 0;
     if (!etch_soft_cur)
         begin_thread(ETCH_SOFT_START);
-    if (has_ring() && etch_soft_ring->handlers < ETCH_SOFT_HANDLERS && is_signal_return(from))
-        begin_signal(act, interrupted_ip(frame));
+    if (has_ring() && etch_soft_ring->handlers < ETCH_SOFT_HANDLERS) {
+        if (is_signal_return(from))
+            begin_signal(act, interrupted_ip(frame));
+        else if (is_behind())
+            begin_signal(act, 0);
+    }
     etch_soft_top = act;
     if (has_ring())
         put_entry(act, function, from);

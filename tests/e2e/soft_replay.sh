@@ -149,6 +149,36 @@ done
 "$ETCH" cc --record -O2 -g "$programs/soft/worlds.c" "$programs/soft/worlds_other.c" -o worlds
 replay all 16384 ./worlds
 
+# Only some functions have a recorder, and one is called by a signal handler in the middle of the other.
+cat >alarm.c <<'C'
+#include <signal.h>
+#include <sys/time.h>
+static volatile int ticks;
+static volatile unsigned sink;
+static void __attribute__((noinline)) tick(void)
+{
+    if (++ticks % 3)
+        sink += 2;
+}
+static void on_alarm(int signal) { tick(); sink += (unsigned)signal; }
+static void __attribute__((noinline)) spin(void)
+{
+    for (unsigned i = 0; ticks < 25; i++)
+        sink += i % 5 == 3 ? 1 : i % 7 == 2 ? 3 : 2;
+}
+int main(void)
+{
+    struct itimerval every = {{0, 3000}, {0, 3000}};
+
+    signal(SIGALRM, on_alarm);
+    setitimer(ITIMER_REAL, &every, 0);
+    spin();
+    return 0;
+}
+C
+"$ETCH" cc --record-only=tick,spin -O2 -g alarm.c -o alarm
+replay apart 65536 ./alarm
+
 # Off, the program does what it did, and writes nothing.
 rm -rf rings
 mkdir rings
