@@ -15,14 +15,19 @@ rounds=${ETCH_BENCH_ROUNDS:-11}
 programs=${ETCH_BENCH_PROGRAMS:-bzip2 lua sqlite threads}
 columns=${ETCH_BENCH_COLUMNS:-plain full slice off guard functions tsan}
 
-# slice_of PROGRAM: the functions that a slice of one of its failures would touch
-slice_of() {
+# plan_of PROGRAM: a file with the plan for the first eight statements of a slice, from a place where it could fail
+plan_of() {
+  local file text line
   case $1 in
-  bzip2) echo BZ2_bzCompress,BZ2_compressBlock,generateMTFValues ;;
-  lua) echo luaH_getint,luaH_resize,luaH_newkey,luaV_finishget ;;
-  sqlite) echo sqlite3BtreeInsert,balance_nonroot,insertCell,allocateBtreePage,sqlite3BtreeDelete ;;
-  threads) echo take_block,work ;;
+  bzip2) file=$work/bzip2/compress.c text='wr = 0;' ;;
+  lua) file=$work/lua/src/ltable.c text='"table index is nil"' ;;
+  sqlite) file=$work/sqlite/sqlite3.c text='releasePage(apNew[i]);' ;;
+  threads) file=$work/threads/soft_threads.c text='block = left ?' ;;
   esac
+  line=$(grep -nF "$text" "$file" | head -n 1 | cut -d: -f1)
+  make_program "$1" "$build/etch" cc -O2 -g -w -o "$work/$1.sliceable"
+  "$build/etch" slice "$work/$1.sliceable" --at "$(basename "$file"):$line" --sigma 8 --plan "$work/$1.plan" >"$work/log" 2>&1 ||
+    stop "no slice of $1"
 }
 
 compile() { # PROGRAM COLUMN
@@ -30,7 +35,7 @@ compile() { # PROGRAM COLUMN
   case $2 in
   plain) make_program "$1" clang-19 $flags ;;
   full) make_program "$1" "$build/etch" cc --record $flags ;;
-  slice) make_program "$1" "$build/etch" cc --record-only="$(slice_of "$1")" $flags ;;
+  slice) plan_of "$1" && make_program "$1" "$build/etch" cc --record-only="@$work/$1.plan" $flags ;;
   guard) make_program "$1" clang-19 $flags -fsanitize-coverage=trace-pc-guard "$work/hooks.o" ;;
   functions) make_program "$1" clang-19 $flags -finstrument-functions "$work/hooks.o" ;;
   tsan) make_program "$1" clang-19 $flags -fsanitize=thread ;;
@@ -78,6 +83,9 @@ volume() { # PROGRAM: bytes of the recording build, and instructions of the plai
   awk '/Collected/ { sum += $4 } END { printf "%.0f\n", sum }' "$work"/count.* >"$work/$1.instructions"
 }
 
+# Bytes of code and constants, without and with the recorder
+sizes() { size "$work/$1.plain" "$work/$1.full" | awk 'NR > 1 { print $1 }' >"$work/$1.sizes"; }
+
 mkdir -p "$work/rings"
 clang-19 -O2 -c "$here/soft_hooks.c" -o "$work/hooks.o"
 for program in $programs; do
@@ -90,6 +98,7 @@ for program in $programs; do
     done
   done
   volume "$program"
+  sizes "$program"
 done
 
 python3 - "$work" "$programs" "$columns" <<'PY'
@@ -105,7 +114,9 @@ for p in programs:
     for c in shown:
         ratios[c].append(statistics.median(times(p, c)) / plain)
     volumes.append(int(open(f"{work}/{p}.bytes").read()) / 1e3 / (int(open(f"{work}/{p}.instructions").read()) / 1e6))
-    print("%-10s %6.2f s " % (p, plain) + " ".join("%9.3f" % ratios[c][-1] for c in shown) + "   %.1f" % volumes[-1])
+    size = [int(line) for line in open(f"{work}/{p}.sizes")]
+    print("%-10s %6.2f s " % (p, plain) + " ".join("%9.3f" % ratios[c][-1] for c in shown) +
+          "   %.1f, code %.0f KB plain, %.0f KB with it" % (volumes[-1], size[0] / 1e3, size[1] / 1e3))
 mean = {c: math.exp(statistics.mean(map(math.log, ratios[c]))) for c in shown}
 print("%-10s %8s " % ("geo. mean", "") + " ".join("%9.3f" % mean[c] for c in shown))
 print("%-10s %8s " % ("worst", "") + " ".join("%9.3f" % max(ratios[c]) for c in shown) + "   %.1f" % max(volumes))

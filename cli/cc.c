@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "cli/cc_record.h"
+#include "cli/cc_slice.h"
 #include "cli/command.h"
 #include "cli/summaries.h"
 
@@ -228,6 +229,7 @@ struct recording {
     bool on;
     char *names; /* behind `only` */
     ETCH_ARRAY(const char *) only;
+    ETCH_ARRAY(const char *) slices; /* files */
 };
 
 /* Takes our own options out of the arguments. Names stay where they are: in argv, or in the environment. */
@@ -251,16 +253,27 @@ static int take_own(struct recording *r, int argc, char **argv)
     argv[kept] = NULL;
     r->names = strdup(name ? name : "");
     for (char *word = r->names ? strtok(r->names, ",") : NULL; word; word = strtok(NULL, ","))
-        etch_array_push(&r->only, word);
+        if (word[0] == '@')
+            etch_array_push(&r->slices, word + 1);
+        else
+            etch_array_push(&r->only, word);
     return kept;
 }
 
 static int run_recorded(const struct etch_command *self, char **args, const struct recording *recording)
 {
-    const struct etch_instrument_options options = {recording->only.v, recording->only.n};
+    struct etch_instrument_options options = {.only = recording->only.v, .n_only = recording->only.n};
+    struct etch_cc_slice slice = {0};
     struct etch_error err;
-    int status = etch_cc_record(args, &options, &err);
+    int status = 0;
 
+    for (size_t i = 0; i < recording->slices.n && status == 0; i++)
+        status = etch_cc_slice_read(&slice, recording->slices.v[i], &err);
+    options.scopes = slice.scopes.v;
+    options.n_scopes = slice.scopes.n;
+    if (status == 0)
+        status = etch_cc_record(args, &options, &err);
+    etch_cc_slice_release(&slice);
     return status < 0 ? etch_command_failed(self, &err) : status;
 }
 
@@ -297,6 +310,7 @@ static int compile(const struct etch_command *self, const char *clang, int argc,
     }
     release_request(&r);
     etch_array_free(&recording.only);
+    etch_array_free(&recording.slices);
     free(recording.names);
     free(args);
     return status;
@@ -328,7 +342,12 @@ static int run_cxx(const struct etch_command *self, int argc, char **argv)
     "Runs clang with these arguments, and with debug information and the program's bitcode embedded\n"                 \
     "in the objects (section .llvmbc or .etchbc, not loaded at run time), so that etch slice can read the program "    \
     "from the\n"                                                                                                       \
-    "binary alone. All arguments are clang's. " variable " names another clang of version 19.\n\n"                     \
+    "binary alone. " variable " names another clang of version 19. All arguments are clang's but these:\n\n"           \
+    "  --record            also put the software recorder in (etch record --source soft); or ETCH_RECORD=1\n"          \
+    "  --record-only=LIST  into these functions or files only: f,g,queue.c; or ETCH_RECORD_ONLY. @FILE stands for "    \
+    "the\n"                                                                                                            \
+    "                      functions of the statements that the plan in FILE is for (etch slice --plan FILE), and\n"   \
+    "                      for those that they were inlined into\n\n"                                                  \
     "examples:\n"                                                                                                      \
     "  etch " name " -O2 -c file.c\n"                                                                                  \
     "  CC=\"etch cc\" CXX=\"etch c++\" ./configure && make\n"                                                          \

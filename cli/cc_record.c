@@ -214,8 +214,8 @@ static int optimise(const words *w, const char *to, struct etch_error *err)
     return run_step(&s, err);
 }
 
-/* From bitcode to what was asked for, without another pass over it. The last options keep a block of the bitcode one
- * of the machine code, frames where the recorder expects them, and tell where the machine's blocks begin. */
+/* From bitcode to what was asked for, without another pass over it. The last options keep a select of the bitcode from
+ * becoming branches, which the recorder would not see, and tell where the machine's blocks begin. */
 static int generate(const words *w, const char *from, struct etch_error *err)
 {
     static const char *const with_value[] = {
@@ -223,16 +223,9 @@ static int generate(const words *w, const char *from, struct etch_error *err)
         "-serialize-diagnostic-file"};
     static const char *const without[] = {"-sys-header-deps", "-MP", "-MG", "-MV", "--show-includes",
                                           "-module-file-deps"};
-    static const char *const ours[] = {"-disable-llvm-passes",
-                                       "-fbasic-block-address-map",
-                                       "-mllvm",
-                                       "-enable-shrink-wrap=false",
-                                       "-mllvm",
-                                       "-enable-tail-merge=false",
-                                       "-mllvm",
-                                       "-x86-cmov-converter=false",
-                                       "-mllvm",
-                                       "-disable-cgp-select2branch"};
+    static const char *const ours[] = {
+        "-disable-llvm-passes",      "-fbasic-block-address-map", "-mllvm", "-x86-cmov-converter=false", "-mllvm",
+        "-disable-cgp-select2branch"};
     struct step s = {0};
 
     for (size_t i = 0; i + 1 < w->n; i++) { /* the last is the source */

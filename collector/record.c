@@ -8,6 +8,7 @@
 #include "collector/soft.h"
 #include "collector/source.h"
 #include "collector/vpt/exec.h"
+#include "proto/soft_layout.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -570,6 +571,9 @@ int etch_record(const struct etch_record_options *options, struct etch_record_su
     bool group = options->n_pids || options->cgroup;
 
     memset(summary, 0, sizeof(*summary));
+    if ((options->plan || options->n_watches) && !running && etch_record_has_recorder(options->argv[0]) &&
+        setenv(ETCH_SOFT_ON_VARIABLE, "1", 1) < 0) /* the plan's instructions are those of recorded code */
+        return etch_error_set_errno(err, errno, "cannot say to the program that it is watched");
     if (strcmp(name, "auto") == 0)
         name = group || etch_pt_usable(err)                 ? "pt"
                : running                                    ? "none"

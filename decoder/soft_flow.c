@@ -20,6 +20,7 @@ struct frame {
     bool jumped;  /* the call was a jump: there is no code behind it */
     bool bare;    /* behind the call is nothing but the return */
     bool told;    /* outside, but not called: of the context */
+    bool awaits;  /* outside: of the context */
 };
 
 enum mode {
@@ -35,6 +36,8 @@ struct context {
     enum mode mode;
     uint32_t function, node;
     bool told;          /* HEAD: its number was read */
+    bool awaits;        /* IN_CALL: of a stub, which is yet to tell */
+    bool away;          /* what was entered from outside returned, which is yet to be told */
     uint64_t signal_ip; /* where a handler interrupted the segment at hand; 0: nowhere */
     int high;           /* first of two bytes that tell a number; -1: none */
     struct etch_soft_stand stand;
@@ -95,6 +98,7 @@ static void lose(struct replay *r, const char *detail)
         loss(r, ETCH__LOSS_CAUSE__LOSS_DECODE, detail);
     r->c->mode = LOST;
     r->c->frames.n = 0;
+    r->c->away = false;
 }
 
 static const char no_way[] = "the machine code has no way to where the recorder says that it went";
@@ -184,6 +188,7 @@ static bool go_back(struct replay *r)
 
         if (c->frames.n == 0) {
             c->mode = OUT;
+            c->away = true;
             return true;
         }
         f = c->frames.v[--c->frames.n];
@@ -197,6 +202,8 @@ static bool go_back(struct replay *r)
             event(r, ETCH_STEP_BEGIN, f.stand.now, 0);
             c->mode = f.called ? IN_CALL : HEAD;
             c->told = f.told;
+            c->awaits = f.awaits;
+            c->away = true;
             return true;
         }
         if (!f.bare)
@@ -246,6 +253,7 @@ static bool call_last(struct replay *r, uint32_t after)
     if (!f.jumped)
         event(r, ETCH_STEP_BEGIN, f.stand.now, 0);
     r->c->mode = IN_CALL;
+    r->c->awaits = etch_soft_map_is_stub(r->map, target);
     r->c->node = after;
     return true;
 }
@@ -276,6 +284,7 @@ static bool call(struct replay *r, uint32_t after)
     event(r, ETCH_STEP_END, last->branch == ETCH_BRANCH_CALL ? last->target : 0, 0);
     event(r, ETCH_STEP_BEGIN, last->end, 0);
     r->c->mode = IN_CALL;
+    r->c->awaits = last->branch == ETCH_BRANCH_CALL && etch_soft_map_is_stub(r->map, last->target);
     r->c->node = after;
     return true;
 }
@@ -292,6 +301,7 @@ static bool follow(struct replay *r, uint32_t node, const struct etch_soft_map_e
         if (!walk(r, ETCH_SOFT_TO_OUTSIDE, 0))
             return false;
         r->c->mode = IN_CALL;
+        r->c->awaits = false;
         r->c->node = UINT32_MAX; /* from which it does not come back */
         return true;
     case ETCH_SOFT_COMPUTED:
@@ -365,6 +375,18 @@ static bool needs_telling(const struct replay *r)
     return r->c->mode == HEAD && !r->c->told && function_of(r)->node[r->c->node].flags & ETCH_SOFT_TELLS;
 }
 
+/* Does the return from here lead to code without a recorder? That is told. */
+static bool returns_outside(const struct replay *r, uint32_t node)
+{
+    size_t n = r->c->frames.n;
+
+    if (function_of(r)->node[node].kind != ETCH_SOFT_RETURN)
+        return false;
+    while (n > 0 && (r->c->frames.v[n - 1].jumped || (r->c->frames.v[n - 1].bare && !r->c->frames.v[n - 1].outside)))
+        n--;
+    return n > 0 && r->c->frames.v[n - 1].outside;
+}
+
 /* Goes on as far as no byte is needed. */
 static bool go_silently(struct replay *r)
 {
@@ -372,10 +394,10 @@ static bool go_silently(struct replay *r)
         const struct etch_soft_map_edge *end;
         uint32_t node;
 
-        if (r->c->mode != HEAD || needs_telling(r))
+        if (r->c->mode != HEAD || r->c->away || needs_telling(r))
             return true;
         end = only_end(r, &node);
-        if (!end || !(end->flags & ETCH_SOFT_SILENT))
+        if (!end || !(end->flags & ETCH_SOFT_SILENT) || returns_outside(r, node))
             return true;
         if (!go(r, 0))
             return false;
@@ -389,7 +411,7 @@ static bool come_back(struct replay *r)
 {
     struct context *c = r->c;
 
-    if (c->mode != IN_CALL)
+    if (c->mode != IN_CALL || c->awaits || c->away)
         return true;
     if (c->node == UINT32_MAX) {
         lose(r, "an exception went where the recorder did not see it");
@@ -406,7 +428,7 @@ static bool go_to_byte(struct replay *r)
     for (unsigned i = 0; i < SILENT_MAX; i++) {
         if (!come_back(r) || !go_silently(r))
             return false;
-        if (r->c->mode != IN_CALL)
+        if (r->c->mode != IN_CALL || r->c->awaits || r->c->away)
             return true;
     }
     return false;
@@ -441,14 +463,20 @@ static bool take_number(struct replay *r, uint32_t value)
     return true;
 }
 
+static const char went_on[] = "the thread went on in a function that called before the ring begins";
+
 static bool take_path(struct replay *r, uint8_t byte)
 {
     uint32_t value = byte - (uint32_t)ETCH_SOFT_PATH;
 
     if (r->c->mode == OUT)
-        lose(r, "the thread went on in a function that called before the ring begins");
+        lose(r, went_on);
     if (r->c->mode == LOST || !go_to_byte(r))
         return true;
+    if (r->c->away || (r->c->mode == IN_CALL && r->c->awaits)) {
+        lose(r, "the replay and the recorder disagree on where the thread is");
+        return true;
+    }
     if (r->c->mode == COMPUTED || needs_telling(r))
         return take_number(r, value);
     if (r->c->mode != HEAD)
@@ -466,6 +494,14 @@ static bool take_path(struct replay *r, uint8_t byte)
 static uint64_t word_at(const uint8_t *at)
 {
     uint64_t value;
+
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+static uint32_t half_at(const uint8_t *at)
+{
+    uint32_t value;
 
     memcpy(&value, at, sizeof(value));
     return value;
@@ -490,7 +526,8 @@ static void take_entry(struct replay *r, uint64_t address)
                           .stand = c->stand,
                           .outside = true,
                           .called = c->mode == IN_CALL,
-                          .told = c->told};
+                          .told = c->told,
+                          .awaits = c->awaits};
 
         if (c->mode == HEAD)
             tell_rest(r);
@@ -500,7 +537,40 @@ static void take_entry(struct replay *r, uint64_t address)
         event(r, ETCH_STEP_END, 0, 0);
     }
     event(r, ETCH_STEP_BEGIN, address, 0);
+    c->away = false;
     enter(r, function);
+}
+
+/* A stub tells that it was called. */
+static void take_out(struct replay *r)
+{
+    struct context *c = r->c;
+
+    if (c->mode == OUT)
+        lose(r, went_on);
+    if (c->mode == LOST || !go_to_byte(r))
+        return;
+    if (c->mode == IN_CALL && c->awaits && !c->away)
+        c->awaits = false;
+    else if (c->mode != LOST)
+        lose(r, "the replay and the recorder disagree on where the thread is");
+}
+
+/* What was entered from outside returned. */
+static void take_left(struct replay *r)
+{
+    struct context *c = r->c;
+    uint32_t node;
+
+    if (c->mode == LOST)
+        return;
+    if (!c->away && c->mode != OUT && !go_to_byte(r))
+        return;
+    if (!c->away && c->mode == HEAD && only_end(r, &node) && returns_outside(r, node))
+        go(r, 0);
+    if (!c->away)
+        lose(r, c->mode == OUT ? went_on : "the replay and the recorder disagree on where the thread is");
+    c->away = false;
 }
 
 /* Compiled code called it through a pointer. */
@@ -635,6 +705,7 @@ static void land(struct replay *r, const struct etch_soft_sync *sync, const uint
     }
     c->function = function;
     c->mode = HEAD;
+    c->away = false;
     c->node = sync->node;
     c->told = true;
     c->stand = etch_soft_stand_at(r->walks, place->address);
@@ -671,6 +742,7 @@ static void resume(struct replay *r, const struct etch_soft_place *flush, const 
     if (!build_frames(r, addresses, sync->frames))
         return;
     c->function = flush->function;
+    c->away = false;
     c->stand = etch_soft_stand_at(r->walks, sync->where);
     event(r, ETCH_STEP_BEGIN, sync->where, 0);
     if (sync->edge == AFTER_TELLING) {
@@ -683,20 +755,30 @@ static void resume(struct replay *r, const struct etch_soft_place *flush, const 
     }
 }
 
-/* The caller of the function whose entry follows. */
+/* The caller of the function whose entry follows: the innermost that is known, if code without a recorder is between.
+ */
 static void take_caller(struct replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
 {
     struct context *c = r->c;
+    uint64_t where = sync->where;
     uint32_t function, node;
+    size_t i = 0;
 
-    if ((c->mode != LOST && c->mode != OUT) || !etch_soft_next_node(r->walks, sync->where, &function, &node) ||
-        !build_frames(r, addresses, sync->frames))
+    if (c->mode != LOST && c->mode != OUT)
+        return;
+    while (where == 0 || !etch_soft_next_node(r->walks, where, &function, &node)) {
+        if (i == sync->frames)
+            return;
+        where = word_at(addresses + 8 * i++);
+    }
+    if (!build_frames(r, addresses + 8 * i, sync->frames - i))
         return;
     c->mode = IN_CALL;
+    c->awaits = c->away = false;
     c->function = function;
     c->node = node;
-    c->stand = etch_soft_stand_at(r->walks, sync->where);
-    event(r, ETCH_STEP_BEGIN, sync->where, 0);
+    c->stand = etch_soft_stand_at(r->walks, where);
+    event(r, ETCH_STEP_BEGIN, where, 0);
 }
 
 static void take_sync(struct replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
@@ -736,8 +818,11 @@ static void take_end(struct replay *r)
 {
     if (r->c->mode == LOST)
         return;
+    if (r->c->mode == OUT && !r->c->away)
+        loss(r, ETCH__LOSS_CAUSE__LOSS_DECODE, went_on);
     go_to_byte(r);
     r->c->mode = OUT;
+    r->c->away = false;
     r->c->frames.n = 0;
     event(r, ETCH_STEP_END, 0, 0);
 }
@@ -752,12 +837,18 @@ static size_t take_record(struct replay *r, const uint8_t *at, size_t size)
     case ETCH_SOFT_NOTHING:
         return 0;
     case ETCH_SOFT_ENTRY:
-    case ETCH_SOFT_PASSED:
         if (size < ETCH_SOFT_ENTRY_SIZE)
             return 0;
-        (*at == ETCH_SOFT_PASSED ? take_passed : take_entry)(r, word_at(at + 1));
+        take_entry(r, word_at(at + 1));
         apply_stamp(r);
         return ETCH_SOFT_ENTRY_SIZE;
+    case ETCH_SOFT_PASSED:
+        if (size < ETCH_SOFT_PASSED_SIZE)
+            return 0;
+        take_passed(r,
+                    etch_soft_map_address(r->map, half_at(at + 1), r->c->mode == LOST ? 0 : function_of(r)->address));
+        apply_stamp(r);
+        return ETCH_SOFT_PASSED_SIZE;
     case ETCH_SOFT_TIME:
         if (size < ETCH_SOFT_TIME_SIZE)
             return 0;
@@ -773,6 +864,14 @@ static size_t take_record(struct replay *r, const uint8_t *at, size_t size)
         take_sync(r, &sync, at + 1 + sizeof(sync));
         apply_stamp(r);
         return n;
+    case ETCH_SOFT_OUT:
+        take_out(r);
+        apply_stamp(r);
+        return 1;
+    case ETCH_SOFT_LEFT:
+        take_left(r);
+        apply_stamp(r);
+        return 1;
     case ETCH_SOFT_END:
     case ETCH_SOFT_RETURNED:
         take_end(r);

@@ -114,10 +114,15 @@ static bool take_marks(struct etch_soft_map *map, const struct file *file, const
         uint32_t function;
 
         memcpy(&mark, file->bytes + s->sh_offset + at, sizeof(mark));
+        if (mark.address && mark.kind == ETCH_SOFT_MARK_STUB) {
+            if (!etch_array_push(&map->stubs, mark.address + file->bias))
+                return false;
+            continue;
+        }
         if (!mark.address || !mark.function)
             continue;
         function = etch_soft_map_function(map, mark.function + file->bias);
-        if (function == UINT32_MAX || mark.node >= map->functions.v[function].nodes) {
+        if (function == UINT32_MAX || !map->functions.v || mark.node >= map->functions.v[function].nodes) {
             map->damaged++;
             continue;
         }
@@ -305,10 +310,20 @@ bool etch_soft_map_add(struct etch_soft_map *map, const uint8_t *bytes, size_t s
     return add(map, &file, MARKS);
 }
 
+static uint64_t swapped(uint64_t address)
+{
+    return address << 32 | address >> 32;
+}
+
 bool etch_soft_map_finish(struct etch_soft_map *map)
 {
+    for (size_t i = 0; i < map->functions.n; i++)
+        if (!etch_array_push(&map->halves, swapped(map->functions.v[i].address)))
+            return false;
+    sort(map->halves.v, map->halves.n, sizeof(map->halves.v[0]), compare_addresses);
     sort(map->places.v, map->places.n, sizeof(map->places.v[0]), compare_places);
     sort(map->begins.v, map->begins.n, sizeof(map->begins.v[0]), compare_addresses);
+    sort(map->stubs.v, map->stubs.n, sizeof(map->stubs.v[0]), compare_addresses);
     sort(map->flushes.v, map->flushes.n, sizeof(map->flushes.v[0]), compare_addresses);
     if (!etch_array_reserve(&map->marks, map->places.n))
         return false;
@@ -350,6 +365,8 @@ void etch_soft_map_free(struct etch_soft_map *map)
     etch_array_free(&map->marks);
     etch_array_free(&map->flushes);
     etch_array_free(&map->begins);
+    etch_array_free(&map->stubs);
+    etch_array_free(&map->halves);
     free(map);
 }
 
@@ -368,6 +385,29 @@ uint32_t etch_soft_map_function(const struct etch_soft_map *map, uint64_t addres
             hi = mid;
     }
     return lo < map->functions.n && map->functions.v[lo].address == address ? (uint32_t)lo : UINT32_MAX;
+}
+
+uint64_t etch_soft_map_address(const struct etch_soft_map *map, uint32_t half, uint64_t near)
+{
+    size_t lo = 0, hi = map->halves.n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if ((uint32_t)(map->halves.v[mid] >> 32) < half)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (hi = lo; hi < map->halves.n && map->halves.v[hi] >> 32 == half; hi++)
+        if (swapped(map->halves.v[hi]) >> 32 == near >> 32)
+            return swapped(map->halves.v[hi]);
+    return hi == lo + 1 ? swapped(map->halves.v[lo]) : 0;
+}
+
+bool etch_soft_map_is_stub(const struct etch_soft_map *map, uint64_t address)
+{
+    return map->stubs.n && bsearch(&address, map->stubs.v, map->stubs.n, sizeof(address), compare_addresses);
 }
 
 uint32_t etch_soft_map_edges(const struct etch_soft_function *f, uint32_t node)

@@ -28,10 +28,12 @@ struct etch_soft_place {
 struct etch_soft_map {
     uint32_t pid;
     ETCH_ARRAY(struct etch_soft_function) functions; /* by address */
+    ETCH_ARRAY(uint64_t) halves;                     /* addresses of functions, low half first */
     ETCH_ARRAY(struct etch_soft_place) places;       /* of nodes, by function, node */
     ETCH_ARRAY(struct etch_soft_place) marks;        /* the same by address */
     ETCH_ARRAY(struct etch_soft_place) flushes;      /* by address */
     ETCH_ARRAY(uint64_t) begins;                     /* of the machine's blocks, by address */
+    ETCH_ARRAY(uint64_t) stubs;                      /* which tell that they were called, by address */
     size_t damaged;                                  /* functions or marks that make no sense */
 };
 
@@ -46,6 +48,13 @@ bool etch_soft_map_finish(struct etch_soft_map *map);
 
 /* The function that begins at `address`; UINT32_MAX: none. */
 uint32_t etch_soft_map_function(const struct etch_soft_map *map, uint64_t address);
+
+/* The address of the function that has this as its address's low half; of several the one in the 4 GiB of `near`. 0:
+ * there is none. */
+uint64_t etch_soft_map_address(const struct etch_soft_map *map, uint32_t half, uint64_t near);
+
+/* Does a stub stand there, for a function of another file that has no recorder? */
+bool etch_soft_map_is_stub(const struct etch_soft_map *map, uint64_t address);
 
 /* How many edges a node has. */
 uint32_t etch_soft_map_edges(const struct etch_soft_function *f, uint32_t node);

@@ -146,9 +146,9 @@ static bool leaves_function(const struct search *s, const struct etch_block *b)
 {
     uint64_t in = s->w->map->functions.v[s->key->function].address;
 
-    return b->branch == ETCH_BRANCH_RETURN ||
-           (b->branch == ETCH_BRANCH_JUMP && etch_soft_map_function(s->w->map, b->target) != UINT32_MAX &&
-            b->target != in);
+    return b->branch == ETCH_BRANCH_RETURN || (b->branch == ETCH_BRANCH_JUMP && b->target != in &&
+                                               (etch_soft_map_function(s->w->map, b->target) != UINT32_MAX ||
+                                                etch_soft_map_is_stub(s->w->map, b->target)));
 }
 
 static bool ends_there(struct search *s, const struct look *look, bool first, uint64_t *at, bool *barred)

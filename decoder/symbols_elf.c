@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The names that an ELF file itself has: .symtab, .dynsym, and the stubs of the procedure linkage table. */
 #include "decoder/symbols_module.h"
+#include "proto/soft_layout.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct slot {
@@ -38,6 +40,24 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
     while (underscores < 7 && name[underscores] == '_')
         underscores++;
     return rank * 16 + 8 - underscores;
+}
+
+/* The software recorder's copies of a function go by the function's own name. */
+static const char *own_name(struct etch_module *module, const char *name)
+{
+    static const char *const suffixes[] = {ETCH_SOFT_PLAIN_SUFFIX, ETCH_SOFT_TELLER_SUFFIX, ETCH_SOFT_CODE_SUFFIX};
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        size_t k = strlen(suffixes[i]);
+        char *own = n > k && strcmp(name + n - k, suffixes[i]) == 0 ? strndup(name, n - k) : NULL;
+        const char *kept = own ? module_keep(module, own) : NULL;
+
+        free(own);
+        if (kept)
+            return kept;
+    }
+    return name;
 }
 
 static bool add_symbol(struct etch_module *module, struct gathering *g, Elf *elf, const GElf_Sym *symbol,
@@ -83,7 +103,7 @@ static bool read_table(struct etch_module *module, struct gathering *g, Elf *elf
             !module_is_code(module, symbol.st_value))
             continue;
         name = elf_strptr(elf, header.sh_link, symbol.st_name);
-        if (name && name[0] && !add_symbol(module, g, elf, &symbol, name))
+        if (name && name[0] && !add_symbol(module, g, elf, &symbol, own_name(module, name)))
             return false;
     }
     return true;

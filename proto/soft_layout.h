@@ -7,13 +7,19 @@
 #include <stdint.h>
 
 #define ETCH_SOFT_MAGIC 0x746675732d686374u /* a pool */
-#define ETCH_SOFT_VERSION 1u
+#define ETCH_SOFT_VERSION 2u
 #define ETCH_SOFT_CHUNK 4096u /* the compiled code tests the ring pointer's low bits: part of every binary */
 #define ETCH_SOFT_CHUNK_MAGIC 0x6b6e6863u
 #define ETCH_SOFT_SUFFIX ".etch-rings"
 
-#define ETCH_SOFT_VARIABLE "ETCH_RING"       /* the folder for the pool */
-#define ETCH_SOFT_KB_VARIABLE "ETCH_RING_KB" /* of each thread's ring */
+#define ETCH_SOFT_VARIABLE "ETCH_RING"        /* the folder for the pool */
+#define ETCH_SOFT_KB_VARIABLE "ETCH_RING_KB"  /* of each thread's ring */
+#define ETCH_SOFT_ON_VARIABLE "ETCH_RECORDED" /* set: recorded code runs even where there is no ring for it */
+
+/* Of a function f: its recorded code is f.etch, and what runs where nothing is recorded this. */
+#define ETCH_SOFT_CODE_SUFFIX ".etch"
+#define ETCH_SOFT_PLAIN_SUFFIX ".etch.plain"
+#define ETCH_SOFT_TELLER_SUFFIX ".etch.enter"
 
 /* One file per process: this, then `slots` rings of (1 + chunks) * ETCH_SOFT_CHUNK bytes each. */
 struct etch_soft_pool {
@@ -69,15 +75,19 @@ enum etch_soft_byte {
     ETCH_SOFT_NOTHING = 0,
     ETCH_SOFT_PATH = 1,       /* .. ETCH_SOFT_PATHS: path number + 1, or which target of a computed goto + 1 */
     ETCH_SOFT_PATHS = 240,    /* most paths of a segment */
+    ETCH_SOFT_LEFT = 246,     /* a function that was entered from code without a recorder returned to it */
+    ETCH_SOFT_OUT = 247,      /* what was called by name has no recorder */
     ETCH_SOFT_ENTRY = 248,    /* u64: a function was entered from code without a recorder */
     ETCH_SOFT_SYNC = 249,     /* struct etch_soft_sync: where the thread is */
     ETCH_SOFT_TIME = 250,     /* u64 tsc, u16 cpu */
     ETCH_SOFT_END = 251,      /* the thread left the function that it was first seen in */
     ETCH_SOFT_RETURNED = 252, /* the signal handler is done; its context ends */
-    ETCH_SOFT_PASSED = 253    /* u64: a function was called through a pointer, by code with a recorder */
+    ETCH_SOFT_PASSED =
+        253 /* u32, low half of its address: a function was called through a pointer, by code with a recorder */
 };
 
-#define ETCH_SOFT_ENTRY_SIZE 9u /* of PASSED too */
+#define ETCH_SOFT_ENTRY_SIZE 9u
+#define ETCH_SOFT_PASSED_SIZE 5u
 #define ETCH_SOFT_TIME_SIZE 11u
 #define ETCH_SOFT_FRAMES 96u /* most return addresses of a SYNC */
 
@@ -140,6 +150,11 @@ struct etch_soft_mark {
     uint32_t kind;
 } __attribute__((packed));
 
-enum etch_soft_mark_kind { ETCH_SOFT_MARK_NODE, ETCH_SOFT_MARK_FLUSH };
+enum etch_soft_mark_kind {
+    ETCH_SOFT_MARK_NODE,
+    ETCH_SOFT_MARK_FLUSH,
+    ETCH_SOFT_MARK_STUB /* stands for a function of another file that has no recorder, and writes OUT; no function, node
+                         */
+};
 
 #endif

@@ -9,20 +9,19 @@
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/Comdat.h>
 #include <llvm-c/DebugInfo.h>
+#include <llvm-c/Transforms/PassBuilder.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SUFFIX ".etch"
-#define TELLER_SUFFIX ".etch.enter"
-
 /* One function that gets a recorder. */
 struct recorded {
     LLVMValueRef body;
-    LLVMValueRef entry;  /* from outside; NULL: none, or the body itself */
-    LLVMValueRef teller; /* tells that it was entered from outside: the entry, or where that leads */
+    LLVMValueRef entry;  /* what others see; NULL: nobody does */
+    LLVMValueRef teller; /* tells that it was entered from outside, and calls the body */
+    LLVMValueRef plain;  /* the same without a recorder; NULL: there is none */
     bool enters;         /* the body tells itself that it was entered */
-    bool direct;         /* calls from this module go to the body */
+    bool direct;         /* calls from this module go to the body, or from plain code to the plain one */
 };
 
 struct instrument {
@@ -30,6 +29,7 @@ struct instrument {
     const struct etch_instrument_options *options;
     ETCH_ARRAY(struct recorded) all;
     struct etch_pointers index; /* body or entry -> number in `all` */
+    struct etch_pointers stubs; /* what stands for functions of other files */
     struct etch_instrument_count count;
 };
 
@@ -62,13 +62,43 @@ static bool matches_file(const char *file, const char *wanted)
     return n >= k && strcmp(file + n - k, wanted) == 0 && (n == k || file[n - k - 1] == '/');
 }
 
+static bool is_only_called_by_name(LLVMValueRef function)
+{
+    for (LLVMUseRef u = LLVMGetFirstUse(function); u; u = LLVMGetNextUse(u)) {
+        LLVMValueRef user = LLVMGetUser(u);
+
+        if ((!LLVMIsACallInst(user) && !LLVMIsAInvokeInst(user)) || LLVMGetCalledValue(user) != function)
+            return false;
+        for (unsigned i = 0; i + 1 < (unsigned)LLVMGetNumOperands(user); i++)
+            if (LLVMGetOperand(user, i) == function)
+                return false;
+    }
+    return true;
+}
+
+/* Could this be a signal handler? They have a recorder whenever anything has: only then is it seen that what they call
+ * comes in the middle of other code. */
+static bool may_handle_signals(LLVMValueRef function)
+{
+    LLVMTypeRef type = LLVMGlobalGetValueType(function), types[3];
+    unsigned n = LLVMCountParamTypes(type);
+
+    if (LLVMIsFunctionVarArg(type) || (n != 1 && n != 3) || is_only_called_by_name(function) ||
+        LLVMGetTypeKind(LLVMGetReturnType(type)) != LLVMVoidTypeKind)
+        return false;
+    LLVMGetParamTypes(type, types);
+    return LLVMGetTypeKind(types[0]) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(types[0]) == 32 &&
+           (n == 1 ||
+            (LLVMGetTypeKind(types[1]) == LLVMPointerTypeKind && LLVMGetTypeKind(types[2]) == LLVMPointerTypeKind));
+}
+
 static bool is_wanted(const struct instrument *in, LLVMValueRef function)
 {
     LLVMMetadataRef about = LLVMGetSubprogram(function);
     unsigned n = 0;
     const char *file = "";
 
-    if (!in->options->n_only)
+    if (!in->options->n_only && !in->options->n_scopes)
         return true;
     if (about && LLVMDIScopeGetFile(about))
         file = LLVMDIFileGetFilename(LLVMDIScopeGetFile(about), &n);
@@ -78,7 +108,7 @@ static bool is_wanted(const struct instrument *in, LLVMValueRef function)
         if (strcmp(name_of(function), only) == 0 || (strchr(only, '.') && n && matches_file(file, only)))
             return true;
     }
-    return false;
+    return etch_has_scope(function, in->options) || may_handle_signals(function);
 }
 
 /* What cannot stand in two functions, or is not for us. */
@@ -145,7 +175,7 @@ static bool choose_function(struct instrument *in, LLVMValueRef function)
         return true;
     }
     r.enters = c.own_entry;
-    r.direct = !c.own_entry && !is_replaceable(in, function);
+    r.direct = !is_replaceable(in, function);
     return etch_array_push(&in->all, r);
 }
 
@@ -159,26 +189,55 @@ static bool choose(struct instrument *in)
     return true;
 }
 
-/* ---- Two symbols for one function ---- */
+/* ---- Copies without a recorder ---- */
+
+static bool copy_plain(struct instrument *in)
+{
+    struct plain_copy *copies = calloc(in->all.n + 1, sizeof(*copies));
+    values tables = {0};
+    bool whole = copies != NULL, any = false;
+
+    for (size_t i = 0; i < in->all.n && whole; i++) {
+        copies[i].function = in->all.v[i].body;
+        any |= copies[i].wanted = etch_can_copy(in->all.v[i].body, &tables);
+    }
+    if (any)
+        whole = etch_copy_plain(in->emitter.module, copies, in->all.n, &tables);
+    for (size_t i = 0; i < in->all.n && whole; i++)
+        in->all.v[i].plain = copies[i].plain;
+    etch_array_free(&tables);
+    free(copies);
+    return whole;
+}
+
+/* ---- Several symbols for one function ---- */
 
 /* What optimisation found out about a function no longer holds, and lets calls vanish or merge. */
 static void weaken(LLVMValueRef function)
 {
-    static const char *const gone[] = {"memory",       "willreturn",   "nosync",    "nofree",
-                                       "mustprogress", "speculatable", "norecurse", "nocallback"};
+    static const char *const gone[] = {"memory",       "willreturn", "nosync",     "nofree",      "mustprogress",
+                                       "speculatable", "norecurse",  "nocallback", "alwaysinline"};
 
     for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
         LLVMRemoveEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                                        LLVMGetEnumAttributeKindForName(gone[i], strlen(gone[i])));
 }
 
-/* The recording code calls from inline assembly, and walks frames. */
+static void set_flag(const struct emitter *e, LLVMValueRef function, const char *name)
+{
+    LLVMAddAttributeAtIndex(
+        function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+        LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), 0));
+}
+
+/* The recording code calls from inline assembly, and walks frames, so these are made before anything else. That is what
+ * code generation takes the last flag for: shrink-wrapping is off for it, and nothing else reads it there. */
 static void prepare_frame(const struct emitter *e, LLVMValueRef function)
 {
     LLVMAttributeIndex index = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
 
-    LLVMAddAttributeAtIndex(function, index,
-                            LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName("noredzone", 9), 0));
+    set_flag(e, function, "noredzone");
+    set_flag(e, function, "sanitize_hwaddress");
     LLVMRemoveStringAttributeAtIndex(function, index, "frame-pointer", 13);
     LLVMAddAttributeAtIndex(function, index, LLVMCreateStringAttribute(e->context, "frame-pointer", 13, "all", 3));
 }
@@ -204,26 +263,37 @@ static bool is_only_called(const struct instrument *in, LLVMValueRef function)
     return true;
 }
 
-/* The entry and what tells: one function, or two where compiled code may pass by the second. */
+/* What tells, where the body does not itself; and the entry, which leads there or to the plain copy. */
 static bool make_entry(struct instrument *in, struct recorded *r, const char *name)
 {
+    bool passable = !r->enters && etch_can_pass(&in->emitter, r->body);
     char *teller = NULL;
 
-    if (!etch_can_pass(&in->emitter, r->body)) {
-        r->entry = r->teller = etch_emit_entry(&in->emitter, r->body, name);
-        return r->entry != NULL;
+    r->teller = r->body;
+    if (!r->enters) {
+        if (asprintf(&teller, "%s" ETCH_SOFT_TELLER_SUFFIX, name) < 0)
+            return false;
+        r->teller = etch_emit_entry(&in->emitter, r->body, teller);
+        free(teller);
+        if (!r->teller)
+            return false;
+        LLVMSetLinkage(r->teller, LLVMInternalLinkage);
+        if (LLVMGetComdat(r->body))
+            LLVMSetComdat(r->teller, LLVMGetComdat(r->body));
     }
-    if (asprintf(&teller, "%s" TELLER_SUFFIX, name) < 0)
-        return false;
-    r->teller = etch_emit_entry(&in->emitter, r->body, teller);
-    free(teller);
-    if (!r->teller)
-        return false;
-    LLVMSetLinkage(r->teller, LLVMInternalLinkage);
-    if (LLVMGetComdat(r->body))
-        LLVMSetComdat(r->teller, LLVMGetComdat(r->body));
-    r->entry = etch_emit_passable(&in->emitter, r->body, r->teller, name);
+    r->entry = etch_emit_gate(&in->emitter, r->body, r->teller, r->plain, passable, name);
     return r->entry != NULL;
+}
+
+/* Another name beside the function's own: seen by the program's other files where the function is. */
+static void place_inner(struct instrument *in, LLVMValueRef inner, const struct recorded *r, LLVMLinkage linkage,
+                        bool in_comdat)
+{
+    if (in_comdat)
+        LLVMSetComdat(inner, r->direct ? LLVMGetOrInsertComdat(in->emitter.module, name_of(inner)) : NULL);
+    LLVMSetLinkage(inner, r->direct ? linkage : LLVMInternalLinkage);
+    if (r->direct && linkage != LLVMInternalLinkage && linkage != LLVMPrivateLinkage)
+        LLVMSetVisibility(inner, LLVMHiddenVisibility);
 }
 
 /* The body takes another name; its old one is what the rest of the program sees. */
@@ -234,7 +304,7 @@ static bool separate(struct instrument *in, struct recorded *r)
     bool local = linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
     LLVMComdatRef comdat = LLVMGetComdat(r->body);
 
-    if (!name || asprintf(&inner, "%s" SUFFIX, name) < 0) {
+    if (!name || asprintf(&inner, "%s" ETCH_SOFT_CODE_SUFFIX, name) < 0) {
         free(name);
         return false;
     }
@@ -250,14 +320,11 @@ static bool separate(struct instrument *in, struct recorded *r)
         LLVMSetUnnamedAddress(r->entry, LLVMGetUnnamedAddress(r->body));
         if (comdat)
             LLVMSetComdat(r->entry, comdat);
-        LLVMReplaceAllUsesWith(r->body, r->entry);
+        etch_replace_function(r->body, r->entry);
     }
-    if (comdat)
-        LLVMSetComdat(r->body, r->direct ? LLVMGetOrInsertComdat(in->emitter.module, inner) : NULL);
-    if (!r->direct)
-        LLVMSetLinkage(r->body, LLVMInternalLinkage);
-    else if (!local)
-        LLVMSetVisibility(r->body, LLVMHiddenVisibility);
+    if (r->plain)
+        place_inner(in, r->plain, r, linkage, comdat != NULL);
+    place_inner(in, r->body, r, linkage, comdat != NULL);
     free(name);
     free(inner);
     return true;
@@ -288,9 +355,9 @@ static bool separate_all(struct instrument *in)
         struct recorded *r = &in->all.v[i];
 
         weaken(r->body);
-        if (!r->enters && !separate(in, r))
+        if (!separate(in, r))
             return false;
-        if (r->entry)
+        if (r->entry && r->teller != r->body)
             undo_in_teller(r);
         prepare_frame(&in->emitter, r->body);
         if (r->entry && !etch_pointers_set(&in->index, r->entry, (uint32_t)i))
@@ -462,53 +529,61 @@ static enum call_kind classify(void *context, LLVMValueRef call)
     if (!LLVMIsAFunction(callee))
         return CALL_OUTSIDE;
     known = etch_pointers_get(&in->index, callee);
-    if (known != ETCH_NONE && in->all.v[known].body == callee && in->all.v[known].direct)
+    if (known != ETCH_NONE && in->all.v[known].body == callee && in->all.v[known].direct && !in->all.v[known].enters)
         return CALL_KNOWN;
+    if (etch_pointers_get(&in->stubs, callee) != ETCH_NONE)
+        return CALL_STUBBED;
     if (known == ETCH_NONE && LLVMIsDeclaration(callee) && is_harmless(name_of(callee)))
         return CALL_PLAIN;
     return CALL_OUTSIDE;
 }
 
-/* Calls of entries go to the body where that is sure to be the one. */
-static void redirect(struct instrument *in, LLVMValueRef call)
+static void set_callee(LLVMValueRef call, LLVMValueRef callee)
+{
+    LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, callee);
+}
+
+/* Calls of entries go to the body where that is sure to be the one; from plain code to the plain one. */
+static void redirect(struct instrument *in, LLVMValueRef call, bool plain)
 {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     uint32_t known = LLVMIsAFunction(callee) ? etch_pointers_get(&in->index, callee) : ETCH_NONE;
     const struct recorded *r = known == ETCH_NONE ? NULL : &in->all.v[known];
 
-    if (r && r->entry == callee && r->direct && LLVMGetCalledFunctionType(call) == LLVMGlobalGetValueType(callee))
-        LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, r->body);
+    if (r && (!plain || r->plain) && (r->entry == callee || r->body == callee) && r->direct &&
+        LLVMGetCalledFunctionType(call) == LLVMGlobalGetValueType(callee))
+        set_callee(call, plain ? r->plain : r->body);
 }
 
-/* Of another file, perhaps with a recorder: that file then defines NAME.etch, and if not, we do, weakly. */
-static void call_outside(struct instrument *in, LLVMValueRef call)
+/* Of another file, perhaps with a recorder: that file then defines NAME.etch and NAME.etch.plain, and if not, we do,
+ * weakly. */
+static bool call_outside(struct instrument *in, LLVMValueRef call, bool recorded)
 {
     LLVMValueRef callee = LLVMGetCalledValue(call), inner;
     LLVMTypeRef type;
-    char name[512], code[2048];
+    char name[512];
     const char *plain;
 
     if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || classify(in, call) != CALL_OUTSIDE)
-        return;
+        return true;
     plain = name_of(callee);
     type = LLVMGlobalGetValueType(callee);
     if (LLVMIsFunctionVarArg(type) || etch_call_returns_twice(call) || etch_call_forks(call) ||
         begins_with(plain, "__") || strlen(plain) > 400 || strpbrk(plain, "\1\"\\@$") ||
-        LLVMGetLinkage(callee) != LLVMExternalLinkage || LLVMGetCalledFunctionType(call) != type)
-        return;
-    snprintf(name, sizeof(name), "%s" SUFFIX, plain);
+        LLVMGetLinkage(callee) != LLVMExternalLinkage || LLVMGetCalledFunctionType(call) != type ||
+        LLVMGetFunctionCallConv(callee) != LLVMCCallConv)
+        return true;
+    snprintf(name, sizeof(name), "%s%s", plain, recorded ? ETCH_SOFT_CODE_SUFFIX : ETCH_SOFT_PLAIN_SUFFIX);
     inner = LLVMGetNamedFunction(in->emitter.module, name);
     if (!inner) {
         inner = LLVMAddFunction(in->emitter.module, name, type);
         LLVMSetVisibility(inner, LLVMHiddenVisibility);
-        LLVMSetFunctionCallConv(inner, LLVMGetFunctionCallConv(callee));
-        snprintf(code, sizeof(code),
-                 ".pushsection .text.etch,\"ax\",@progbits\n.weak \"%s\"\n.hidden \"%s\"\n.type \"%s\",@function\n"
-                 "\"%s\":\njmp \"%s\"@PLT\n.popsection\n",
-                 name, name, name, name, plain);
-        LLVMAppendModuleInlineAsm(in->emitter.module, code, strlen(code));
+        etch_emit_stub(&in->emitter, name, plain, recorded);
+        if (recorded && !etch_pointers_set(&in->stubs, inner, 1))
+            return false;
     }
-    LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, inner);
+    set_callee(call, inner);
+    return true;
 }
 
 static bool may_wait(const char *name)
@@ -550,8 +625,6 @@ static void weaken_call(LLVMValueRef call)
                                         LLVMGetEnumAttributeKindForName(gone[i], strlen(gone[i])));
 }
 
-typedef ETCH_ARRAY(LLVMValueRef) values;
-
 static bool collect_calls(LLVMValueRef function, values *calls)
 {
     LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function);
@@ -574,10 +647,26 @@ static bool prepare_calls(struct instrument *in, LLVMValueRef function, values *
         if (LLVMIsAInlineAsm(LLVMGetCalledValue(call)) || LLVMIsAIntrinsicInst(call))
             continue;
         stamp_around(in, call);
-        redirect(in, call);
-        call_outside(in, call);
+        redirect(in, call, false);
+        if (!call_outside(in, call, true))
+            return false;
         etch_emit_passing(&in->emitter, call);
         weaken_call(call);
+    }
+    return true;
+}
+
+/* The plain world stays plain: its direct calls go to plain copies, in other files too. */
+static bool prepare_plain(struct instrument *in, LLVMValueRef function, values *calls)
+{
+    if (!collect_calls(function, calls))
+        return false;
+    for (size_t i = 0; i < calls->n; i++) {
+        if (LLVMIsAInlineAsm(LLVMGetCalledValue(calls->v[i])) || LLVMIsAIntrinsicInst(calls->v[i]))
+            continue;
+        redirect(in, calls->v[i], true);
+        if (!call_outside(in, calls->v[i], false))
+            return false;
     }
     return true;
 }
@@ -670,6 +759,18 @@ static bool record_function(struct instrument *in, const struct recorded *r, val
     return whole;
 }
 
+/* Makes registers of the slots (instrument_cursor.c); all other variables that could be are so already, and functions
+ * that are not to be optimised are left alone. */
+static void promote(LLVMModuleRef module)
+{
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(module, "function(mem2reg)", NULL, options);
+
+    LLVMDisposePassBuilderOptions(options);
+    if (error)
+        LLVMConsumeError(error);
+}
+
 static int instrument_module(LLVMModuleRef module, const struct etch_instrument_options *options,
                              struct etch_instrument_count *count, struct etch_error *err)
 {
@@ -678,13 +779,17 @@ static int instrument_module(LLVMModuleRef module, const struct etch_instrument_
     bool whole;
 
     etch_emitter_open(&in.emitter, module);
-    whole = choose(&in) && separate_all(&in);
+    whole = choose(&in) && copy_plain(&in) && separate_all(&in);
     for (size_t i = 0; i < in.all.n && whole; i++)
-        whole = record_function(&in, &in.all.v[i], &calls);
+        whole = (!in.all.v[i].plain || prepare_plain(&in, in.all.v[i].plain, &calls)) &&
+                record_function(&in, &in.all.v[i], &calls);
+    if (whole)
+        promote(module);
     etch_emitter_close(&in.emitter);
     etch_array_free(&calls);
     etch_array_free(&in.all);
     etch_pointers_release(&in.index);
+    etch_pointers_release(&in.stubs);
     if (count)
         *count = in.count;
     return whole ? 0 : etch_error_set(err, "out of memory");

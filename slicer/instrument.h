@@ -9,9 +9,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* A function of the source, wherever it was inlined. */
+struct etch_instrument_scope {
+    char *function, *file;
+};
+
 struct etch_instrument_options {
-    const char *const *only; /* names of functions, or of files (with a dot in them); NULL: all */
+    const char *const *only; /* names of functions, or of files (with a dot in them) */
     size_t n_only;
+    const struct etch_instrument_scope *scopes;
+    size_t n_scopes; /* without names and scopes: all */
 };
 
 struct etch_instrument_count {

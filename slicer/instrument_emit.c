@@ -79,20 +79,20 @@ static void say_mark(struct text *t, const struct flow_graph *g, const char *lab
 
 /* ---- Inserting ---- */
 
-static void build_asm(struct emitter *e, struct text *t, LLVMTypeRef result, const char *constraints,
-                      LLVMValueRef *arguments, unsigned n)
+static LLVMValueRef build_asm(struct emitter *e, struct text *t, LLVMTypeRef result, const char *constraints,
+                              LLVMValueRef *arguments, unsigned n)
 {
-    LLVMTypeRef types[2], type;
+    LLVMTypeRef types[3], type;
     LLVMValueRef code;
 
     if (t->failed)
-        return;
+        return NULL;
     for (unsigned i = 0; i < n; i++)
         types[i] = LLVMTypeOf(arguments[i]);
     type = LLVMFunctionType(result, types, n, false);
     code = LLVMGetInlineAsm(type, t->v, t->n, constraints, strlen(constraints), true, false, LLVMInlineAsmDialectATT,
                             false);
-    LLVMBuildCall2(e->builder, type, code, arguments, n, "");
+    return LLVMBuildCall2(e->builder, type, code, arguments, n, "");
 }
 
 static void mark_node(struct emitter *e, const struct flow_graph *g, uint32_t node, struct text *t)
@@ -112,43 +112,37 @@ struct record {
     unsigned edge_number;
 };
 
+/* The place in the ring goes in and comes out, so that it can stay in a register. Its lowest byte is counted, which
+ * tells without another instruction that 256 bytes are full; whether the chunk is, is asked only then. */
 static void write_byte(struct emitter *e, const struct flow_graph *g, const struct record *r, struct text *t)
 {
     bool constant = LLVMIsAConstantInt(r->value) != NULL;
-    LLVMTypeRef pair[2] = {e->quad, e->quad};
-    LLVMTypeRef result = e->shared ? LLVMStructTypeInContext(e->context, pair, 2, false) : e->quad;
-    LLVMValueRef arguments[2];
+    LLVMValueRef arguments[3] = {LLVMBuildLoad2(e->builder, e->pointer, e->slot, "")}, next;
     char constraints[64];
-    unsigned n = 0, outputs = e->shared ? 2 : 1, at = e->shared ? 1 : 0;
+    unsigned n = 1;
 
     t->n = 0;
-    if (e->shared)
-        say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), $0\nmovq %%fs:($0), $1\n");
-    else
-        say(t, "movq %%fs:etch_soft_cur@TPOFF, $0\n");
     if (constant) {
-        say(t, "movb $$%u, ($%u)\n", (unsigned)(LLVMConstIntGetZExtValue(r->value) & 0xff), at);
+        say(t, "movb $$%u, ($0)\n", (unsigned)(LLVMConstIntGetZExtValue(r->value) & 0xff));
     } else {
-        say(t, "movb $%u, ($%u)\n", outputs + n, at);
+        say(t, "movb $%u, ($0)\n", 1 + n);
         arguments[n++] = r->value;
     }
-    say(t, "incq $%u\n", at);
-    if (e->shared)
-        say(t, "movq $1, %%fs:($0)\n");
-    else
-        say(t, "movq $0, %%fs:etch_soft_cur@TPOFF\n");
-    say(t, "testl $$%u, ${%u:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_CHUNK - 1, at);
+    say(t, "incq $0\ntestl $$%u, ${0:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_CHUNK - 1);
     if (r->edge) {
-        say(t, "pushq $%u\n", outputs + n);
+        say(t, "pushq ${%u:q}\n", 1 + n);
         arguments[n++] = r->edge;
     } else {
         say(t, "pushq $$%u\n", r->edge_number);
     }
-    say(t, "call etch_soft_turn\n7:\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n");
+    say(t, "pushq $0\ncall etch_soft_turn\n7:\npopq $0\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n");
     say_mark(t, g, "7b", r->node, ETCH_SOFT_MARK_FLUSH);
-    snprintf(constraints, sizeof(constraints), "=&r,%s%s%s~{flags}", e->shared ? "=&r," : "", constant ? "" : "q,",
-             r->edge ? "r," : "");
-    build_asm(e, t, result, constraints, arguments, n);
+    snprintf(constraints, sizeof(constraints), "=&q,0,%s%s~{flags}", constant ? "" : "q,", r->edge ? "q," : "");
+    next = build_asm(e, t, e->pointer, constraints, arguments, n);
+    if (!next || !etch_pointers_set(&e->bytes, next, 1))
+        t->failed = true;
+    else
+        LLVMBuildStore(e->builder, next, e->slot);
 }
 
 /* ---- The count ---- */
@@ -298,8 +292,8 @@ static void record_end(struct emitter *e, struct flow_graph *g, uint32_t at, str
     if (n->n_edges == 2) { /* a conditional branch: the second way is taken where the condition is false */
         LLVMValueRef other = LLVMBuildNot(e->builder, LLVMGetCondition(n->end), "");
 
-        r.edge = LLVMBuildZExt(e->builder, other, e->quad, "");
-        r.value = LLVMBuildAdd(e->builder, n->count, LLVMBuildZExt(e->builder, other, e->byte, ""), "");
+        r.edge = LLVMBuildZExt(e->builder, other, e->byte, "");
+        r.value = LLVMBuildAdd(e->builder, n->count, r.edge, "");
     }
     write_byte(e, g, &r, t);
 }
@@ -452,7 +446,7 @@ bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters)
 {
     struct text t = {0};
     LLVMValueRef saved, act = NULL;
-    bool whole = count_paths(e, g);
+    bool whole = count_paths(e, g) && etch_cursor_open(e, g->function);
 
     if (whole) {
         saved = begin_function(e, g, enters, &t, &act);
@@ -466,7 +460,7 @@ bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters)
         if (act)
             leave_before_returns(e, g, act);
     }
-    whole = whole && !t.failed;
+    whole = whole && !t.failed && etch_cursor_close(e, g->function);
     free(t.v);
     return whole;
 }
@@ -505,7 +499,7 @@ static void clean_up(struct emitter *e, LLVMBasicBlockRef block, LLVMValueRef ac
     etch_emit_at_end(e, block);
     pad = LLVMBuildLandingPad(e->builder, LLVMStructTypeInContext(e->context, parts, 2, false), NULL, 0, "");
     LLVMSetCleanup(pad, true);
-    call_runtime(e, e->leave_type, e->leave, &act, 1);
+    call_runtime(e, e->leave_type, e->unwind, &act, 1);
     LLVMBuildResume(e->builder, pad);
 }
 
@@ -574,6 +568,36 @@ LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, const char *n
     return entry;
 }
 
+/* ---- Calls of other files ---- */
+
+/* As the module's own assembly, which LLVM takes as it is. rax and r11 are free at a C function's begin. */
+void etch_emit_stub(struct emitter *e, const char *stub, const char *function, bool tells)
+{
+    struct text t = {0};
+
+    say(&t, ".pushsection .text.etch,\"ax\",@progbits\n.weak \"%s\"\n.hidden \"%s\"\n.type \"%s\",@function\n\"%s\":\n",
+        stub, stub, stub, stub);
+    if (tells) {
+        say(&t, "77:\n");
+        if (e->shared)
+            say(&t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%fs:(%%r11), %%rax\n");
+        else
+            say(&t, "movq %%fs:etch_soft_cur@TPOFF, %%rax\n");
+        say(&t, "movb $%u, (%%rax)\nincq %%rax\n", (unsigned)ETCH_SOFT_OUT);
+        say(&t, e->shared ? "movq %%rax, %%fs:(%%r11)\n" : "movq %%rax, %%fs:etch_soft_cur@TPOFF\n");
+        say(&t, "testl $%u, %%eax\njne 78f\ncall etch_soft_outside\n78:\n", ETCH_SOFT_CHUNK - 1);
+    }
+    say(&t, "jmp \"%s\"@PLT\n", function);
+    if (tells)
+        say(&t,
+            ".pushsection " ETCH_SOFT_MARK_SECTION ",\"o\",@progbits,\"%s\"\n.quad 77b,0\n.long 0,%u\n.popsection\n",
+            stub, (unsigned)ETCH_SOFT_MARK_STUB);
+    say(&t, ".popsection\n");
+    if (!t.failed)
+        LLVMAppendModuleInlineAsm(e->module, t.v, t.n);
+    free(t.v);
+}
+
 /* ---- Calls through pointers ----
  * Whoever calls through a pointer comes to the entry, and to tell the runtime of that is dear: compiled code need not,
  * as its frame can be followed. It looks whether what it calls begins as such an entry does, which is a no-operation
@@ -593,24 +617,35 @@ bool etch_can_pass(const struct emitter *e, LLVMValueRef body)
            !LLVMGetModuleFlag(e->module, "kcfi", 4);
 }
 
+/* The runtime says before anything runs whether this process records. Nothing but flags changes here. */
+static void say_gate(struct text *t, LLVMValueRef teller, LLVMValueRef plain)
+{
+    if (plain) {
+        say(t, "cmpb $$0, etch_soft_on(%%rip)\nje ");
+        say_symbol(t, plain);
+        say(t, "\n");
+    }
+    say(t, "jmp ");
+    say_symbol(t, teller);
+    say(t, "\n");
+}
+
 /* rax and r11 are free at a C function's begin, where it has no variable arguments. A chunk without room is the
  * teller's business. */
 static void say_pass(const struct emitter *e, struct text *t, LLVMValueRef body, LLVMValueRef teller)
 {
-    say(t, ".byte " PASS_NOP "\njmp ");
-    say_symbol(t, teller);
-    say(t, "\n.balign %u\n", PASS);
+    say(t, ".balign %u\n", PASS);
     if (e->shared)
         say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%fs:(%%r11), %%rax\n");
     else
         say(t, "movq %%fs:etch_soft_cur@TPOFF, %%rax\n");
     say(t, "movl %%eax, %%r11d\nandl $$%u, %%r11d\ncmpl $$%u, %%r11d\nja ", ETCH_SOFT_CHUNK - 1,
-        ETCH_SOFT_CHUNK - 1 - ETCH_SOFT_ENTRY_SIZE);
+        ETCH_SOFT_CHUNK - 1 - ETCH_SOFT_PASSED_SIZE);
     say_symbol(t, teller);
     say(t, "\nleaq ");
     say_symbol(t, body);
-    say(t, "(%%rip), %%r11\nmovq %%r11, 1(%%rax)\nmovb $$%u, (%%rax)\naddq $$%u, %%rax\n", (unsigned)ETCH_SOFT_PASSED,
-        ETCH_SOFT_ENTRY_SIZE);
+    say(t, "(%%rip), %%r11\nmovl %%r11d, 1(%%rax)\nmovb $$%u, (%%rax)\naddq $$%u, %%rax\n", (unsigned)ETCH_SOFT_PASSED,
+        ETCH_SOFT_PASSED_SIZE);
     if (e->shared)
         say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%rax, %%fs:(%%r11)\njmp ");
     else
@@ -625,27 +660,34 @@ static void set_flag(const struct emitter *e, LLVMValueRef function, const char 
         LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), 0));
 }
 
-LLVMValueRef etch_emit_passable(struct emitter *e, LLVMValueRef body, LLVMValueRef teller, const char *name)
+LLVMValueRef etch_emit_gate(struct emitter *e, LLVMValueRef body, LLVMValueRef teller, LLVMValueRef plain,
+                            bool passable, const char *name)
 {
-    LLVMValueRef entry = LLVMAddFunction(e->module, name, LLVMGlobalGetValueType(body));
+    LLVMValueRef gate = LLVMAddFunction(e->module, name, LLVMGlobalGetValueType(body));
     LLVMAttributeIndex self = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
     struct text t = {0};
 
-    copy_attributes(body, entry, self, NULL);
+    LLVMSetFunctionCallConv(gate, LLVMGetFunctionCallConv(body));
+    copy_attributes(body, gate, self, NULL);
     for (unsigned i = 0; i <= LLVMCountParams(body); i++)
-        copy_attributes(body, entry, i, NULL);
-    LLVMRemoveStringAttributeAtIndex(entry, self, "frame-pointer", strlen("frame-pointer"));
-    set_flag(e, entry, "naked");
-    set_flag(e, entry, "noinline");
+        copy_attributes(body, gate, i, NULL);
+    LLVMRemoveStringAttributeAtIndex(gate, self, "frame-pointer", strlen("frame-pointer"));
+    set_flag(e, gate, "naked");
+    set_flag(e, gate, "noinline");
     if (LLVMGetSection(body) && LLVMGetSection(body)[0])
-        LLVMSetSection(entry, LLVMGetSection(body));
-    LLVMSetAlignment(entry, PASS);
-    etch_emit_at_end(e, LLVMAppendBasicBlockInContext(e->context, entry, ""));
-    say_pass(e, &t, body, teller);
+        LLVMSetSection(gate, LLVMGetSection(body));
+    etch_emit_at_end(e, LLVMAppendBasicBlockInContext(e->context, gate, ""));
+    if (passable) {
+        LLVMSetAlignment(gate, PASS);
+        say(&t, ".byte " PASS_NOP "\n");
+    }
+    say_gate(&t, teller, plain);
+    if (passable)
+        say_pass(e, &t, body, teller);
     build_asm(e, &t, e->void_type, "", NULL, 0);
     LLVMBuildUnreachable(e->builder);
     free(t.v);
-    return t.failed ? NULL : entry;
+    return t.failed ? NULL : gate;
 }
 
 void etch_emit_passing(struct emitter *e, LLVMValueRef call)
@@ -699,15 +741,19 @@ void etch_emitter_open(struct emitter *e, LLVMModuleRef module)
     e->enter = declare(e, "etch_soft_enter", e->enter_type);
     e->leave_type = LLVMFunctionType(e->void_type, (types[0] = p, types), 1, 0);
     e->leave = declare(e, "etch_soft_leave", e->leave_type);
+    e->unwind = declare(e, "etch_soft_unwind", e->leave_type);
     e->land_type = LLVMFunctionType(e->void_type, (types[0] = p, types[1] = q, types[2] = e->word, types), 3, 0);
     e->land = declare(e, "etch_soft_land", e->land_type);
     e->stamp_type = LLVMFunctionType(e->void_type, NULL, 0, 0);
     e->stamp = declare(e, "etch_soft_stamp", e->stamp_type);
     e->top = LLVMAddGlobal(module, p, "etch_soft_top");
     LLVMSetThreadLocalMode(e->top, e->shared ? LLVMInitialExecTLSModel : LLVMLocalExecTLSModel);
+    e->cursor = LLVMAddGlobal(module, p, "etch_soft_cur");
+    LLVMSetThreadLocalMode(e->cursor, e->shared ? LLVMInitialExecTLSModel : LLVMLocalExecTLSModel);
 }
 
 void etch_emitter_close(struct emitter *e)
 {
     LLVMDisposeBuilder(e->builder);
+    etch_pointers_release(&e->bytes);
 }

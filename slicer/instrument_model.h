@@ -31,6 +31,7 @@ struct node {
     bool loop;          /* a back edge leads here */
     bool live;          /* what is counted here matters */
     bool known_call;    /* of a function of this module that has a recorder */
+    bool stubbed;       /* a call of another file's function, which has one, or else the stub tells */
     bool lands;         /* control can come here by another way than an edge */
     bool forks;         /* perhaps in a child process */
     bool unmarked;      /* nothing of it is in the machine code but a return */
@@ -46,7 +47,7 @@ struct flow_graph {
     struct etch_pointers first_of; /* block -> its first node */
 };
 
-enum call_kind { CALL_PLAIN, CALL_KNOWN, CALL_OUTSIDE };
+enum call_kind { CALL_PLAIN, CALL_KNOWN, CALL_STUBBED, CALL_OUTSIDE };
 
 /* How a call is to be treated; CALL_PLAIN ends no node. */
 typedef enum call_kind call_classifier(void *context, LLVMValueRef call);
@@ -59,20 +60,52 @@ bool etch_call_returns_twice(LLVMValueRef call);
 bool etch_call_forks(LLVMValueRef call);
 bool etch_has_attribute(LLVMValueRef function, const char *name);
 
+typedef ETCH_ARRAY(LLVMValueRef) values;
+
+/* Does code of one of the scopes stand in the function? */
+bool etch_has_scope(LLVMValueRef function, const struct etch_instrument_options *options);
+
+/* ---- Copies without a recorder ---- */
+
+struct plain_copy {
+    LLVMValueRef function;
+    LLVMValueRef plain; /* out */
+    bool wanted;
+};
+
+/* Can there be another function with the same code? Tables of its labels that it then needs too go to `tables`. */
+bool etch_can_copy(LLVMValueRef function, values *tables);
+
+/* Copies functions within the module; all else, the address of a copied function too, stays what it is. False where
+ * memory is short, and then the module is of no use. */
+bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, const values *tables);
+
+/* All that speak of the function speak of another from now on; the addresses of its labels stay its own. */
+void etch_replace_function(LLVMValueRef function, LLVMValueRef by);
+
+/* ---- Code ---- */
+
 /* Of the module at hand. */
 struct emitter {
     LLVMModuleRef module;
     LLVMContextRef context;
     LLVMBuilderRef builder;
     LLVMTypeRef void_type, byte, word, quad, pointer;
-    LLVMValueRef top; /* thread-local: etch_soft_top */
-    LLVMValueRef enter, leave, land, stamp;
+    LLVMValueRef top;           /* thread-local: etch_soft_top */
+    LLVMValueRef cursor;        /* thread-local: etch_soft_cur */
+    LLVMValueRef slot;          /* of the function at hand: what stands for it, which becomes a register */
+    struct etch_pointers bytes; /* code of the function at hand that writes one */
+    LLVMValueRef enter, leave, unwind, land, stamp;
     LLVMTypeRef enter_type, leave_type, land_type, stamp_type;
     bool shared; /* for a shared library: thread-local variables by the GOT */
 };
 
 void etch_emitter_open(struct emitter *emitter, LLVMModuleRef module);
 void etch_emitter_close(struct emitter *emitter);
+
+/* Before the first byte of a function is written, and when all its code is there. False where memory is short. */
+bool etch_cursor_open(struct emitter *emitter, LLVMValueRef function);
+bool etch_cursor_close(struct emitter *emitter, LLVMValueRef function);
 
 /* Stands the builder at a block's end, where code has no place in the source. */
 void etch_emit_at_end(struct emitter *emitter, LLVMBasicBlockRef block);
@@ -81,14 +114,19 @@ void etch_emit_at_end(struct emitter *emitter, LLVMBasicBlockRef block);
  * itself tells that it was entered. */
 bool etch_emit_function(struct emitter *emitter, struct flow_graph *graph, bool enters);
 
+/* The stub that stands for a function which has no recorder after all. */
+void etch_emit_stub(struct emitter *emitter, const char *stub, const char *function, bool tells);
+
 /* Gives the function another symbol, entered from outside, that tells so and calls it. */
 LLVMValueRef etch_emit_entry(struct emitter *emitter, LLVMValueRef body, const char *name);
 
 /* May the function have an entry that compiled code passes by where it calls through a pointer? */
 bool etch_can_pass(const struct emitter *emitter, LLVMValueRef body);
 
-/* An entry of fixed layout that leads to `teller`; at a fixed distance, for compiled code, to the body. */
-LLVMValueRef etch_emit_passable(struct emitter *emitter, LLVMValueRef body, LLVMValueRef teller, const char *name);
+/* What the rest of the program sees: it leads to `teller`, or where nothing is recorded to `plain`, if there is one.
+ * With `passable`, of fixed layout: at a fixed distance compiled code comes to the body. */
+LLVMValueRef etch_emit_gate(struct emitter *emitter, LLVMValueRef body, LLVMValueRef teller, LLVMValueRef plain,
+                            bool passable, const char *name);
 
 /* A call through a pointer passes by the teller where the pointer leads to such an entry. */
 void etch_emit_passing(struct emitter *emitter, LLVMValueRef call);

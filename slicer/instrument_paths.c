@@ -102,6 +102,7 @@ static bool cut_block(struct flow_graph *g, LLVMBasicBlockRef block, call_classi
         tail = is_tail(i) && !twice;
         node->kind = ETCH_SOFT_CALL;
         node->known_call = kind == CALL_KNOWN;
+        node->stubbed = kind == CALL_STUBBED;
         node = add_node(g, block, LLVMGetNextInstruction(i));
         if (!node)
             return false;
@@ -165,6 +166,7 @@ static bool connect_terminator(struct flow_graph *g, uint32_t at, call_classifie
 
         n->kind = plain ? ETCH_SOFT_FLOW : ETCH_SOFT_CALL;
         n->known_call = classify(context, t) == CALL_KNOWN;
+        n->stubbed = classify(context, t) == CALL_STUBBED;
         n->unwind = first_of(g, LLVMGetUnwindDest(t));
         return add_edge(g, at, first_of(g, LLVMGetNormalDest(t)), true);
     }
@@ -361,27 +363,13 @@ static void find_heads(struct flow_graph *g)
 
 static bool calls_outside(const struct node *n)
 {
-    return n->kind == ETCH_SOFT_CALL && !n->known_call;
-}
-
-/* Control that came back from outside tells: else a function that is entered next may be thought to be called from
- * there. */
-static void tell_return(struct flow_graph *g)
-{
-    for (uint32_t i = 0; i < g->nodes.n; i++) {
-        const struct node *n = &g->nodes.v[i];
-        uint32_t next = n->n_edges ? g->edges.v[n->first_edge].target : NO_NODE;
-
-        if (calls_outside(n) && next != NO_NODE && !g->nodes.v[next].unmarked)
-            g->nodes.v[next].live = true;
-    }
+    return n->kind == ETCH_SOFT_CALL && !n->known_call && !n->stubbed;
 }
 
 /* Where something is counted that a byte must tell. A loop always counts, so that none goes round unseen; a call of
- * what may not have a recorder always tells, so that a function entered from there is known to be. */
+ * what may not have a recorder always tells, or its stub does, so that a function entered from there is known to be. */
 static void find_silent(struct flow_graph *g)
 {
-    tell_return(g);
     for (uint32_t i = 0; i < g->n_order; i++) {
         struct node *n = &g->nodes.v[g->order[i]];
 

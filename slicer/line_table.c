@@ -3,6 +3,7 @@
 #include "slicer/line_table.h"
 
 #include "base/array.h"
+#include "proto/soft_layout.h"
 #include "slicer/strings.h"
 
 #include <dwarf.h>
@@ -113,7 +114,7 @@ static bool add_unit_rows(struct etch_line_table *t, Dwarf_Die *unit)
             last_source = source;
             last_file = file_number(t, unit, source);
         }
-        row = (struct etch_line_row){address, 0, last_file, (uint32_t)number, (uint32_t)column, statement};
+        row = (struct etch_line_row){address, 0, last_file, (uint32_t)number, (uint32_t)column, statement, false};
     }
     return true;
 }
@@ -215,6 +216,35 @@ static bool add_symbols(struct etch_line_table *t)
     return true;
 }
 
+static bool is_plain(const char *name)
+{
+    size_t n = strlen(name), k = strlen(ETCH_SOFT_PLAIN_SUFFIX);
+
+    return n > k && strcmp(name + n - k, ETCH_SOFT_PLAIN_SUFFIX) == 0;
+}
+
+/* Before they are put in order by place. */
+static void mark_plain(struct etch_line_table *t)
+{
+    for (size_t i = 0; i < t->symbols.n; i++) {
+        const struct symbol *s = &t->symbols.v[i];
+        size_t lo = 0, hi = t->rows.n;
+
+        if (!is_plain(t->names.all.v[s->name]))
+            continue;
+        while (lo < hi) {
+            size_t mid = lo + (hi - lo) / 2;
+
+            if (t->rows.v[mid].start < s->address)
+                lo = mid + 1;
+            else
+                hi = mid;
+        }
+        for (; lo < t->rows.n && t->rows.v[lo].start < s->address + s->size; lo++)
+            t->rows.v[lo].plain = true;
+    }
+}
+
 static int by_place(const void *a, const void *b, void *context)
 {
     const struct etch_line_table *t = context;
@@ -224,6 +254,8 @@ static int by_place(const void *a, const void *b, void *context)
         return x->file < y->file ? -1 : 1;
     if (x->line != y->line)
         return x->line < y->line ? -1 : 1;
+    if (x->plain != y->plain)
+        return x->plain ? 1 : -1;
     return x->start < y->start ? -1 : x->start > y->start;
 }
 
@@ -260,7 +292,10 @@ static int fill(struct etch_line_table *t, const char *path, struct etch_error *
         t->build_id = id;
         t->build_id_size = (size_t)id_size;
     }
-    if (!add_units(t) || !add_symbols(t) || !index_places(t))
+    if (!add_units(t) || !add_symbols(t))
+        return etch_error_set(err, "out of memory");
+    mark_plain(t);
+    if (!index_places(t))
         return etch_error_set(err, "out of memory");
     return 0;
 }

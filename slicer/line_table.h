@@ -15,6 +15,7 @@ struct etch_line_row {
     uint32_t file; /* see etch_line_table_file() */
     uint32_t line, column;
     bool statement; /* is_stmt: where a debugger would stop */
+    bool plain;     /* in the copy that runs where the software recorder is off */
 };
 
 struct etch_line_table;
@@ -29,7 +30,7 @@ const char *etch_line_table_file(const struct etch_line_table *table, uint32_t f
 /* The row that holds an address; NULL for none. */
 const struct etch_line_row *etch_line_table_at(const struct etch_line_table *table, uint64_t address);
 
-/* The rows of one place, by address; column 0 stands for any. NULL and 0 for none. */
+/* The rows of one place, by address, those of plain copies last; column 0 stands for any. NULL and 0 for none. */
 size_t etch_line_table_find(const struct etch_line_table *table, const char *file, uint32_t line, uint32_t column,
                             uint64_t *starts, uint64_t *ends, size_t limit);
 

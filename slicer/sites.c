@@ -219,6 +219,14 @@ static void look_at(const struct etch_model *m, uint64_t start, uint64_t end, st
     }
 }
 
+/* etch has programs run their recorded code where it watches, so an instruction is looked for there. */
+static bool is_watched(const struct etch_model *m, uint64_t address)
+{
+    const struct etch_line_row *row = etch_line_table_at(m->lines, address);
+
+    return !row || !row->plain;
+}
+
 /* ---- Variables on the stack ---- */
 
 /* The displacements of the stack operands in a piece of code that fit an access by size and direction. */
@@ -275,7 +283,8 @@ static bool vote(struct etch_model *m, LLVMValueRef access, int64_t *displacemen
     n = etch_line_table_find(m->lines, m->files.all.v[m->insns.v[number].file], m->insns.v[number].line,
                              m->insns.v[number].column, starts, ends, 16);
     for (size_t i = 0; i < n; i++)
-        see_code(m, starts[i], ends[i], &fit, &seen);
+        if (is_watched(m, starts[i]))
+            see_code(m, starts[i], ends[i], &fit, &seen);
     *displacement = seen.displacement[0];
     return seen.n == 1;
 }
@@ -322,13 +331,26 @@ static ZydisRegister register_of(LLVMValueRef function, LLVMValueRef parameter)
     return ZYDIS_REGISTER_NONE;
 }
 
+/* Where a function's code begins; with a recorder that is behind the symbol that everyone else calls. */
+static uint64_t entry_of(const struct etch_model *m, LLVMValueRef function)
+{
+    char name[512];
+    uint64_t address, size;
+    size_t n;
+
+    snprintf(name, sizeof(name), "%s.etch", LLVMGetValueName2(function, &n));
+    if (etch_line_table_symbol(m->lines, name, NULL, &address, &size))
+        return address;
+    return static_address(m, function, 0);
+}
+
 /* Unoptimised code puts its parameters away first of all, each from its register. */
 static void look_at_entry(struct etch_model *m, LLVMValueRef store, struct etch_slot *slot, bool *agreed)
 {
     LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(store));
     ZydisRegister reg = register_of(function, LLVMGetOperand(store, 0));
     size_t size = 0, n;
-    uint64_t address = static_address(m, function, 0), at = 0;
+    uint64_t address = entry_of(m, function), at = 0;
     const uint8_t *code = address ? etch_line_table_code(m->lines, address, &size) : NULL;
     ZydisDecoder decoder;
 
@@ -399,7 +421,8 @@ void etch_site_find(struct etch_model *m, const struct etch_mention *mention, st
     for (int pass = 0; pass < 2 && !site->address; pass++) {
         n = etch_line_table_find(m->lines, file, insn->line, pass == 0 ? insn->column : 0, starts, ends, 64);
         for (size_t i = 0; i < n; i++)
-            look_at(m, starts[i], ends[i], &fit, site);
+            if (is_watched(m, starts[i]))
+                look_at(m, starts[i], ends[i], &fit, site);
     }
     if (!site->address)
         site->unmapped = n ? "in a register, or merged with another access" : "optimised away";

@@ -39,6 +39,10 @@ SHARED __thread struct etch_soft_act *etch_soft_top __attribute__((tls_model("in
 SHARED __thread struct etch_soft_ring *etch_soft_ring __attribute__((tls_model("initial-exec")));
 SHARED struct state etch_soft_state;
 
+/* Compiled code of this module records; else it goes through the copies without a recorder. Decided once, before
+ * anything but earlier constructors ran; what these called stays as it was until it returns. */
+HIDDEN uint8_t etch_soft_on;
+
 /* Where threads without a ring write. */
 static uint8_t nowhere[2 * ETCH_SOFT_CHUNK] __attribute__((aligned(ETCH_SOFT_CHUNK)));
 
@@ -144,7 +148,9 @@ static uint8_t *begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrupted
 /* The room in the chunk; one byte stays free, so that the pointer never rests on the next chunk's begin. */
 static size_t room(const uint8_t *cur)
 {
-    return ETCH_SOFT_CHUNK - 1 - ((uintptr_t)cur & (ETCH_SOFT_CHUNK - 1));
+    size_t used = (uintptr_t)cur & (ETCH_SOFT_CHUNK - 1);
+
+    return used ? ETCH_SOFT_CHUNK - 1 - used : 0; /* 0: a handler came, and did not return, when it was just full */
 }
 
 /* ---- Where the thread is ---- */
@@ -218,19 +224,21 @@ static void continue_at(const struct etch_soft_sync *sync, uintptr_t frame)
     *(uint8_t *volatile *)&etch_soft_cur = cur ? put_sync(cur, *sync, &frames) : nowhere + 1;
 }
 
-/* The chunk is full. Called by etch_soft_turn with the registers saved. */
-HIDDEN void etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame);
-void etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame)
+/* The chunk is full. Called by etch_soft_turn with the registers saved; returns where it goes on. */
+HIDDEN uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint8_t *cur);
+uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint8_t *cur)
 {
     struct etch_soft_sync sync = {.edge = (uint8_t)edge, .where = where};
 
+    *(uint8_t *volatile *)&etch_soft_cur = cur;
     if (chunk_of(etch_soft_cur) < nowhere + sizeof(nowhere) && chunk_of(etch_soft_cur) >= nowhere)
         etch_soft_cur = nowhere + 1;
     else
         continue_at(&sync, frame);
+    return etch_soft_cur;
 }
 
-/* From compiled code: the edge taken is on the stack, and no register may change. */
+/* From compiled code: on the stack is where it writes, which changes, and the edge taken; no register may change. */
 __asm__(".text\n"
         ".hidden etch_soft_turn\n"
         ".globl etch_soft_turn\n"
@@ -247,7 +255,8 @@ __asm__(".text\n"
         "  push %r10\n  .cfi_adjust_cfa_offset 8\n"
         "  push %r11\n  .cfi_adjust_cfa_offset 8\n"
         "  mov 72(%rsp), %rdi\n"
-        "  mov 80(%rsp), %rsi\n"
+        "  mov 80(%rsp), %rcx\n"
+        "  mov 88(%rsp), %rsi\n"
         "  mov %rbp, %rdx\n"
         "  push %rbp\n  .cfi_adjust_cfa_offset 8\n  .cfi_rel_offset %rbp, 0\n"
         "  mov %rsp, %rbp\n  .cfi_def_cfa_register %rbp\n"
@@ -255,6 +264,7 @@ __asm__(".text\n"
         "  call etch_soft_turned\n"
         "  mov %rbp, %rsp\n  .cfi_def_cfa_register %rsp\n"
         "  pop %rbp\n  .cfi_adjust_cfa_offset -8\n  .cfi_restore %rbp\n"
+        "  mov %rax, 80(%rsp)\n"
         "  pop %r11\n  .cfi_adjust_cfa_offset -8\n"
         "  pop %r10\n  .cfi_adjust_cfa_offset -8\n"
         "  pop %r9\n  .cfi_adjust_cfa_offset -8\n"
@@ -267,6 +277,52 @@ __asm__(".text\n"
         "  ret\n"
         "  .cfi_endproc\n"
         ".size etch_soft_turn,.-etch_soft_turn\n");
+
+/* A chunk is full behind OUT. `where` is what the function outside returns to, `frame` that of who called it. */
+HIDDEN void etch_soft_gone(uintptr_t where, uintptr_t frame);
+void etch_soft_gone(uintptr_t where, uintptr_t frame)
+{
+    struct etch_soft_sync sync = {.flags = ETCH_SOFT_OUTSIDE, .where = where};
+
+    if (chunk_of(etch_soft_cur) < nowhere + sizeof(nowhere) && chunk_of(etch_soft_cur) >= nowhere)
+        etch_soft_cur = nowhere + 1;
+    else
+        continue_at(&sync, frame);
+}
+
+/* From a stub, whose caller's arguments are in the registers. */
+__asm__(".text\n"
+        ".hidden etch_soft_outside\n"
+        ".globl etch_soft_outside\n"
+        ".type etch_soft_outside,@function\n"
+        "etch_soft_outside:\n"
+        "  .cfi_startproc\n"
+        "  .cfi_adjust_cfa_offset 8\n" /* what the stub was called with */
+        "  push %rdi\n  .cfi_adjust_cfa_offset 8\n"
+        "  push %rsi\n  .cfi_adjust_cfa_offset 8\n"
+        "  push %rdx\n  .cfi_adjust_cfa_offset 8\n"
+        "  push %rcx\n  .cfi_adjust_cfa_offset 8\n"
+        "  push %r8\n  .cfi_adjust_cfa_offset 8\n"
+        "  push %r9\n  .cfi_adjust_cfa_offset 8\n"
+        "  push %r10\n  .cfi_adjust_cfa_offset 8\n"
+        "  mov 64(%rsp), %rdi\n"
+        "  mov %rbp, %rsi\n"
+        "  push %rbp\n  .cfi_adjust_cfa_offset 8\n  .cfi_rel_offset %rbp, 0\n"
+        "  mov %rsp, %rbp\n  .cfi_def_cfa_register %rbp\n"
+        "  and $-16, %rsp\n"
+        "  call etch_soft_gone\n"
+        "  mov %rbp, %rsp\n  .cfi_def_cfa_register %rsp\n"
+        "  pop %rbp\n  .cfi_adjust_cfa_offset -8\n  .cfi_restore %rbp\n"
+        "  pop %r10\n  .cfi_adjust_cfa_offset -8\n"
+        "  pop %r9\n  .cfi_adjust_cfa_offset -8\n"
+        "  pop %r8\n  .cfi_adjust_cfa_offset -8\n"
+        "  pop %rcx\n  .cfi_adjust_cfa_offset -8\n"
+        "  pop %rdx\n  .cfi_adjust_cfa_offset -8\n"
+        "  pop %rsi\n  .cfi_adjust_cfa_offset -8\n"
+        "  pop %rdi\n  .cfi_adjust_cfa_offset -8\n"
+        "  ret\n"
+        "  .cfi_endproc\n"
+        ".size etch_soft_outside,.-etch_soft_outside\n");
 
 /* ---- Threads ---- */
 
@@ -398,10 +454,22 @@ static uint64_t interrupted_ip(uintptr_t frame)
     return *(const uint64_t *)(frame + 8 + 8 + 40 + (uintptr_t)16 * 8);
 }
 
+/* Compiled code that was interrupted, or left from a handler, may have written paths beyond what the variable says.
+ * They are never 0, and what comes behind them in the chunk is. */
+static uint8_t *behind_paths(uint8_t *cur)
+{
+    const uint8_t *end = chunk_of(cur) + ETCH_SOFT_CHUNK;
+
+    while (cur < end && *cur != ETCH_SOFT_NOTHING && *cur < ETCH_SOFT_ENTRY)
+        cur++;
+    return cur;
+}
+
 /* A handler writes into chunks of its own: the code it interrupted may be between any two instructions. */
 static void begin_signal(struct etch_soft_act *act, uint64_t ip)
 {
     uint8_t *chunk = chunk_of(etch_soft_cur), *cur;
+    uint64_t written = (uint64_t)(behind_paths(etch_soft_cur) - chunk);
     uint64_t seq = ((struct etch_soft_chunk *)chunk)->seq;
 
     act->handler = 1;
@@ -410,7 +478,7 @@ static void begin_signal(struct etch_soft_act *act, uint64_t ip)
     etch_soft_ring->handler[etch_soft_ring->handlers].context = etch_soft_ring->context;
     __asm__ volatile("" : : : "memory"); /* another handler may come at any time: whole before it counts */
     etch_soft_ring->handlers++;
-    cur = begin_chunk(ETCH_SOFT_SIGNAL, seq * ETCH_SOFT_CHUNK + (uint64_t)(etch_soft_cur - chunk), ip);
+    cur = begin_chunk(ETCH_SOFT_SIGNAL, seq * ETCH_SOFT_CHUNK + written, ip);
     etch_soft_cur = cur ? cur : nowhere + 1;
 }
 
@@ -419,7 +487,7 @@ static uint8_t *begin_with_caller(const struct etch_soft_act *act, const uint8_t
 {
     struct etch_soft_sync sync = {.flags = ETCH_SOFT_OUTSIDE, .where = (uintptr_t)from};
     uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
-    struct frames frames = {.flags = ETCH_SOFT_TRUNCATED};
+    struct frames frames = {.flags = act->prev ? ETCH_SOFT_TRUNCATED : 0};
     uintptr_t caller = *(const uintptr_t *)act->frame;
 
     if (!cur)
@@ -444,6 +512,13 @@ static void put_entry(const struct etch_soft_act *act, uint64_t function, const 
     etch_soft_cur = cur + ETCH_SOFT_ENTRY_SIZE;
 }
 
+/* Entered by a handler without a recorder: the code that it interrupted wrote paths that the variable does not know of.
+ */
+static bool is_behind(void)
+{
+    return behind_paths(etch_soft_cur) != etch_soft_cur;
+}
+
 HIDDEN void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from);
 void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from)
 {
@@ -453,8 +528,12 @@ void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t fra
     act->handler = 0;
     if (!etch_soft_cur)
         begin_thread(ETCH_SOFT_START);
-    if (has_ring() && etch_soft_ring->handlers < ETCH_SOFT_HANDLERS && is_signal_return(from))
-        begin_signal(act, interrupted_ip(frame));
+    if (has_ring() && etch_soft_ring->handlers < ETCH_SOFT_HANDLERS) {
+        if (is_signal_return(from))
+            begin_signal(act, interrupted_ip(frame));
+        else if (is_behind())
+            begin_signal(act, 0);
+    }
     etch_soft_top = act;
     if (has_ring())
         put_entry(act, function, from);
@@ -485,6 +564,26 @@ static void end_signal(void)
     *(volatile uint32_t *)&ring->handlers = last;
 }
 
+/* In what is left of the chunk there is always room for this byte. */
+static void put_left(const struct etch_soft_act *act)
+{
+    uint8_t *cur = etch_soft_cur;
+
+    *(volatile uint8_t *)cur++ = ETCH_SOFT_LEFT;
+    if (!((uintptr_t)cur & (ETCH_SOFT_CHUNK - 1)))
+        cur = begin_with_caller(act, ((const uint8_t *const *)act->frame)[1]);
+    etch_soft_cur = cur ? cur : nowhere + 1;
+}
+
+/* An exception leaves the function: where it lands is told. */
+HIDDEN void etch_soft_unwind(struct etch_soft_act *act);
+void etch_soft_unwind(struct etch_soft_act *act)
+{
+    if (act->handler && etch_soft_ring && etch_soft_ring->handlers)
+        end_signal();
+    etch_soft_top = act->prev;
+}
+
 HIDDEN void etch_soft_leave(struct etch_soft_act *act);
 void etch_soft_leave(struct etch_soft_act *act)
 {
@@ -492,6 +591,8 @@ void etch_soft_leave(struct etch_soft_act *act)
         put_byte(ETCH_SOFT_RETURNED);
     else if (has_ring() && !act->prev)
         put_byte(ETCH_SOFT_END);
+    else if (has_ring())
+        put_left(act);
     if (act->handler && etch_soft_ring && etch_soft_ring->handlers)
         end_signal();
     etch_soft_top = act->prev;
@@ -529,6 +630,7 @@ void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node)
         after_fork();
     if (!has_ring())
         return;
+    etch_soft_cur = behind_paths(etch_soft_cur);
     collect_frames(&frames, etch_soft_top, frame);
     if (room(etch_soft_cur) < 1 + sizeof(sync) + frames.n * sizeof(frames.v[0])) {
         uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
@@ -621,6 +723,7 @@ static void note_maps(struct etch_soft_pool *pool)
     while ((got = call3(__NR_read, fd, (long)buffer, sizeof(buffer))) > 0)
         for (long i = 0; i < got; i++) {
             if (n < sizeof(line))
+                /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the kernel wrote it */
                 line[n++] = buffer[i];
             if (buffer[i] != '\n')
                 continue;
@@ -750,4 +853,5 @@ __attribute__((constructor(101))) static void begin_module(int argc, char **argv
         start(s, environment);
     else if (s->pool)
         note_maps(s->pool);
+    etch_soft_on = s->pool || variable(environment, ETCH_SOFT_ON_VARIABLE);
 }

@@ -102,6 +102,83 @@ done
 replay all 16384 ./pointers
 readelf -sW pointers | grep -q 'main.etch' && fail "a recorder in main, which was not asked for"
 
+# Two files, of which both or only one has a recorder: what calls out and is called back leaves no byte of its own in between, only that
+# it went out and that it left.
+cat >calls.c <<'C'
+#include <stdlib.h>
+int other(int (*f)(int), int x);
+int quiet(int x);
+static int again(int x) { return quiet(x) + 1; }
+static int deeper(int x) { return x > 90 ? other(again, x - 1) : quiet(x); }
+static int straight(int x) { return quiet(quiet(quiet(x))); }
+static int by_value(const void *a, const void *b)
+{
+    return quiet(*(const int *)a) - quiet(*(const int *)b);
+}
+int main(void)
+{
+    int v[64], sum = 0;
+
+    for (int i = 0; i < 64; i++)
+        v[i] = i * 37 % 64;
+    qsort(v, 64, sizeof(v[0]), by_value);
+    for (int i = 0; i < 600; i++)
+        sum += other(again, i) + other(straight, i) + other(deeper, i % 100) + straight(i);
+    return sum == 0;
+}
+C
+cat >called.c <<'C'
+int other(int (*f)(int), int x);
+int quiet(int x);
+int quiet(int x) { return x + 3; }
+int other(int (*f)(int), int x) { return f(x) + f(x + 1); }
+C
+for level in -O0 -O2; do
+  clang-19 $level -fno-omit-frame-pointer -g -c called.c -o plain.o # else it is not known after a wrap who called in, which is said
+  "$ETCH" cc --record $level -g -c called.c -o recorded.o
+  for object in plain.o recorded.o; do
+    "$ETCH" cc --record $level -g calls.c $object -o calls
+    replay all 16384 ./calls
+    replay part 16 ./calls
+  done
+  clang-19 $level -fno-omit-frame-pointer -g -c calls.c -o plain.o
+  "$ETCH" cc --record $level -g plain.o called.c -o calls
+  replay all 16384 ./calls
+  replay part 16 ./calls
+done
+"$ETCH" cc --record -O2 -g "$programs/soft/worlds.c" "$programs/soft/worlds_other.c" -o worlds
+replay all 16384 ./worlds
+
+# Only some functions have a recorder, and one is called by a signal handler in the middle of the other.
+cat >alarm.c <<'C'
+#include <signal.h>
+#include <sys/time.h>
+static volatile int ticks;
+static volatile unsigned sink;
+static void __attribute__((noinline)) tick(void)
+{
+    if (++ticks % 3)
+        sink += 2;
+}
+static void on_alarm(int signal) { tick(); sink += (unsigned)signal; }
+static void __attribute__((noinline)) spin(void)
+{
+    for (unsigned i = 0; ticks < 25; i++)
+        sink += i % 5 == 3 ? 1 : i % 7 == 2 ? 3 : 2;
+}
+int main(void)
+{
+    struct itimerval every = {{0, 3000}, {0, 3000}};
+
+    signal(SIGALRM, on_alarm);
+    setitimer(ITIMER_REAL, &every, 0);
+    spin();
+    return 0;
+}
+C
+"$ETCH" cc --record-only=tick,spin -O2 -g alarm.c -o alarm
+replay apart 65536 ./alarm
+
 # Off, the program does what it did, and writes nothing.
 rm -rf rings
 mkdir rings

@@ -19,6 +19,53 @@ ls /tmp/etch-cc-* 2>/dev/null | head -n 3 >left || true
 expect 0 "$ETCH" cc --record-only=twice -g a.c b.c -o only
 readelf -sW only | grep -q 'twice.etch' || fail "no recorder in twice"
 readelf -sW only | grep -q 'main.etch' && fail "a recorder in main, which was not asked for"
+
+# The functions of a slice, by its plan: also where they were inlined, and no other.
+cat >sliced.c <<'C'
+#include <stdlib.h>
+static int table[8];
+static int pick(int i) { return table[i & 7]; }
+int far_away(int x);
+int __attribute__((noinline)) far_away(int x) { return x > 2 ? x * 3 : x; }
+int use(int i);
+int __attribute__((noinline)) use(int i)
+{
+    int v = pick(i);
+    if (v > 3) /*@*/
+        abort();
+    return v;
+}
+int main(int argc, char **argv)
+{
+    (void)argv;
+    table[2] = argc > 1 ? 5 : 1;
+    return use(2) + far_away(argc) == 99;
+}
+C
+at=$(grep -n '/\*@' sliced.c | cut -d: -f1)
+expect 0 "$ETCH" cc -O2 sliced.c -o sliced
+expect 0 "$ETCH" slice sliced --at "sliced.c:$at" --sigma 2 --plan sliced.plan
+expect 0 "$ETCH" cc --record-only=@sliced.plan -O2 -g sliced.c -o sliced
+readelf -sW sliced >symbols
+has symbols "use.etch"
+grep -q "far_away.etch" symbols && fail "a recorder in far_away, which is not of the slice"
+cat >picks.c <<'C'
+int pick(int i);
+int table[8];
+inline __attribute__((always_inline)) int pick(int i) { return table[i & 7]; }
+int main(int argc, char **argv) { (void)argv; return pick(argc) ? 3 : 0; }
+C
+expect 0 "$ETCH" cc -O2 picks.c -o picks
+expect 0 "$ETCH" slice picks --at "picks.c:3" --sigma 1 --plan picks.plan
+expect 0 "$ETCH" cc --record-only=@picks.plan -O2 -g picks.c -o picks
+readelf -sW picks | grep -q "main.etch" || fail "no recorder in main, into which the slice was inlined"
+expect 0 "$ETCH" record --source soft -o picks.etch ./picks
+printf 'no slice' >no.plan
+expect 1 "$ETCH" cc --record-only=@no.plan -c a.c
+has "$work/err" "no.plan"
+expect 1 "$ETCH" cc --record-only=@missing.plan -c a.c
+has "$work/err" "missing.plan"
+
 expect 1 "$ETCH" cc --record -c missing.c
 has "$work/err" "missing.c"
 expect 0 "$ETCH" cc --record -E a.c

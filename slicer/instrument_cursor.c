@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* Where in the ring the next byte goes, within a function: in a register as long as nobody else looks. To have it in
+ * memory for each byte would make each wait for the one before. Before each call it is written back to the thread's
+ * variable, and behind it read again, because what is called may write too. A signal handler finds the variable behind,
+ * and looks at the bytes themselves (runtime.c). */
+#include "slicer/instrument_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What is known of a block. */
+struct state {
+    bool dirty_in, dirty_out; /* bytes were perhaps written since the variable was */
+    bool reloads;             /* an invoke leads here: the variable is read at the begin */
+};
+
+struct sync {
+    struct emitter *e;
+    LLVMValueRef function;
+    struct etch_pointers numbers; /* block -> number in `state` */
+    struct state *state;
+    size_t n;
+};
+
+static struct state *state_of(const struct sync *s, LLVMBasicBlockRef block)
+{
+    return &s->state[etch_pointers_get(&s->numbers, block)];
+}
+
+static bool is_named(LLVMValueRef callee, const char *head)
+{
+    size_t n;
+
+    return strncmp(LLVMGetValueName2(callee, &n), head, strlen(head)) == 0;
+}
+
+/* Most intrinsics are a few instructions; these can be calls. */
+static bool may_be_call(LLVMValueRef intrinsic)
+{
+    static const char *const heads[] = {"llvm.mem",    "llvm.sin",   "llvm.cos",       "llvm.tan",         "llvm.pow",
+                                        "llvm.exp",    "llvm.log",   "llvm.fma",       "llvm.fmuladd",     "llvm.ldexp",
+                                        "llvm.frexp",  "llvm.round", "llvm.lround",    "llvm.llround",     "llvm.lrint",
+                                        "llvm.llrint", "llvm.rint",  "llvm.nearbyint", "llvm.floor",       "llvm.ceil",
+                                        "llvm.trunc",  "llvm.eh.",   "llvm.objc",      "llvm.experimental"};
+    LLVMValueRef callee = LLVMGetCalledValue(intrinsic);
+
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+        if (is_named(callee, heads[i]))
+            return true;
+    return false;
+}
+
+static bool is_byte(const struct sync *s, LLVMValueRef i)
+{
+    return LLVMIsACallInst(i) && etch_pointers_get(&s->e->bytes, i) != ETCH_NONE;
+}
+
+/* The program's own assembly may call, too. */
+static bool calls_by_asm(const struct sync *s, LLVMValueRef i)
+{
+    size_t n;
+    const char *code = LLVMGetInlineAsmAsmString(LLVMGetCalledValue(i), &n);
+
+    return !is_byte(s, i) && memmem(code, n, "call", 4) != NULL;
+}
+
+/* Can anything else than this function write to the ring meanwhile? */
+static bool is_sync(const struct sync *s, LLVMValueRef i)
+{
+    if (!LLVMIsACallInst(i) && !LLVMIsAInvokeInst(i))
+        return LLVMIsAResumeInst(i) != NULL || LLVMIsAReturnInst(i) != NULL;
+    if (LLVMIsAInlineAsm(LLVMGetCalledValue(i)))
+        return calls_by_asm(s, i);
+    return !LLVMIsAIntrinsicInst(i) || may_be_call(i);
+}
+
+/* ---- What is dirty where ---- */
+
+static bool dirty_behind(const struct sync *s, LLVMBasicBlockRef block)
+{
+    const struct state *state = state_of(s, block);
+    bool dirty = state->dirty_in && !state->reloads;
+
+    for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i))
+        dirty = is_byte(s, i) || (dirty && !is_sync(s, i));
+    return dirty;
+}
+
+static void find_dirty(const struct sync *s)
+{
+    bool changed = true;
+
+    while (changed) {
+        changed = false;
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(s->function); b; b = LLVMGetNextBasicBlock(b)) {
+            struct state *state = state_of(s, b);
+            LLVMValueRef t = LLVMGetBasicBlockTerminator(b);
+
+            if (state->dirty_out || !dirty_behind(s, b))
+                continue;
+            state->dirty_out = changed = true;
+            for (unsigned i = 0; i < LLVMGetNumSuccessors(t); i++)
+                state_of(s, LLVMGetSuccessor(t, i))->dirty_in = true;
+        }
+    }
+}
+
+static bool number_blocks(struct sync *s)
+{
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(s->function); b; b = LLVMGetNextBasicBlock(b))
+        if (!etch_pointers_set(&s->numbers, b, (uint32_t)s->n++))
+            return false;
+    s->state = calloc(s->n + 1, sizeof(*s->state));
+    if (!s->state)
+        return false;
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(s->function); b; b = LLVMGetNextBasicBlock(b)) {
+        LLVMValueRef t = LLVMGetBasicBlockTerminator(b);
+
+        for (unsigned i = 0; LLVMIsAInvokeInst(t) && i < LLVMGetNumSuccessors(t); i++)
+            state_of(s, LLVMGetSuccessor(t, i))->reloads = true;
+    }
+    return true;
+}
+
+/* ---- Code ---- */
+
+static void stand_before(const struct emitter *e, LLVMValueRef instruction)
+{
+    LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, instruction);
+    LLVMSetCurrentDebugLocation2(e->builder, NULL);
+}
+
+static void copy(const struct emitter *e, LLVMValueRef from, LLVMValueRef to)
+{
+    LLVMBuildStore(e->builder, LLVMBuildLoad2(e->builder, e->pointer, from, ""), to);
+}
+
+static bool leads_to_reload(const struct sync *s, LLVMValueRef terminator)
+{
+    for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++)
+        if (state_of(s, LLVMGetSuccessor(terminator, i))->reloads)
+            return true;
+    return false;
+}
+
+static LLVMValueRef first_place(LLVMBasicBlockRef block)
+{
+    LLVMValueRef i = LLVMGetFirstInstruction(block);
+
+    while (LLVMIsAPHINode(i) || LLVMIsALandingPadInst(i))
+        i = LLVMGetNextInstruction(i);
+    return i;
+}
+
+static void sync_block(const struct sync *s, LLVMBasicBlockRef block)
+{
+    const struct state *state = state_of(s, block);
+    bool dirty = state->dirty_in && !state->reloads;
+    LLVMValueRef i = LLVMGetFirstInstruction(block), next;
+
+    if (state->reloads) {
+        stand_before(s->e, first_place(block));
+        copy(s->e, s->e->cursor, s->e->slot);
+    }
+    for (; i; i = next) {
+        bool ends = LLVMIsATerminatorInst(i);
+
+        next = LLVMGetNextInstruction(i);
+        if (is_byte(s, i))
+            dirty = true;
+        if (!is_sync(s, i) && !(ends && leads_to_reload(s, i)))
+            continue;
+        if (dirty) {
+            stand_before(s->e, i);
+            copy(s->e, s->e->slot, s->e->cursor);
+        }
+        dirty = false;
+        if (ends)
+            continue;
+        stand_before(s->e, next);
+        if (!LLVMIsAReturnInst(next)) /* of a call that can be a jump nothing stands behind */
+            copy(s->e, s->e->cursor, s->e->slot);
+    }
+}
+
+bool etch_cursor_open(struct emitter *e, LLVMValueRef function)
+{
+    etch_pointers_release(&e->bytes);
+    memset(&e->bytes, 0, sizeof(e->bytes));
+    e->slot = e->cursor;
+    if (etch_has_attribute(function, "optnone"))
+        return true; /* nothing would make a register of it */
+    stand_before(e, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)));
+    e->slot = LLVMBuildAlloca(e->builder, e->pointer, "");
+    copy(e, e->cursor, e->slot);
+    return true;
+}
+
+bool etch_cursor_close(struct emitter *e, LLVMValueRef function)
+{
+    struct sync s = {.e = e, .function = function};
+    bool whole = true;
+
+    if (e->slot != e->cursor) {
+        whole = number_blocks(&s);
+        if (whole) {
+            find_dirty(&s);
+            for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b))
+                sync_block(&s, b);
+        }
+    }
+    etch_pointers_release(&s.numbers);
+    free(s.state);
+    return whole;
+}
