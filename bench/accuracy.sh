@@ -46,9 +46,13 @@ for flow in ${SOURCES:-vpt soft none}; do
     for name in "$@"; do
       bug=$source/tests/corpus/$name
       "$build/etch" cc $([ "$flow" = soft ] && echo --record) "${LEVEL:--O0}" -g -w "$bug/bug.c" -o "$dir/$name" -pthread || exit 1
+      # The failure that the ideal is of, where the program can fail in several places.
+      failing=$(sed -n 's/^failing: //p' "$bug/ideal")
+      line=$(grep -n "//@$failing\b" "$bug/bug.c" | cut -d: -f1)
       store=$dir/store-$flow-$seed-$name
       start=$(date +%s%N)
-      if ! "$build/etch" diagnose --source "$flow" --store "$store" --timeout "${TIMEOUT:-5}" --time "${TIME:-90}" --json "$dir/sketch.json" \
+      if ! "$build/etch" diagnose --source "$flow" --store "$store" --timeout "${TIMEOUT:-5}" --time "${TIME:-90}" \
+        ${line:+--bug "bug.c:$line"} --json "$dir/sketch.json" \
         "$dir/$name" >"$dir/out" 2>"$dir/err"; then
         printf '%-18s no sketch: %s\n' "$name" "$(cat "$dir/out" "$dir/err" | tail -n 1)"
         continue

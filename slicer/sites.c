@@ -111,7 +111,7 @@ static LLVMValueRef constant_offset(const struct etch_model *m, uint32_t insn, L
     return pointer;
 }
 
-static uint64_t static_address(const struct etch_model *m, LLVMValueRef global, int64_t offset)
+static uint64_t symbol_address(const struct etch_model *m, LLVMValueRef global, const char *name)
 {
     LLVMLinkage linkage = LLVMGetLinkage(global);
     bool local = linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
@@ -119,11 +119,16 @@ static uint64_t static_address(const struct etch_model *m, LLVMValueRef global, 
     const char *source = LLVMGetSourceFileName(LLVMGetGlobalParent(global), &n), *base = strrchr(source, '/');
     uint64_t address, size;
 
-    if ((LLVMIsAGlobalVariable(global) && LLVMIsThreadLocal(global)) ||
-        !etch_line_table_symbol(m->lines, LLVMGetValueName2(global, &n), local ? (base ? base + 1 : source) : NULL,
-                                &address, &size))
-        return 0;
-    return address + (uint64_t)offset;
+    return etch_line_table_symbol(m->lines, name, local ? (base ? base + 1 : source) : NULL, &address, &size) ? address
+                                                                                                              : 0;
+}
+
+static uint64_t static_address(const struct etch_model *m, LLVMValueRef global, int64_t offset)
+{
+    size_t n;
+    uint64_t address = LLVMIsThreadLocal(global) ? 0 : symbol_address(m, global, LLVMGetValueName2(global, &n));
+
+    return address ? address + (uint64_t)offset : 0;
 }
 
 struct fit {
@@ -335,13 +340,12 @@ static ZydisRegister register_of(LLVMValueRef function, LLVMValueRef parameter)
 static uint64_t entry_of(const struct etch_model *m, LLVMValueRef function)
 {
     char name[512];
-    uint64_t address, size;
     size_t n;
+    uint64_t address;
 
     snprintf(name, sizeof(name), "%s.etch", LLVMGetValueName2(function, &n));
-    if (etch_line_table_symbol(m->lines, name, NULL, &address, &size))
-        return address;
-    return static_address(m, function, 0);
+    address = symbol_address(m, function, name);
+    return address ? address : symbol_address(m, function, LLVMGetValueName2(function, &n));
 }
 
 /* Unoptimised code puts its parameters away first of all, each from its register. */
