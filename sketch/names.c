@@ -119,6 +119,7 @@ int etch_names_slice(struct etch_names *names, const Etch__Slice *slice)
         if (number == ETCH_NOWHERE)
             return -1;
         place = &names->places.v[number];
+        place->branches |= s->branch;
         if (!place->statement || s->distance < place->distance) {
             place->statement = (uint32_t)i + 1;
             place->distance = s->distance;

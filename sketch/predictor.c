@@ -923,18 +923,10 @@ static const Etch__Statement *statement_of(const struct search *s, uint32_t plac
                : NULL;
 }
 
-/* Whether a statement ends in a branch: the slice says so, or a run that has control flow. */
+/* Whether a statement ends in a branch. */
 static bool decides(const struct search *s, uint32_t place)
 {
-    const Etch__Statement *statement = statement_of(s, place);
-
-    if (statement && statement->branch)
-        return true;
-    for (size_t i = 0; i < s->n; i++)
-        for (size_t k = 0; k < s->runs[i]->branches.n; k++)
-            if (s->runs[i]->branches.v[k].place == place)
-                return true;
-    return false;
+    return s->names->places.v[place].branches;
 }
 
 /* Whether something above a place, in its function, may be the head of a loop. */

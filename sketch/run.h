@@ -27,6 +27,7 @@ struct etch_line_place {
     uint32_t statement; /* the nearest of the slice on that line: its index there + 1; 0: not in the slice */
     uint32_t distance;  /* of that statement; UINT32_MAX: not in the slice */
     bool decides;       /* it is there only for where it branches to */
+    bool branches;      /* the source has a branch there */
 };
 
 struct etch_names {

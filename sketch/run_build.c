@@ -668,6 +668,8 @@ static void note_branch(struct build *b, struct walk *w, const struct etch_step 
     uint32_t i;
 
     w->pending_branch = -1;
+    if (!b->names->places.v[place].branches)
+        return; /* a recorder's own, say */
     while ((i = etch_index_next(&b->by_branch, hash, &probe)) != ETCH_INDEX_NONE)
         if (b->run->branches.v[i].address == branch.address && b->run->branches.v[i].taken == branch.taken)
             return;
