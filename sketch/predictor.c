@@ -1108,6 +1108,9 @@ static bool is_meant(const struct search *s, const struct etch_predictor *p)
 
     if (p->torn && is_noticed(s))
         return true; /* what the program looked at then it took together */
+    /* What is seen new is looked at first: the other way round both may have been old then. */
+    if (p->n_places == 4 && s->names->places.v[p->places[1]].line > s->names->places.v[p->places[2]].line)
+        return false;
     if (p->n_places == 4)
         return (feeds_failure(s, p->places[1]) || decides(s, p->places[1])) && feeds_failure(s, p->places[2]);
     if (strcmp(p->pattern, "RWW") == 0)
