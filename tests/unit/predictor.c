@@ -647,6 +647,31 @@ static void ask_when_it_could_have_failed(void **state)
     release(&f);
 }
 
+/* A passing run that never came there is asked for any time at all. */
+static void ask_at_any_time_who_never_came(void **state)
+{
+    const struct made bad[] = {
+        {0, MAKE, 'W', 7, 100, 0, 0}, {1, CHECK_IT, 'R', 7, 300, 0, 1}, {1, USE, 'R', 7, 400, 0, 1}};
+    const struct made good[] = {{0, MAKE, 'W', 7, 100, 0, 0},
+                                {1, CHECK_IT, 'R', 7, 300, 0, 1},
+                                {1, CLEAR, 'W', 0, 500, 0, 1},
+                                {1, CHECK_IT, 'R', 0, 700, 0, 1}};
+    struct fixture f = {.n = 2};
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = make(true, 1, bad, 3);
+    f.runs[1] = make(false, 2, good, 4);
+    unify(&f);
+    for (size_t i = 0; i < f.found.all.n; i++) {
+        const struct etch_predictor *p = &f.found.all.v[i];
+
+        if (p->kind == ETCH_PREDICTOR_ORDER && p->places[0] == MAKE && p->places[1] == CHECK_IT)
+            assert_int_equal(p->passing_true, 1);
+    }
+    release(&f);
+}
+
 /* Both read, both write, and nothing proves which wrote last: an update is lost either way. */
 static void lose_an_update_either_way(void **state)
 {
@@ -687,6 +712,7 @@ static void claim_no_lost_update_of_others(void **state)
     f.runs[0] = make(true, 1, both, 4);
     unify(&f);
     assert_null(find_pattern(&f, "RWW", CHECK_IT));
+    assert_null(find_pattern(&f, "RWW", OTHER));
     release(&f);
 }
 
@@ -835,6 +861,7 @@ int main(void)
         cmocka_unit_test(compose_without_passing_runs),
         cmocka_unit_test(keep_two_bugs_apart),
         cmocka_unit_test(ask_when_it_could_have_failed),
+        cmocka_unit_test(ask_at_any_time_who_never_came),
         cmocka_unit_test(lose_an_update_either_way),
         cmocka_unit_test(claim_no_lost_update_of_others),
         cmocka_unit_test(find_unfilled),

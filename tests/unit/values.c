@@ -226,6 +226,7 @@ static void find_pointer(void **state)
     assert_true(etch_value_pointer(load, sizeof(load), CODE, registers, 0x1008, &pointer));
     assert_int_equal(pointer, 0x1000);
     assert_false(etch_value_pointer(load, sizeof(load), CODE, registers, 8, &pointer));
+    assert_false(etch_value_pointer(load, sizeof(load), CODE, registers, 0x2008, &pointer));
     assert_false(etch_value_pointer(indexed, sizeof(indexed), CODE, registers, 0x1000, &pointer));
     assert_false(etch_value_pointer(none, sizeof(none), CODE, registers, 0, &pointer));
     assert_false(etch_value_pointer(load, 2, CODE, registers, 0x1008, &pointer));
