@@ -24,7 +24,7 @@
 
 #define FIRST_SIGMA 16u       /* of vpt: an emulated watch costs no debug register, so the first round may be wide */
 #define FIRST_SIGMA_NATIVE 8u /* about what four debug registers can hold, or two runs' worth */
-#define STRONG 0.999
+#define STRONG 0.97
 #define FAILING_ENOUGH 2u /* failing runs of which a strong predictor is true */
 #define FAILING_ENOUGH_OF_VALUE                                                                                        \
     3u                            /* the same, of one that is a value: two runs have the same one by chance too often */

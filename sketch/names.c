@@ -214,7 +214,7 @@ static bool is_one_place(const struct etch_names *names, uint32_t variable)
 /* Elements of one array have as many names as there are expressions for the index. */
 static void unite_elements(const struct etch_names *names, uint32_t *leads)
 {
-    for (uint32_t i = 0; i < names->locations.n; i++) {
+    for (uint32_t i = 0; i < names->locations.n && i < names->variables.n; i++) {
         const char *here = names->locations.v[i];
 
         for (uint32_t k = 0; here && here[0] && !is_one_place(names, i) && k < i; k++)

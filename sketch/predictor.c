@@ -1294,6 +1294,13 @@ static int weight(const struct etch_predictor *p)
     }
 }
 
+/* What no passing run has and nearly all failing ones do is as good as what all of them do: the one that lacks it may be
+ * one in which a hit came a little late. */
+static double standing(const struct etch_predictor *p)
+{
+    return p->f > 0 && !p->passing_true && p->recall >= 0.9 ? 1 : p->f;
+}
+
 /* Best first. What is as good by its numbers is put by what it says: how threads met before what came of it; near the
  * failure before far; the particular before the general. */
 static int by_rank(const void *x, const void *y, void *context)
@@ -1302,8 +1309,8 @@ static int by_rank(const void *x, const void *y, void *context)
     const struct etch_names *names = context;
     int places;
 
-    if (fabs(a->f - b->f) > 1e-12)
-        return a->f > b->f ? -1 : 1;
+    if (fabs(standing(a) - standing(b)) > 1e-12)
+        return standing(a) > standing(b) ? -1 : 1;
     if (weight(a) != weight(b))
         return weight(a) < weight(b) ? -1 : 1;
     if (a->noticed != b->noticed)
@@ -1318,6 +1325,8 @@ static int by_rank(const void *x, const void *y, void *context)
         return a->beside ? 1 : -1;
     if (a->early != b->early)
         return a->early ? 1 : -1;
+    if (fabs(a->f - b->f) > 1e-12)
+        return a->f > b->f ? -1 : 1;
     if (a->failing + a->passing != b->failing + b->passing)
         return a->failing + a->passing > b->failing + b->passing ? -1 : 1;
     if (a->distance != b->distance)
