@@ -188,6 +188,26 @@ static void mark_taken(const struct composition *c, bool *shown)
     }
 }
 
+/* The same for numbers that nobody watched: control flow tells who wrote them. */
+static void mark_taken_unseen(const struct composition *c, bool *shown)
+{
+    const struct etch_run *run = c->run;
+    const Etch__Statement *s = etch_story_statement(c, run->failing_place);
+    const struct etch_run_visit *visit = etch_run_visited_by(run, run->failing_thread, run->failing_place);
+
+    for (size_t i = 0; s && visit && i < s->n_operands; i++) {
+        const Etch__Operand *o = s->operands[i];
+        const struct etch_run_visit *by =
+            o->shared || o->write || o->size == 8 ? NULL : etch_story_by_flow(c, visit, o);
+
+        if (!by || shown[by->place] ||
+            etch_story_has_role(etch_story_statement(c, by->place), ETCH__STATEMENT_ROLE__ROLE_CONTROL))
+            continue;
+        mark_sliced(c, shown, by->place);
+        mark_handed(c, shown);
+    }
+}
+
 /* What a call returned to the failing statement, and the shared memory that it came from. */
 static void mark_returned(const struct composition *c, bool *shown)
 {
@@ -243,6 +263,24 @@ static bool tests_the_same(const struct etch_run *run, uint32_t place)
     return any;
 }
 
+/* The same by the names of what it looks at, where nobody watched. */
+static bool names_the_same(const struct composition *c, const Etch__Statement *s)
+{
+    const Etch__Statement *failing = etch_story_statement(c, c->run->failing_place);
+    bool any = false;
+
+    for (size_t i = 0; failing && i < s->n_operands; i++) {
+        bool found = false;
+
+        for (size_t k = 0; k < failing->n_operands; k++)
+            found |= !failing->operands[k]->write && strcmp(failing->operands[k]->name, s->operands[i]->name) == 0;
+        if (!found)
+            return false;
+        any = true;
+    }
+    return any && strcmp(s->place->function, failing->place->function) == 0;
+}
+
 /* What another thread wrote after the branch had looked at it. */
 static uint32_t written_since(const struct etch_run *run, uint32_t place)
 {
@@ -279,7 +317,8 @@ static void mark_guards(const struct composition *c, bool *shown)
             etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA))
             continue;
         writer = written_since(c->run, i);
-        if (writer == ETCH_NOWHERE && !tests_the_same(c->run, i) && !comes_of_top(c, i))
+        if (writer == ETCH_NOWHERE && !tests_the_same(c->run, i) && !comes_of_top(c, i) &&
+            (etch_run_accessed(c->run, i) || !names_the_same(c, s)))
             continue;
         mark(c, shown, i);
         mark_sliced(c, shown, writer);
@@ -341,6 +380,7 @@ static void mark_brought(struct composition *c, bool *shown)
     if (c->top->kind == ETCH_PREDICTOR_WAIT)
         return;
     mark_taken(c, shown);
+    mark_taken_unseen(c, shown);
     if (c->run->failure->kind != ETCH__FAILURE_KIND__FAILURE_HANG)
         etch_story_follow_addresses(c, shown);
     mark_returned(c, shown);
