@@ -456,13 +456,7 @@ static void choose_instance(struct composition *c)
 
     for (size_t i = 0; i < n; i++) {
         const struct etch_run_access *a = &c->run->accesses.v[at[i]];
-        struct etch_run_visit visit = {.thread = a->thread,
-                                       .place = a->place,
-                                       .count = a->nth,
-                                       .seq = a->seq,
-                                       .lo = a->lo,
-                                       .hi = a->hi,
-                                       .depth = a->depth};
+        struct etch_run_visit visit = etch_run_visit_of(a);
 
         if (a->nth && !etch_run_fails_at(c->run, a->place))
             c->failed |= !etch_array_push(&c->chosen, visit);

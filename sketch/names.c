@@ -448,6 +448,17 @@ const struct etch_run_visit *etch_run_visited_by(const struct etch_run *run, uin
     return NULL;
 }
 
+struct etch_run_visit etch_run_visit_of(const struct etch_run_access *a)
+{
+    return (struct etch_run_visit){.thread = a->thread,
+                                   .place = a->place,
+                                   .count = a->nth,
+                                   .seq = a->seq,
+                                   .lo = a->lo,
+                                   .hi = a->hi,
+                                   .depth = a->depth};
+}
+
 const struct etch_run_visit *etch_run_visited_before(const struct etch_run *run, uint32_t thread, uint32_t place,
                                                      uint64_t seq)
 {

@@ -1294,8 +1294,8 @@ static int weight(const struct etch_predictor *p)
     }
 }
 
-/* What no passing run has and nearly all failing ones do is as good as what all of them do: the one that lacks it may be
- * one in which a hit came a little late. */
+/* What no passing run has and nearly all failing ones do is as good as what all of them do: the one that lacks it may
+ * be one in which a hit came a little late. */
 static double standing(const struct etch_predictor *p)
 {
     return p->f > 0 && !p->passing_true && p->recall >= 0.9 ? 1 : p->f;

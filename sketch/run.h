@@ -191,6 +191,9 @@ const struct etch_run_visit *etch_run_visited(const struct etch_run *run, uint32
 /* The same, in one thread. */
 const struct etch_run_visit *etch_run_visited_by(const struct etch_run *run, uint32_t thread, uint32_t place);
 
+/* The visit that an access was made in, as far as the access knows. */
+struct etch_run_visit etch_run_visit_of(const struct etch_run_access *access);
+
 /* The newest one before a step of the thread, the first one behind it; NULL: none, or too long ago to be known. */
 const struct etch_run_visit *etch_run_visited_before(const struct etch_run *run, uint32_t thread, uint32_t place,
                                                      uint64_t seq);

@@ -435,13 +435,7 @@ static bool go_to_calls(struct way *w, const struct etch_run_visit *visit, bool 
 static void visit_by_access(struct way *w, const struct etch_run_access *a)
 {
     const struct etch_run_visit *last = etch_run_visited_by(w->c->run, a->thread, a->place);
-    struct etch_run_visit visit = {.thread = a->thread,
-                                   .place = a->place,
-                                   .count = a->nth,
-                                   .seq = a->seq,
-                                   .lo = a->lo,
-                                   .hi = a->hi,
-                                   .depth = a->depth};
+    struct etch_run_visit visit = etch_run_visit_of(a);
 
     go(w, last && last->count == a->nth ? last : &visit);
 }

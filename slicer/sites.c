@@ -195,7 +195,11 @@ static int fitness(const struct fit *fit, const ZydisDecodedInstruction *insn, c
     return score;
 }
 
-static void look_at(const struct etch_model *m, uint64_t start, uint64_t end, struct fit *fit, struct etch_site *site)
+/* Hands out the instructions of a piece of code, one after another, until one is enough. */
+typedef bool insn_visitor(void *context, uint64_t address, const ZydisDecodedInstruction *insn,
+                          const ZydisDecodedOperand *ops);
+
+static void visit_code(const struct etch_model *m, uint64_t start, uint64_t end, insn_visitor *visit, void *context)
 {
     ZydisDecoder decoder;
     size_t size;
@@ -206,22 +210,34 @@ static void look_at(const struct etch_model *m, uint64_t start, uint64_t end, st
         ZydisDecodedInstruction insn;
         ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
 
-        if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code + (at - start), size - (at - start), &insn, ops)))
+        if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code + (at - start), size - (at - start), &insn, ops)) ||
+            !visit(context, at, &insn, ops))
             return;
-        for (int i = 0; i < insn.operand_count; i++) {
-            int score = fitness(fit, &insn, &ops[i], at);
-
-            if (score > fit->best) {
-                fit->best = score;
-                site->address = at;
-                site->size = fit->mention->size ? fit->mention->size : ops[i].size / 8u;
-                snprintf(site->operand, sizeof(site->operand), "%s,%s,%u,%" PRId64, register_name(ops[i].mem.base),
-                         register_name(ops[i].mem.index), ops[i].mem.scale ? ops[i].mem.scale : 1u,
-                         ops[i].mem.disp.value);
-            }
-        }
         at += insn.length;
     }
+}
+
+struct looking {
+    struct fit *fit;
+    struct etch_site *site;
+};
+
+static bool look_at(void *context, uint64_t at, const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *ops)
+{
+    struct looking *l = context;
+
+    for (int i = 0; i < insn->operand_count; i++) {
+        int score = fitness(l->fit, insn, &ops[i], at);
+
+        if (score <= l->fit->best)
+            continue;
+        l->fit->best = score;
+        l->site->address = at;
+        l->site->size = l->fit->mention->size ? l->fit->mention->size : ops[i].size / 8u;
+        snprintf(l->site->operand, sizeof(l->site->operand), "%s,%s,%u,%" PRId64, register_name(ops[i].mem.base),
+                 register_name(ops[i].mem.index), ops[i].mem.scale ? ops[i].mem.scale : 1u, ops[i].mem.disp.value);
+    }
+    return true;
 }
 
 /* etch has programs run their recorded code where it watches, so an instruction is looked for there. */
@@ -236,6 +252,7 @@ static bool is_watched(const struct etch_model *m, uint64_t address)
 
 /* The displacements of the stack operands in a piece of code that fit an access by size and direction. */
 struct seen {
+    const struct fit *fit;
     int64_t displacement[8];
     size_t n;
 };
@@ -249,24 +266,14 @@ static void see_operand(struct seen *seen, int64_t displacement)
         seen->displacement[seen->n++] = displacement;
 }
 
-static void see_code(const struct etch_model *m, uint64_t start, uint64_t end, const struct fit *fit, struct seen *seen)
+static bool see_code(void *context, uint64_t at, const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *ops)
 {
-    ZydisDecoder decoder;
-    size_t size;
-    const uint8_t *code = etch_line_table_code(m->lines, start, &size);
+    struct seen *seen = context;
 
-    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    for (uint64_t at = start; code && at < end && at - start < size;) {
-        ZydisDecodedInstruction insn;
-        ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
-
-        if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code + (at - start), size - (at - start), &insn, ops)))
-            return;
-        for (int i = 0; i < insn.operand_count; i++)
-            if (fitness(fit, &insn, &ops[i], at) && ops[i].size / 8 == fit->mention->size)
-                see_operand(seen, ops[i].mem.disp.value);
-        at += insn.length;
-    }
+    for (int i = 0; i < insn->operand_count; i++)
+        if (fitness(seen->fit, insn, &ops[i], at) && ops[i].size / 8 == seen->fit->mention->size)
+            see_operand(seen, ops[i].mem.disp.value);
+    return true;
 }
 
 /* What one access of the variable says: its displacement, where its own line and column have one candidate only. */
@@ -277,7 +284,7 @@ static bool vote(struct etch_model *m, LLVMValueRef access, int64_t *displacemen
     LLVMTypeRef type = LLVMTypeOf(write ? LLVMGetOperand(access, 0) : access);
     struct etch_mention mention = {.insn = number, .write = write};
     struct fit fit = {.mention = &mention};
-    struct seen seen = {.n = 0};
+    struct seen seen = {.fit = &fit};
     uint64_t starts[16], ends[16];
     size_t n;
 
@@ -289,7 +296,7 @@ static bool vote(struct etch_model *m, LLVMValueRef access, int64_t *displacemen
                              m->insns.v[number].column, starts, ends, 16);
     for (size_t i = 0; i < n; i++)
         if (is_watched(m, starts[i]))
-            see_code(m, starts[i], ends[i], &fit, &seen);
+            visit_code(m, starts[i], ends[i], see_code, &seen);
     *displacement = seen.displacement[0];
     return seen.n == 1;
 }
@@ -348,42 +355,46 @@ static uint64_t entry_of(const struct etch_model *m, LLVMValueRef function)
     return address ? address : symbol_address(m, function, LLVMGetValueName2(function, &n));
 }
 
+#define ENTRY_BYTES 96u /* within which parameters are put away */
+
+struct entry {
+    ZydisRegister reg;
+    struct etch_slot *slot;
+    bool *agreed;
+};
+
 /* Unoptimised code puts its parameters away first of all, each from its register. */
-static void look_at_entry(struct etch_model *m, LLVMValueRef store, struct etch_slot *slot, bool *agreed)
+static bool look_at_entry(void *context, uint64_t at, const ZydisDecodedInstruction *insn,
+                          const ZydisDecodedOperand *ops)
 {
-    LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(store));
-    ZydisRegister reg = register_of(function, LLVMGetOperand(store, 0));
-    size_t size = 0, n;
-    uint64_t address = entry_of(m, function), at = 0;
-    const uint8_t *code = address ? etch_line_table_code(m->lines, address, &size) : NULL;
-    ZydisDecoder decoder;
+    const struct entry *e = context;
 
-    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-    for (n = 0; code && reg != ZYDIS_REGISTER_NONE && n < 16 && at < size; n++) {
-        ZydisDecodedInstruction insn;
-        ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
-
-        if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code + at, size - at, &insn, ops)) ||
-            insn.meta.category == ZYDIS_CATEGORY_CALL || insn.meta.category == ZYDIS_CATEGORY_RET)
-            return;
-        at += insn.length;
-        if (insn.mnemonic != ZYDIS_MNEMONIC_MOV || ops[0].type != ZYDIS_OPERAND_TYPE_MEMORY ||
-            ops[0].mem.base != ZYDIS_REGISTER_RBP || ops[1].type != ZYDIS_OPERAND_TYPE_REGISTER ||
-            ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, ops[1].reg.value) != reg)
-            continue;
-        *agreed &= !slot->known || slot->displacement == ops[0].mem.disp.value;
-        *slot = (struct etch_slot){ops[0].mem.disp.value, true};
-        return;
-    }
+    (void)at;
+    if (insn->meta.category == ZYDIS_CATEGORY_CALL || insn->meta.category == ZYDIS_CATEGORY_RET)
+        return false;
+    if (insn->mnemonic != ZYDIS_MNEMONIC_MOV || ops[0].type != ZYDIS_OPERAND_TYPE_MEMORY ||
+        ops[0].mem.base != ZYDIS_REGISTER_RBP || ops[1].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+        ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, ops[1].reg.value) != e->reg)
+        return true;
+    *e->agreed &= !e->slot->known || e->slot->displacement == ops[0].mem.disp.value;
+    *e->slot = (struct etch_slot){ops[0].mem.disp.value, true};
+    return false;
 }
 
 static void gather_parameter(struct etch_model *m, LLVMValueRef variable, struct etch_slot *slot, bool *agreed)
 {
     for (LLVMUseRef use = LLVMGetFirstUse(variable); use; use = LLVMGetNextUse(use)) {
-        LLVMValueRef user = LLVMGetUser(use);
+        LLVMValueRef user = LLVMGetUser(use), function;
+        struct entry entry = {.slot = slot, .agreed = agreed};
+        uint64_t start;
 
-        if (LLVMIsAStoreInst(user) && LLVMGetOperand(user, 1) == variable && LLVMIsAArgument(LLVMGetOperand(user, 0)))
-            look_at_entry(m, user, slot, agreed);
+        if (!LLVMIsAStoreInst(user) || LLVMGetOperand(user, 1) != variable || !LLVMIsAArgument(LLVMGetOperand(user, 0)))
+            continue;
+        function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(user));
+        entry.reg = register_of(function, LLVMGetOperand(user, 0));
+        start = entry.reg == ZYDIS_REGISTER_NONE ? 0 : entry_of(m, function);
+        if (start)
+            visit_code(m, start, start + ENTRY_BYTES, look_at_entry, &entry);
     }
 }
 
@@ -411,6 +422,7 @@ void etch_site_find(struct etch_model *m, const struct etch_mention *mention, st
     const struct etch_insn *insn = &m->insns.v[mention->insn];
     const char *file = insn->file == ETCH_NONE ? "" : m->files.all.v[insn->file];
     struct fit fit = {.mention = mention};
+    struct looking looking = {&fit, site};
     uint64_t starts[64], ends[64];
     LLVMValueRef base = constant_offset(m, mention->insn, mention->pointer, &fit.offset, &fit.constant);
     size_t n = 0;
@@ -426,7 +438,7 @@ void etch_site_find(struct etch_model *m, const struct etch_mention *mention, st
         n = etch_line_table_find(m->lines, file, insn->line, pass == 0 ? insn->column : 0, starts, ends, 64);
         for (size_t i = 0; i < n; i++)
             if (is_watched(m, starts[i]))
-                look_at(m, starts[i], ends[i], &fit, site);
+                visit_code(m, starts[i], ends[i], look_at, &looking);
     }
     if (!site->address)
         site->unmapped = n ? "in a register, or merged with another access" : "optimised away";
