@@ -122,11 +122,23 @@ static bool met(const Etch__Access *a, const Etch__Access *b)
            b->address < a->address + a->size && since_a <= b->tsc + SLACK && since_b <= a->tsc + SLACK;
 }
 
+static bool is_one_threads(const struct etch_recording *r)
+{
+    for (size_t i = 1; i < r->accesses.n; i++)
+        if (r->accesses.v[i].tid != r->accesses.v[0].tid)
+            return false;
+    return true;
+}
+
 int etch_accesses_doubt(struct etch_recording *r, struct etch_error *err)
 {
-    Etch__Access **v = malloc((r->accesses.n + 1) * sizeof(Etch__Access *));
-    bool *doubtful = calloc(r->accesses.n + 1, sizeof(*doubtful));
+    Etch__Access **v;
+    bool *doubtful;
 
+    if (is_one_threads(r))
+        return 0; /* nobody could come between */
+    v = malloc((r->accesses.n + 1) * sizeof(Etch__Access *));
+    doubtful = calloc(r->accesses.n + 1, sizeof(*doubtful));
     if (!v || !doubtful) {
         free(v);
         free(doubtful);

@@ -226,6 +226,7 @@ void etch_turns_patterns(const struct etch_turns *turns, const struct etch_run *
 /* ---- Two variables ---- */
 
 #define READS_TOGETHER 8u /* turns of a thread, one behind the other, that are looked at for a pair */
+#define WRITES_NEAR 256u  /* turns round a read within which the call's other write is looked for */
 
 static bool is_one_call(const struct etch_turn *a, const struct etch_turn *b)
 {
@@ -254,9 +255,10 @@ static void tell_torn(const struct etch_turns *turns, const struct etch_run *run
 
     if (!write || !write->call)
         return;
-    while (first > 0 && turns->all.v[first - 1].object == turns->all.v[stale].object)
+    while (first > 0 && stale - first < WRITES_NEAR && turns->all.v[first - 1].object == turns->all.v[stale].object)
         first--;
-    for (size_t k = first; k < turns->all.n && turns->all.v[k].object == turns->all.v[stale].object; k++) {
+    for (size_t k = first;
+         k < turns->all.n && k < stale + WRITES_NEAR && turns->all.v[k].object == turns->all.v[stale].object; k++) {
         const struct etch_turn *t = &turns->all.v[k];
 
         if (!t->write || !is_one_call(t, write))
@@ -285,7 +287,7 @@ void etch_turns_torn(const struct etch_turns *turns, const struct etch_run *run,
     ETCH_ARRAY(uint32_t) reads = {0};
     bool good = true;
 
-    for (uint32_t i = 0; good && i < turns->all.n; i++)
+    for (uint32_t i = 0; good && run->threads.n > 1 && i < turns->all.n; i++)
         if (turns->all.v[i].read && !turns->all.v[i].write && turns->all.v[i].call)
             good = etch_array_push(&reads, i);
     if (good && reads.n)
