@@ -31,9 +31,9 @@ static const struct etch_run_visit *let_happen(const struct composition *c, cons
 
         if (w->thread != v->thread || w->place == v->place || !etch_story_brought_in(c, s, w->place))
             continue;
-        if (w->seq > v->seq)
+        if (w->seq > v->seq && w->place != c->run->failing_place)
             return NULL;
-        if (!last || w->seq > last->seq)
+        if (w->seq < v->seq && (!last || w->seq > last->seq))
             last = w;
     }
     return last;

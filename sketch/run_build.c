@@ -1285,6 +1285,25 @@ static bool is_null(struct build *b, const Etch__ThreadState *state)
     return pointer == 0;
 }
 
+/* The failing statement's last accesses belong to its last visit, also where the steps end a little before them. */
+static void place_last(struct build *b)
+{
+    const struct etch_run *run = b->run;
+    const struct etch_run_visit *visit = etch_run_visited_by(run, run->failing_thread, run->failing_place);
+
+    for (size_t i = b->accesses.n; visit && i-- > 0;) {
+        struct etch_run_access *a = &b->accesses.v[i];
+
+        if (a->thread != run->failing_thread)
+            continue;
+        if (a->place != run->failing_place || a->nth)
+            return;
+        a->nth = visit->count;
+        a->seq = visit->seq;
+        a->depth = visit->depth;
+    }
+}
+
 /* As if it had been watched: a read of the failing statement's, its thread's last access. */
 static int add_null(struct build *b, struct etch_error *err)
 {
@@ -1534,6 +1553,8 @@ static int fill(struct build *b, struct etch_error *err)
         return -1;
     if (!b->options->slice)
         return 0;
+    if (b->run->failing && b->run->flow)
+        place_last(b);
     if (b->accesses.n + b->recording->syncs.n && etch_run_order_build(&b->run->order, b->recording, err) < 0)
         return -1;
     if (sort_accesses(b, err) < 0 || list_watched(b, err) < 0 || list_syncs(b, err) < 0)
