@@ -484,6 +484,7 @@ static bool set_sequence(struct etch_order *o)
         return false;
     for (size_t i = 0; i < o->n; i++) { /* an end that is not known lies behind all that is, of either kind */
         least = o->l[i] != INT64_MIN && o->l[i] < least ? o->l[i] : least;
+        least = o->u[i] < least ? o->u[i] : least;
         most = o->u[i] != INT64_MAX && o->u[i] > most ? o->u[i] : most;
         most = o->l[i] > most ? o->l[i] : most;
     }

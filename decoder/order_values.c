@@ -161,15 +161,21 @@ static bool add(struct values *v, uint32_t from, uint32_t to)
     return true;
 }
 
+/* Evidence for the other way round stays as it is: which of the two is wrong is not for this rule to say. */
+static bool add_unless_against(struct values *v, uint32_t from, uint32_t to)
+{
+    return etch_order_before(v->o, to, from) || add(v, from, to);
+}
+
 /* `read` read from `w`: writes certainly behind w are behind the read, writes certainly before the read are before w,
  * the reading thread's own among them. */
 static bool place_between(struct values *v, const struct write *w, uint32_t read, uint32_t own)
 {
-    if (own != ETCH_NO_EVENT && own != w->event && !add(v, own, w->event))
+    if (own != ETCH_NO_EVENT && own != w->event && !add_unless_against(v, own, w->event))
         return false;
     for (size_t i = w->place; i-- > 0 && w->place - i <= NEXT;)
         if (v->by_time[i].event != read && etch_order_before(v->o, v->by_time[i].event, read) &&
-            !add(v, v->by_time[i].event, w->event))
+            !add_unless_against(v, v->by_time[i].event, w->event))
             return false;
     for (size_t i = w->place + 1; i < v->n && i <= w->place + NEXT; i++) {
         uint32_t other = v->by_time[i].event;

@@ -280,6 +280,24 @@ static void a_read_follows_the_only_write_of_its_value(void **state)
     etch_order_free(order);
 }
 
+/* One has no beginning, the other no end, and they lie one cycle apart, before zero: the sequence must not turn them
+ * round. */
+static void a_sequence_respects_open_ends(void **state)
+{
+    struct etch_event events[] = {at(0, 1, 0, 4), at(0, 1, 25, 0), at(1, 1, 0, 4)};
+    struct etch_order_input input = {0};
+    struct etch_order *order;
+    const uint32_t *sequence;
+
+    (void)state;
+    events[0].lo.cpu = events[2].lo.cpu = events[1].hi.cpu = ETCH_CPU_NONE;
+    order = build(&input, events, 3);
+    sequence = etch_order_sequence(order);
+    assert_int_equal(etch_order_ask(order, 2, 1), ETCH_BEFORE);
+    assert_int_equal(sequence[2], 1);
+    etch_order_free(order);
+}
+
 /* What a thread wrote itself before it read another's value was there before that one came. */
 static void an_own_write_is_before_what_is_read(void **state)
 {
@@ -436,6 +454,7 @@ int main(void)
         cmocka_unit_test(the_sequence_respects_half_known_times),
         cmocka_unit_test(impossible_links_are_left_out),
         cmocka_unit_test(a_read_follows_the_only_write_of_its_value),
+        cmocka_unit_test(a_sequence_respects_open_ends),
         cmocka_unit_test(an_own_write_is_before_what_is_read),
         cmocka_unit_test(a_value_that_nobody_wrote_is_reported),
         cmocka_unit_test(a_cycle_names_the_clock),
