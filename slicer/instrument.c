@@ -671,76 +671,6 @@ static bool prepare_plain(struct instrument *in, LLVMValueRef function, values *
     return true;
 }
 
-/* ---- Switches ---- */
-
-static bool has_one_way_in(LLVMBasicBlockRef block, LLVMBasicBlockRef from)
-{
-    for (LLVMUseRef u = LLVMGetFirstUse(LLVMBasicBlockAsValue(block)); u; u = LLVMGetNextUse(u)) {
-        LLVMValueRef user = LLVMGetUser(u);
-
-        if (LLVMIsABlockAddress(user))
-            return false;
-        if (LLVMIsATerminatorInst(user) && LLVMGetInstructionParent(user) != from)
-            return false;
-    }
-    return true;
-}
-
-/* A PHI's incoming block cannot be changed: it is built anew. */
-static void replace_incoming(struct emitter *e, LLVMValueRef phi, LLVMBasicBlockRef old, LLVMBasicBlockRef new)
-{
-    LLVMValueRef copy;
-    bool done = false;
-
-    LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, phi);
-    copy = LLVMBuildPhi(e->builder, LLVMTypeOf(phi), "");
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        LLVMValueRef value = LLVMGetIncomingValue(phi, i);
-        LLVMBasicBlockRef block = LLVMGetIncomingBlock(phi, i);
-
-        if (block == old && done)
-            continue;
-        done |= block == old;
-        block = block == old ? new : block;
-        LLVMAddIncoming(copy, &value, &block, 1);
-    }
-    LLVMReplaceAllUsesWith(phi, copy);
-    LLVMInstructionEraseFromParent(phi);
-}
-
-static void split(struct emitter *e, LLVMValueRef terminator, LLVMBasicBlockRef target)
-{
-    LLVMBasicBlockRef from = LLVMGetInstructionParent(terminator);
-    LLVMBasicBlockRef between = LLVMInsertBasicBlockInContext(e->context, target, "");
-    LLVMValueRef phi = LLVMGetFirstInstruction(target), next;
-
-    for (; phi && LLVMIsAPHINode(phi); phi = next) {
-        next = LLVMGetNextInstruction(phi);
-        replace_incoming(e, phi, from, between);
-    }
-    for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++)
-        if (LLVMGetSuccessor(terminator, i) == target)
-            LLVMSetSuccessor(terminator, i, between);
-    etch_emit_at_end(e, between);
-    LLVMBuildBr(e->builder, target);
-}
-
-/* So that each way of a switch has a place of its own. */
-static void split_switches(struct emitter *e, LLVMValueRef function)
-{
-    LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function);
-
-    for (; block; block = LLVMGetNextBasicBlock(block)) {
-        LLVMValueRef t = LLVMGetBasicBlockTerminator(block);
-
-        if (!t || !LLVMIsASwitchInst(t))
-            continue;
-        for (unsigned i = 0; i < LLVMGetNumSuccessors(t); i++)
-            if (!has_one_way_in(LLVMGetSuccessor(t, i), block))
-                split(e, t, LLVMGetSuccessor(t, i));
-    }
-}
-
 /* ---- The module ---- */
 
 static bool record_function(struct instrument *in, const struct recorded *r, values *calls)
@@ -748,7 +678,6 @@ static bool record_function(struct instrument *in, const struct recorded *r, val
     struct flow_graph graph = {0};
     bool whole;
 
-    split_switches(&in->emitter, r->body);
     whole = prepare_calls(in, r->body, calls) && etch_flow_graph_build(&graph, r->body, classify, in) &&
             etch_emit_function(&in->emitter, &graph, r->enters);
     in->count.functions++;

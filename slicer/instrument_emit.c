@@ -104,12 +104,11 @@ static void mark_node(struct emitter *e, const struct flow_graph *g, uint32_t no
     build_asm(e, t, e->void_type, "", NULL, 0);
 }
 
-/* What is written, and which edge the code goes along then: each a constant or a value. */
+/* What is written, and which edge the code goes along then. */
 struct record {
     uint32_t node;
     LLVMValueRef value;
-    LLVMValueRef edge; /* NULL: */
-    unsigned edge_number;
+    unsigned edge;
 };
 
 /* The place in the ring goes in and comes out, so that it can stay in a register. Its lowest byte is counted, which
@@ -117,8 +116,7 @@ struct record {
 static void write_byte(struct emitter *e, const struct flow_graph *g, const struct record *r, struct text *t)
 {
     bool constant = LLVMIsAConstantInt(r->value) != NULL;
-    LLVMValueRef arguments[3] = {LLVMBuildLoad2(e->builder, e->pointer, e->slot, "")}, next;
-    char constraints[64];
+    LLVMValueRef arguments[2] = {LLVMBuildLoad2(e->builder, e->pointer, e->slot, "")}, next;
     unsigned n = 1;
 
     t->n = 0;
@@ -129,16 +127,9 @@ static void write_byte(struct emitter *e, const struct flow_graph *g, const stru
         arguments[n++] = r->value;
     }
     say(t, "incq $0\ntestl $$%u, ${0:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_CHUNK - 1);
-    if (r->edge) {
-        say(t, "pushq ${%u:q}\n", 1 + n);
-        arguments[n++] = r->edge;
-    } else {
-        say(t, "pushq $$%u\n", r->edge_number);
-    }
-    say(t, "pushq $0\ncall etch_soft_turn\n7:\npopq $0\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n");
+    say(t, "pushq $$%u\npushq $0\ncall etch_soft_turn\n7:\npopq $0\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n", r->edge);
     say_mark(t, g, "7b", r->node, ETCH_SOFT_MARK_FLUSH);
-    snprintf(constraints, sizeof(constraints), "=&q,0,%s%s~{flags}", constant ? "" : "q,", r->edge ? "q," : "");
-    next = build_asm(e, t, e->pointer, constraints, arguments, n);
+    next = build_asm(e, t, e->pointer, constant ? "=&q,0,~{flags}" : "=&q,0,q,~{flags}", arguments, n);
     if (!next || !etch_pointers_set(&e->bytes, next, 1))
         t->failed = true;
     else
@@ -258,26 +249,87 @@ static bool count_paths(struct emitter *e, struct flow_graph *g)
 
 /* ---- Where bytes are written ---- */
 
-/* Behind a switch the ways are told apart only where they lead, and nothing else leads there (etch_split_switches). */
-static void record_switch(struct emitter *e, struct flow_graph *g, uint32_t at, struct text *t)
+static bool has_one_way_in(LLVMBasicBlockRef block)
+{
+    unsigned ways = 0;
+
+    for (LLVMUseRef u = LLVMGetFirstUse(LLVMBasicBlockAsValue(block)); u; u = LLVMGetNextUse(u)) {
+        LLVMValueRef user = LLVMGetUser(u);
+
+        if (LLVMIsABlockAddress(user))
+            return false;
+        ways += LLVMIsATerminatorInst(user) != NULL;
+    }
+    return ways == 1;
+}
+
+/* A PHI's incoming block cannot be changed: it is built anew. */
+static void replace_incoming(struct emitter *e, struct flow_graph *g, LLVMValueRef phi, LLVMBasicBlockRef old,
+                             LLVMBasicBlockRef new)
+{
+    LLVMValueRef copy;
+    bool done = false;
+
+    before(e, phi);
+    copy = LLVMBuildPhi(e->builder, LLVMTypeOf(phi), "");
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        LLVMValueRef value = LLVMGetIncomingValue(phi, i);
+        LLVMBasicBlockRef block = LLVMGetIncomingBlock(phi, i);
+
+        if (block == old && done)
+            continue;
+        done |= block == old;
+        block = block == old ? new : block;
+        LLVMAddIncoming(copy, &value, &block, 1);
+    }
+    LLVMReplaceAllUsesWith(phi, copy);
+    LLVMInstructionEraseFromParent(phi);
+    for (size_t i = 0; i < g->nodes.n; i++)
+        if (g->nodes.v[i].count == phi)
+            g->nodes.v[i].count = copy;
+}
+
+/* A block on the way from a terminator to a block that others lead to as well. */
+static LLVMValueRef split(struct emitter *e, struct flow_graph *g, LLVMValueRef terminator, LLVMBasicBlockRef target)
+{
+    LLVMBasicBlockRef from = LLVMGetInstructionParent(terminator);
+    LLVMBasicBlockRef between = LLVMInsertBasicBlockInContext(e->context, target, "");
+    LLVMValueRef phi = LLVMGetFirstInstruction(target), next;
+
+    for (; phi && LLVMIsAPHINode(phi); phi = next) {
+        next = LLVMGetNextInstruction(phi);
+        replace_incoming(e, g, phi, from, between);
+    }
+    for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++)
+        if (LLVMGetSuccessor(terminator, i) == target)
+            LLVMSetSuccessor(terminator, i, between);
+    etch_emit_at_end(e, between);
+    return LLVMBuildBr(e->builder, target);
+}
+
+static bool is_branching(const struct node *n)
+{
+    return n->kind == ETCH_SOFT_FLOW && n->n_edges > 1;
+}
+
+/* Where a branch has several ways, each is recorded on itself: so the number is a constant mostly, and ways that go on
+ * in the segment need no byte. */
+static void record_ways(struct emitter *e, struct flow_graph *g, uint32_t at, struct text *t)
 {
     const struct node *n = &g->nodes.v[at];
 
     for (uint32_t k = 0; k < n->n_edges; k++) {
         const struct edge *edge = &g->edges.v[n->first_edge + k];
-        struct record r = {.node = at, .edge_number = k};
+        struct record r = {.node = at, .edge = k};
+        const struct node *to;
 
         if (!edge->cut || edge->silent)
             continue;
-        before(e, g->nodes.v[edge->target].begin);
+        to = &g->nodes.v[edge->target];
+        before(e, has_one_way_in(to->block) ? to->begin : split(e, g, n->end, to->block));
         r.value = along(e, n, edge);
         write_byte(e, g, &r, t);
     }
-}
-
-static bool is_switch(const struct node *n)
-{
-    return LLVMIsASwitchInst(n->end) && n->kind == ETCH_SOFT_FLOW && n->n_edges > 1;
 }
 
 static void record_end(struct emitter *e, struct flow_graph *g, uint32_t at, struct text *t)
@@ -286,22 +338,16 @@ static void record_end(struct emitter *e, struct flow_graph *g, uint32_t at, str
     const struct edge *first = &g->edges.v[n->first_edge];
     struct record r = {.node = at, .value = n->count};
 
-    if (is_switch(n) || !first->cut || first->silent)
+    if (is_branching(n) || !first->cut || first->silent)
         return;
     before(e, n->end);
-    if (n->n_edges == 2) { /* a conditional branch: the second way is taken where the condition is false */
-        LLVMValueRef other = LLVMBuildNot(e->builder, LLVMGetCondition(n->end), "");
-
-        r.edge = LLVMBuildZExt(e->builder, other, e->byte, "");
-        r.value = LLVMBuildAdd(e->builder, n->count, r.edge, "");
-    }
     write_byte(e, g, &r, t);
 }
 
 static void tell(struct emitter *e, const struct flow_graph *g, uint32_t at, struct text *t)
 {
     unsigned number = g->nodes.v[at].tells - 1;
-    struct record r = {.node = at, .edge_number = AFTER_TELLING};
+    struct record r = {.node = at, .edge = AFTER_TELLING};
 
     if (g->n_tells > ETCH_SOFT_PATHS) {
         r.value = byte_of(e, ETCH_SOFT_PATH + number / ETCH_SOFT_PATHS);
@@ -451,8 +497,8 @@ bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters)
     if (whole) {
         saved = begin_function(e, g, enters, &t, &act);
         for (uint32_t i = 0; i < g->n_order; i++) /* before the marks of where it leads */
-            if (is_switch(&g->nodes.v[g->order[i]]))
-                record_switch(e, g, g->order[i], &t);
+            if (is_branching(&g->nodes.v[g->order[i]]))
+                record_ways(e, g, g->order[i], &t);
         for (uint32_t i = 0; i < g->n_order; i++)
             begin_node(e, g, g->order[i], saved, &t);
         for (uint32_t i = 0; i < g->n_order; i++)

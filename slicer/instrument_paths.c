@@ -279,25 +279,6 @@ static bool search(struct flow_graph *g)
 
 /* ---- Segments and numbers ---- */
 
-static void cut_all(struct flow_graph *g, const struct node *n)
-{
-    for (uint32_t i = 0; i < n->n_edges; i++)
-        g->edges.v[n->first_edge + i].cut = true;
-}
-
-/* A conditional branch is recorded before it, so with one way cut the other is too. */
-static void even_out(struct flow_graph *g, const struct node *n)
-{
-    bool any = false;
-
-    if (LLVMIsASwitchInst(n->end))
-        return;
-    for (uint32_t i = 0; i < n->n_edges; i++)
-        any |= g->edges.v[n->first_edge + i].cut;
-    if (any)
-        cut_all(g, n);
-}
-
 static uint32_t number_edges(struct flow_graph *g, const struct node *n)
 {
     uint32_t paths = 0;
@@ -309,6 +290,21 @@ static uint32_t number_edges(struct flow_graph *g, const struct node *n)
         paths += e->cut ? 1 : g->nodes.v[e->target].paths;
     }
     return paths;
+}
+
+/* So many ways that a byte cannot tell them: segments end on the edge that leads to the most. */
+static void cut_widest(struct flow_graph *g, const struct node *n)
+{
+    struct edge *widest = NULL;
+
+    for (uint32_t i = 0; i < n->n_edges; i++) {
+        struct edge *e = &g->edges.v[n->first_edge + i];
+
+        if (!e->cut && (!widest || g->nodes.v[e->target].paths > g->nodes.v[widest->target].paths))
+            widest = e;
+    }
+    if (widest)
+        widest->cut = true;
 }
 
 /* Does the only way from a node end at a computed goto, whose target tells? */
@@ -341,12 +337,8 @@ static void number(struct flow_graph *g)
             if (e->target != NO_NODE && begins_alone(g, &g->nodes.v[e->target]))
                 e->cut = true;
         }
-        even_out(g, n);
-        n->paths = number_edges(g, n);
-        if (n->paths > ETCH_SOFT_PATHS) {
-            cut_all(g, n);
-            n->paths = number_edges(g, n);
-        }
+        while ((n->paths = number_edges(g, n)) > ETCH_SOFT_PATHS)
+            cut_widest(g, n);
     }
 }
 
