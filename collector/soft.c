@@ -190,7 +190,7 @@ static bool find_chunks(const uint8_t *ring, uint32_t chunks, places *found)
 {
     found->n = 0;
     for (uint32_t i = 0; i < chunks; i++) {
-        const uint8_t *at = ring + (size_t)(1 + i) * ETCH_SOFT_CHUNK;
+        const uint8_t *at = ring + ETCH_SOFT_SLACK + (size_t)i * ETCH_SOFT_CHUNK;
         struct etch_soft_chunk head;
         struct place place = {.bytes = at};
 

@@ -7,8 +7,14 @@
 #include <stdint.h>
 
 #define ETCH_SOFT_MAGIC 0x746675732d686374u /* a pool */
-#define ETCH_SOFT_VERSION 2u
-#define ETCH_SOFT_CHUNK 4096u /* the compiled code tests the ring pointer's low bits: part of every binary */
+#define ETCH_SOFT_VERSION 3u
+
+/* A chunk begins SLACK bytes behind a multiple of its size, where a ring's head ends. When the place of the next byte
+ * has crossed the next multiple, the bits of FULL in it are 0, which compiled code tests at some of its bytes: what it
+ * writes until then without a test has room in the slack. These are part of every binary. */
+#define ETCH_SOFT_CHUNK 4096u
+#define ETCH_SOFT_SLACK 512u
+#define ETCH_SOFT_FULL (ETCH_SOFT_CHUNK - ETCH_SOFT_SLACK)
 #define ETCH_SOFT_CHUNK_MAGIC 0x6b6e6863u
 #define ETCH_SOFT_SUFFIX ".etch-rings"
 
@@ -35,7 +41,7 @@ struct etch_soft_pool {
 
 enum etch_soft_state { ETCH_SOFT_FREE, ETCH_SOFT_CLAIMED };
 
-/* A ring's first page; the rest of it is unused. */
+/* Before a ring's chunks, ETCH_SOFT_SLACK bytes. */
 struct etch_soft_ring {
     uint32_t state, tid;
     uint64_t seq; /* of the next chunk */

@@ -17,6 +17,7 @@
 /* One function that gets a recorder. */
 struct recorded {
     LLVMValueRef body;
+    LLVMValueRef before; /* the function as it was, without code now where the body carries; else the body */
     LLVMValueRef entry;  /* what others see; NULL: nobody does */
     LLVMValueRef teller; /* tells that it was entered from outside, and calls the body */
     LLVMValueRef plain;  /* the same without a recorder; NULL: there is none */
@@ -131,7 +132,6 @@ static struct contents look_into(LLVMValueRef function)
 
             c.unsuited |=
                 opcode == LLVMCallBr || opcode == LLVMCatchSwitch || opcode == LLVMCleanupPad || opcode == LLVMCatchPad;
-            c.own_entry |= opcode == LLVMIndirectBr;
             c.must_tail |= opcode == LLVMCall && LLVMGetTailCallKind(i) == LLVMTailCallKindMustTail;
             if (callee && LLVMIsAFunction(callee))
                 c.own_entry |= is_one_of(name_of(callee), frame, sizeof(frame) / sizeof(frame[0]));
@@ -168,13 +168,14 @@ static bool choose_function(struct instrument *in, LLVMValueRef function)
     if (!is_defined_here(function))
         return true;
     c = look_into(function);
-    if (!is_wanted(in, function) || c.unsuited || (c.own_entry && c.must_tail) ||
+    if (!is_wanted(in, function) || c.unsuited || c.must_tail ||
         etch_has_attribute(function, "naked") || etch_has_attribute(function, "presplitcoroutine") ||
         name_of(function)[0] == 1) {
         in->count.skipped++;
         return true;
     }
-    r.enters = c.own_entry;
+    r.before = function;
+    r.enters = c.own_entry || !etch_can_carry(function);
     r.direct = !is_replaceable(in, function);
     return etch_array_push(&in->all, r);
 }
@@ -254,6 +255,7 @@ static bool is_only_called(const struct instrument *in, LLVMValueRef function)
         LLVMValueRef user = LLVMGetUser(u);
 
         if ((!LLVMIsACallInst(user) && !LLVMIsAInvokeInst(user)) || LLVMGetCalledValue(user) != function ||
+            LLVMGetCalledFunctionType(user) != LLVMGlobalGetValueType(function) ||
             !is_recorded(in, LLVMGetBasicBlockParent(LLVMGetInstructionParent(user))))
             return false;
         for (unsigned i = 0; i + 1 < (unsigned)LLVMGetNumOperands(user); i++)
@@ -266,14 +268,13 @@ static bool is_only_called(const struct instrument *in, LLVMValueRef function)
 /* What tells, where the body does not itself; and the entry, which leads there or to the plain copy. */
 static bool make_entry(struct instrument *in, struct recorded *r, const char *name)
 {
-    bool passable = !r->enters && etch_can_pass(&in->emitter, r->body);
     char *teller = NULL;
 
     r->teller = r->body;
     if (!r->enters) {
         if (asprintf(&teller, "%s" ETCH_SOFT_TELLER_SUFFIX, name) < 0)
             return false;
-        r->teller = etch_emit_entry(&in->emitter, r->body, teller);
+        r->teller = etch_emit_entry(&in->emitter, r->body, r->before, teller);
         free(teller);
         if (!r->teller)
             return false;
@@ -281,18 +282,18 @@ static bool make_entry(struct instrument *in, struct recorded *r, const char *na
         if (LLVMGetComdat(r->body))
             LLVMSetComdat(r->teller, LLVMGetComdat(r->body));
     }
-    r->entry = etch_emit_gate(&in->emitter, r->body, r->teller, r->plain, passable, name);
+    r->entry = etch_emit_gate(&in->emitter, r->body, r->before, r->teller, r->plain, name);
     return r->entry != NULL;
 }
 
-/* Another name beside the function's own: seen by the program's other files where the function is. */
-static void place_inner(struct instrument *in, LLVMValueRef inner, const struct recorded *r, LLVMLinkage linkage,
-                        bool in_comdat)
+/* Another name beside the function's own: seen by the program's other files where the function is, and they may call
+ * it by that name. */
+static void place_inner(struct instrument *in, LLVMValueRef inner, bool called, LLVMLinkage linkage, bool in_comdat)
 {
     if (in_comdat)
-        LLVMSetComdat(inner, r->direct ? LLVMGetOrInsertComdat(in->emitter.module, name_of(inner)) : NULL);
-    LLVMSetLinkage(inner, r->direct ? linkage : LLVMInternalLinkage);
-    if (r->direct && linkage != LLVMInternalLinkage && linkage != LLVMPrivateLinkage)
+        LLVMSetComdat(inner, called ? LLVMGetOrInsertComdat(in->emitter.module, name_of(inner)) : NULL);
+    LLVMSetLinkage(inner, called ? linkage : LLVMInternalLinkage);
+    if (called && linkage != LLVMInternalLinkage && linkage != LLVMPrivateLinkage)
         LLVMSetVisibility(inner, LLVMHiddenVisibility);
 }
 
@@ -308,42 +309,28 @@ static bool separate(struct instrument *in, struct recorded *r)
         free(name);
         return false;
     }
-    LLVMSetValueName2(r->body, inner, strlen(inner));
-    if (!local || !is_only_called(in, r->body)) {
-        if (!make_entry(in, r, name)) {
-            free(name);
-            free(inner);
-            return false;
-        }
+    LLVMSetValueName2(r->before, r->enters ? inner : "", r->enters ? strlen(inner) : 0);
+    if (!r->enters)
+        r->body = etch_carry(&in->emitter, r->before, inner);
+    if (!r->body || ((!local || !is_only_called(in, r->before)) && !make_entry(in, r, name))) {
+        free(name);
+        free(inner);
+        return false;
+    }
+    if (r->entry) {
         LLVMSetLinkage(r->entry, linkage);
         LLVMSetVisibility(r->entry, LLVMGetVisibility(r->body));
         LLVMSetUnnamedAddress(r->entry, LLVMGetUnnamedAddress(r->body));
         if (comdat)
             LLVMSetComdat(r->entry, comdat);
-        etch_replace_function(r->body, r->entry);
+        etch_replace_function(r->before, r->entry);
     }
     if (r->plain)
-        place_inner(in, r->plain, r, linkage, comdat != NULL);
-    place_inner(in, r->body, r, linkage, comdat != NULL);
+        place_inner(in, r->plain, r->direct, linkage, comdat != NULL);
+    place_inner(in, r->body, r->direct && !r->enters, linkage, comdat != NULL);
     free(name);
     free(inner);
     return true;
-}
-
-static void undo_in_teller(const struct recorded *r)
-{
-    /* RAUW also turned its own call and the address that it tells into itself. */
-    LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(r->teller);
-
-    for (; block; block = LLVMGetNextBasicBlock(block))
-        for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
-            if (!LLVMIsACallInst(i) && !LLVMIsAInvokeInst(i))
-                continue;
-            if (LLVMGetCalledValue(i) == r->entry)
-                LLVMSetOperand(i, (unsigned)LLVMGetNumOperands(i) - 1, r->body);
-            else if (strcmp(name_of(LLVMGetCalledValue(i)), "etch_soft_enter") == 0)
-                LLVMSetOperand(i, 1, LLVMConstPtrToInt(r->body, LLVMTypeOf(LLVMGetOperand(i, 1))));
-        }
 }
 
 static bool separate_all(struct instrument *in)
@@ -357,10 +344,9 @@ static bool separate_all(struct instrument *in)
         weaken(r->body);
         if (!separate(in, r))
             return false;
-        if (r->entry && r->teller != r->body)
-            undo_in_teller(r);
         prepare_frame(&in->emitter, r->body);
-        if (r->entry && !etch_pointers_set(&in->index, r->entry, (uint32_t)i))
+        if (!etch_pointers_set(&in->index, r->body, (uint32_t)i) ||
+            (r->entry && !etch_pointers_set(&in->index, r->entry, (uint32_t)i)))
             return false;
     }
     return true;
@@ -543,16 +529,14 @@ static void set_callee(LLVMValueRef call, LLVMValueRef callee)
     LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, callee);
 }
 
-/* Calls of entries go to the body where that is sure to be the one; from plain code to the plain one. */
-static void redirect(struct instrument *in, LLVMValueRef call, bool plain)
+/* The function of this module that a call is sure to lead to; NULL: none. */
+static const struct recorded *callee_of(struct instrument *in, LLVMValueRef call)
 {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     uint32_t known = LLVMIsAFunction(callee) ? etch_pointers_get(&in->index, callee) : ETCH_NONE;
     const struct recorded *r = known == ETCH_NONE ? NULL : &in->all.v[known];
 
-    if (r && (!plain || r->plain) && (r->entry == callee || r->body == callee) && r->direct &&
-        LLVMGetCalledFunctionType(call) == LLVMGlobalGetValueType(callee))
-        set_callee(call, plain ? r->plain : r->body);
+    return r && r->direct && LLVMGetCalledFunctionType(call) == LLVMGlobalGetValueType(callee) ? r : NULL;
 }
 
 /* Of another file, perhaps with a recorder: that file then defines NAME.etch and NAME.etch.plain, and if not, we do,
@@ -569,7 +553,7 @@ static bool call_outside(struct instrument *in, LLVMValueRef call, bool recorded
     plain = name_of(callee);
     type = LLVMGlobalGetValueType(callee);
     if (LLVMIsFunctionVarArg(type) || etch_call_returns_twice(call) || etch_call_forks(call) ||
-        begins_with(plain, "__") || strlen(plain) > 400 || strpbrk(plain, "\1\"\\@$") ||
+        (recorded && !etch_fits_registers(type, call)) || begins_with(plain, "__") || strlen(plain) > 400 || strpbrk(plain, "\1\"\\@$") ||
         LLVMGetLinkage(callee) != LLVMExternalLinkage || LLVMGetCalledFunctionType(call) != type ||
         LLVMGetFunctionCallConv(callee) != LLVMCCallConv)
         return true;
@@ -582,6 +566,8 @@ static bool call_outside(struct instrument *in, LLVMValueRef call, bool recorded
         if (recorded && !etch_pointers_set(&in->stubs, inner, 1))
             return false;
     }
+    if (recorded)
+        return etch_carry_call(&in->emitter, call, inner, NULL) != NULL;
     set_callee(call, inner);
     return true;
 }
@@ -643,15 +629,19 @@ static bool prepare_calls(struct instrument *in, LLVMValueRef function, values *
         return false;
     for (size_t i = 0; i < calls->n; i++) {
         LLVMValueRef call = calls->v[i];
+        const struct recorded *r;
 
         if (LLVMIsAInlineAsm(LLVMGetCalledValue(call)) || LLVMIsAIntrinsicInst(call))
             continue;
         stamp_around(in, call);
-        redirect(in, call, false);
-        if (!call_outside(in, call, true))
-            return false;
-        etch_emit_passing(&in->emitter, call);
         weaken_call(call);
+        r = callee_of(in, call);
+        if (r && r->enters)
+            set_callee(call, r->body);
+        else if (!(r ? etch_carry_call(&in->emitter, call, r->body, NULL) != NULL
+                     : LLVMIsAFunction(LLVMGetCalledValue(call)) ? call_outside(in, call, true)
+                                                                 : etch_emit_passing(&in->emitter, call)))
+            return false;
     }
     return true;
 }
@@ -662,10 +652,14 @@ static bool prepare_plain(struct instrument *in, LLVMValueRef function, values *
     if (!collect_calls(function, calls))
         return false;
     for (size_t i = 0; i < calls->n; i++) {
+        const struct recorded *r;
+
         if (LLVMIsAInlineAsm(LLVMGetCalledValue(calls->v[i])) || LLVMIsAIntrinsicInst(calls->v[i]))
             continue;
-        redirect(in, calls->v[i], true);
-        if (!call_outside(in, calls->v[i], false))
+        r = callee_of(in, calls->v[i]);
+        if (r && r->plain)
+            set_callee(calls->v[i], r->plain);
+        else if (!call_outside(in, calls->v[i], false))
             return false;
     }
     return true;
@@ -678,7 +672,10 @@ static bool record_function(struct instrument *in, const struct recorded *r, val
     struct flow_graph graph = {0};
     bool whole;
 
-    whole = prepare_calls(in, r->body, calls) && etch_flow_graph_build(&graph, r->body, classify, in) &&
+    whole = etch_cursor_open(&in->emitter, r->body) && prepare_calls(in, r->body, calls);
+    if (whole && !r->enters)
+        etch_carry_returns(&in->emitter, r->body);
+    whole = whole && etch_flow_graph_build(&graph, r->body, classify, in) &&
             etch_emit_function(&in->emitter, &graph, r->enters);
     in->count.functions++;
     in->count.nodes += graph.nodes.n;
@@ -712,6 +709,9 @@ static int instrument_module(LLVMModuleRef module, const struct etch_instrument_
     for (size_t i = 0; i < in.all.n && whole; i++)
         whole = (!in.all.v[i].plain || prepare_plain(&in, in.all.v[i].plain, &calls)) &&
                 record_function(&in, &in.all.v[i], &calls);
+    for (size_t i = 0; i < in.all.n && whole; i++)
+        if (in.all.v[i].before != in.all.v[i].body)
+            LLVMDeleteFunction(in.all.v[i].before);
     if (whole)
         promote(module);
     etch_emitter_close(&in.emitter);

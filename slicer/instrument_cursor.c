@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Where in the ring the next byte goes, within a function: in a register as long as nobody else looks. To have it in
- * memory for each byte would make each wait for the one before. Before each call it is written back to the thread's
- * variable, and behind it read again, because what is called may write too. A signal handler finds the variable behind,
- * and looks at the bytes themselves (runtime.c). */
+ * memory for each byte would make each wait for the one before. Calls of recorded code take and return it
+ * (instrument_carry.c). Before each other call it is written back to the thread's variable, and behind it read again,
+ * because what is called may come to write too. A signal handler finds the variable behind, and looks at the bytes
+ * themselves (runtime.c). */
 #include "slicer/instrument_model.h"
 
 #include <stdlib.h>
@@ -17,6 +18,7 @@ struct state {
 struct sync {
     struct emitter *e;
     LLVMValueRef function;
+    bool carries;
     struct etch_pointers numbers; /* block -> number in `state` */
     struct state *state;
     size_t n;
@@ -64,11 +66,26 @@ static bool calls_by_asm(const struct sync *s, LLVMValueRef i)
     return !is_byte(s, i) && memmem(code, n, "call", 4) != NULL;
 }
 
-/* Can anything else than this function write to the ring meanwhile? */
+static bool is_carrying(const struct sync *s, LLVMValueRef i)
+{
+    return etch_pointers_get(&s->e->carrying, i) != ETCH_NONE;
+}
+
+/* Of what may have no recorder: says so; else NULL. */
+static LLVMValueRef is_perhaps(const struct sync *s, LLVMValueRef i)
+{
+    uint32_t number = etch_pointers_get(&s->e->carrying, i);
+
+    return number == ETCH_NONE || number == 0 ? NULL : s->e->is.v[number - 1];
+}
+
+/* Can anything else than this function write to the ring meanwhile, and know the place from the variable only? */
 static bool is_sync(const struct sync *s, LLVMValueRef i)
 {
     if (!LLVMIsACallInst(i) && !LLVMIsAInvokeInst(i))
-        return LLVMIsAResumeInst(i) != NULL || LLVMIsAReturnInst(i) != NULL;
+        return LLVMIsAResumeInst(i) != NULL || (LLVMIsAReturnInst(i) && !s->carries);
+    if (is_carrying(s, i))
+        return false;
     if (LLVMIsAInlineAsm(LLVMGetCalledValue(i)))
         return calls_by_asm(s, i);
     return !LLVMIsAIntrinsicInst(i) || may_be_call(i);
@@ -82,7 +99,7 @@ static bool dirty_behind(const struct sync *s, LLVMBasicBlockRef block)
     bool dirty = state->dirty_in && !state->reloads;
 
     for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i))
-        dirty = is_byte(s, i) || (dirty && !is_sync(s, i));
+        dirty = is_byte(s, i) || is_carrying(s, i) || (dirty && !is_sync(s, i));
     return dirty;
 }
 
@@ -117,8 +134,10 @@ static bool number_blocks(struct sync *s)
         LLVMValueRef t = LLVMGetBasicBlockTerminator(b);
 
         for (unsigned i = 0; LLVMIsAInvokeInst(t) && i < LLVMGetNumSuccessors(t); i++)
-            state_of(s, LLVMGetSuccessor(t, i))->reloads = true;
+            if (!is_carrying(s, t) || LLVMGetSuccessor(t, i) == LLVMGetUnwindDest(t))
+                state_of(s, LLVMGetSuccessor(t, i))->reloads = true;
     }
+    state_of(s, LLVMGetEntryBasicBlock(s->function))->dirty_in = s->carries;
     return true;
 }
 
@@ -152,6 +171,58 @@ static LLVMValueRef first_place(LLVMBasicBlockRef block)
     return i;
 }
 
+static LLVMValueRef load_slot(const struct emitter *e)
+{
+    return LLVMBuildLoad2(e->builder, e->pointer, e->slot, "");
+}
+
+/* What a carrying call returned of the place; of what had no recorder the variable knows. */
+static LLVMValueRef place_behind(const struct sync *s, LLVMValueRef call)
+{
+    const struct emitter *e = s->e;
+    LLVMValueRef place = call, is = is_perhaps(s, call);
+
+    if (LLVMTypeOf(call) != e->pointer)
+        place = LLVMBuildExtractValue(e->builder, call, 0, "");
+    if (is)
+        place = LLVMBuildSelect(e->builder, is, place, LLVMBuildLoad2(e->builder, e->pointer, e->cursor, ""), "");
+    return place;
+}
+
+static void carry(const struct sync *s, LLVMValueRef call)
+{
+    LLVMValueRef next = LLVMGetNextInstruction(call);
+
+    stand_before(s->e, call);
+    LLVMSetOperand(call, LLVMGetNumArgOperands(call) - 1, load_slot(s->e));
+    if (next && LLVMIsAReturnInst(next) && LLVMGetOperand(next, 0) == call)
+        return;
+    stand_before(s->e, next ? next : LLVMGetFirstInstruction(LLVMGetNormalDest(call)));
+    LLVMBuildStore(s->e->builder, place_behind(s, call), s->e->slot);
+}
+
+/* A function that carries returns the place, too. */
+static void give_back(const struct sync *s, LLVMValueRef end)
+{
+    const struct emitter *e = s->e;
+    LLVMValueRef value = LLVMGetOperand(end, 0);
+
+    if (is_carrying(s, value))
+        return;
+    stand_before(e, end);
+    if (LLVMTypeOf(value) == e->pointer)
+        value = load_slot(e);
+    else
+        value = LLVMBuildInsertValue(e->builder, value, load_slot(e), 0, "");
+    LLVMSetOperand(end, 0, value);
+}
+
+static void write_back(const struct sync *s, LLVMValueRef before)
+{
+    stand_before(s->e, before);
+    copy(s->e, s->e->slot, s->e->cursor);
+}
+
 static void sync_block(const struct sync *s, LLVMBasicBlockRef block)
 {
     const struct state *state = state_of(s, block);
@@ -168,17 +239,24 @@ static void sync_block(const struct sync *s, LLVMBasicBlockRef block)
         next = LLVMGetNextInstruction(i);
         if (is_byte(s, i))
             dirty = true;
+        if (is_carrying(s, i)) {
+            if (dirty && is_perhaps(s, i))
+                write_back(s, i);
+            carry(s, i);
+            dirty = true;
+            continue;
+        }
+        if (s->carries && LLVMIsAReturnInst(i))
+            give_back(s, i);
         if (!is_sync(s, i) && !(ends && leads_to_reload(s, i)))
             continue;
-        if (dirty) {
-            stand_before(s->e, i);
-            copy(s->e, s->e->slot, s->e->cursor);
-        }
+        if (dirty)
+            write_back(s, i);
         dirty = false;
         if (ends)
             continue;
         stand_before(s->e, next);
-        if (!LLVMIsAReturnInst(next)) /* of a call that can be a jump nothing stands behind */
+        if (!LLVMIsAReturnInst(next) || s->carries) /* of a call that can be a jump nothing stands behind */
             copy(s->e, s->e->cursor, s->e->slot);
     }
 }
@@ -186,28 +264,28 @@ static void sync_block(const struct sync *s, LLVMBasicBlockRef block)
 bool etch_cursor_open(struct emitter *e, LLVMValueRef function)
 {
     etch_pointers_release(&e->bytes);
+    etch_pointers_release(&e->carrying);
     memset(&e->bytes, 0, sizeof(e->bytes));
-    e->slot = e->cursor;
-    if (etch_has_attribute(function, "optnone"))
-        return true; /* nothing would make a register of it */
+    memset(&e->carrying, 0, sizeof(e->carrying));
+    e->is.n = 0;
     stand_before(e, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)));
     e->slot = LLVMBuildAlloca(e->builder, e->pointer, "");
-    copy(e, e->cursor, e->slot);
+    if (etch_carries(function))
+        LLVMBuildStore(e->builder, LLVMGetLastParam(function), e->slot);
+    else
+        copy(e, e->cursor, e->slot);
     return true;
 }
 
 bool etch_cursor_close(struct emitter *e, LLVMValueRef function)
 {
-    struct sync s = {.e = e, .function = function};
-    bool whole = true;
+    struct sync s = {.e = e, .function = function, .carries = etch_carries(function)};
+    bool whole = number_blocks(&s);
 
-    if (e->slot != e->cursor) {
-        whole = number_blocks(&s);
-        if (whole) {
-            find_dirty(&s);
-            for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b))
-                sync_block(&s, b);
-        }
+    if (whole) {
+        find_dirty(&s);
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b))
+            sync_block(&s, b);
     }
     etch_pointers_release(&s.numbers);
     free(s.state);

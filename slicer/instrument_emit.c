@@ -111,8 +111,7 @@ struct record {
     unsigned edge;
 };
 
-/* The place in the ring goes in and comes out, so that it can stay in a register. Its lowest byte is counted, which
- * tells without another instruction that 256 bytes are full; whether the chunk is, is asked only then. */
+/* The place in the ring goes in and comes out, so that it can stay in a register. */
 static void write_byte(struct emitter *e, const struct flow_graph *g, const struct record *r, struct text *t)
 {
     bool constant = LLVMIsAConstantInt(r->value) != NULL;
@@ -126,7 +125,7 @@ static void write_byte(struct emitter *e, const struct flow_graph *g, const stru
         say(t, "movb $%u, ($0)\n", 1 + n);
         arguments[n++] = r->value;
     }
-    say(t, "incq $0\ntestl $$%u, ${0:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_CHUNK - 1);
+    say(t, "incq $0\ntestl $$%u, ${0:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_FULL);
     say(t, "pushq $$%u\npushq $0\ncall etch_soft_turn\n7:\npopq $0\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n", r->edge);
     say_mark(t, g, "7b", r->node, ETCH_SOFT_MARK_FLUSH);
     next = build_asm(e, t, e->pointer, constant ? "=&q,0,~{flags}" : "=&q,0,q,~{flags}", arguments, n);
@@ -284,22 +283,28 @@ static void replace_incoming(struct emitter *e, struct flow_graph *g, LLVMValueR
     }
     LLVMReplaceAllUsesWith(phi, copy);
     LLVMInstructionEraseFromParent(phi);
-    for (size_t i = 0; i < g->nodes.n; i++)
+    for (size_t i = 0; g && i < g->nodes.n; i++)
         if (g->nodes.v[i].count == phi)
             g->nodes.v[i].count = copy;
+}
+
+void etch_redirect_phis(struct emitter *e, struct flow_graph *g, LLVMBasicBlockRef block, LLVMBasicBlockRef from,
+                        LLVMBasicBlockRef by)
+{
+    LLVMValueRef phi = LLVMGetFirstInstruction(block), next;
+
+    for (; phi && LLVMIsAPHINode(phi); phi = next) {
+        next = LLVMGetNextInstruction(phi);
+        replace_incoming(e, g, phi, from, by);
+    }
 }
 
 /* A block on the way from a terminator to a block that others lead to as well. */
 static LLVMValueRef split(struct emitter *e, struct flow_graph *g, LLVMValueRef terminator, LLVMBasicBlockRef target)
 {
-    LLVMBasicBlockRef from = LLVMGetInstructionParent(terminator);
     LLVMBasicBlockRef between = LLVMInsertBasicBlockInContext(e->context, target, "");
-    LLVMValueRef phi = LLVMGetFirstInstruction(target), next;
 
-    for (; phi && LLVMIsAPHINode(phi); phi = next) {
-        next = LLVMGetNextInstruction(phi);
-        replace_incoming(e, g, phi, from, between);
-    }
+    etch_redirect_phis(e, g, target, LLVMGetInstructionParent(terminator), between);
     for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++)
         if (LLVMGetSuccessor(terminator, i) == target)
             LLVMSetSuccessor(terminator, i, between);
@@ -492,7 +497,7 @@ bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters)
 {
     struct text t = {0};
     LLVMValueRef saved, act = NULL;
-    bool whole = count_paths(e, g) && etch_cursor_open(e, g->function);
+    bool whole = count_paths(e, g);
 
     if (whole) {
         saved = begin_function(e, g, enters, &t, &act);
@@ -530,6 +535,14 @@ static void copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttributeInd
     free(all);
 }
 
+static void copy_shape(LLVMValueRef from, LLVMValueRef to)
+{
+    LLVMSetFunctionCallConv(to, LLVMGetFunctionCallConv(from));
+    copy_attributes(from, to, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, NULL);
+    for (unsigned i = 0; i <= LLVMCountParams(from); i++)
+        copy_attributes(from, to, i, NULL);
+}
+
 void etch_emit_at_end(struct emitter *e, LLVMBasicBlockRef block)
 {
     LLVMPositionBuilderAtEnd(e->builder, block);
@@ -564,13 +577,14 @@ static LLVMValueRef personality(struct emitter *e, LLVMValueRef body)
 static LLVMValueRef call_body(struct emitter *e, LLVMValueRef entry, LLVMValueRef body, LLVMValueRef act)
 {
     LLVMTypeRef type = LLVMGlobalGetValueType(body);
-    unsigned n = LLVMCountParams(entry);
+    unsigned n = LLVMCountParams(body);
     LLVMValueRef *arguments = calloc(n + 1, sizeof(*arguments)), call;
     bool unwinds = !etch_has_attribute(body, "nounwind");
 
     if (!arguments)
         return NULL;
     LLVMGetParams(entry, arguments);
+    arguments[n - 1] = LLVMBuildLoad2(e->builder, e->pointer, e->cursor, "");
     if (unwinds) {
         LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(e->context, entry, "");
         LLVMBasicBlockRef pad = LLVMAppendBasicBlockInContext(e->context, entry, "");
@@ -589,16 +603,13 @@ static LLVMValueRef call_body(struct emitter *e, LLVMValueRef entry, LLVMValueRe
     return call;
 }
 
-LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, const char *name)
+LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, LLVMValueRef like, const char *name)
 {
-    LLVMTypeRef type = LLVMGlobalGetValueType(body);
+    LLVMTypeRef type = LLVMGlobalGetValueType(like);
     LLVMValueRef entry = LLVMAddFunction(e->module, name, type), act, result;
-    unsigned n = LLVMCountParams(entry);
+    bool nothing = LLVMGetReturnType(type) == e->void_type;
 
-    LLVMSetFunctionCallConv(entry, LLVMGetFunctionCallConv(body));
-    copy_attributes(body, entry, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, NULL);
-    for (unsigned i = 0; i <= n; i++)
-        copy_attributes(body, entry, i, NULL);
+    copy_shape(like, entry);
     if (LLVMGetSection(body) && LLVMGetSection(body)[0])
         LLVMSetSection(entry, LLVMGetSection(body));
     etch_emit_at_end(e, LLVMAppendBasicBlockInContext(e->context, entry, ""));
@@ -606,17 +617,33 @@ LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, const char *n
     result = call_body(e, entry, body, act);
     if (!result)
         return NULL;
+    LLVMBuildStore(e->builder, nothing ? result : LLVMBuildExtractValue(e->builder, result, 0, ""), e->cursor);
     call_runtime(e, e->leave_type, e->leave, &act, 1);
-    if (LLVMGetReturnType(type) == e->void_type)
+    if (nothing)
         LLVMBuildRetVoid(e->builder);
     else
-        LLVMBuildRet(e->builder, result);
+        LLVMBuildRet(e->builder, LLVMBuildExtractValue(e->builder, result, 1, ""));
     return entry;
 }
 
 /* ---- Calls of other files ---- */
 
-/* As the module's own assembly, which LLVM takes as it is. rax and r11 are free at a C function's begin. */
+/* Nothing is on the stack for the function outside (etch_fits_registers). Behind it the place is what the variable says,
+ * as code with a recorder may have been called back. */
+static void say_way_out(const struct emitter *e, struct text *t, const char *function)
+{
+    const char *variable = e->shared ? "%fs:(%r11)" : "%fs:etch_soft_cur@TPOFF";
+    const char *find = e->shared ? "movq etch_soft_cur@GOTTPOFF(%rip), %r11\n" : "";
+
+    say(t, "77:\nmovb $%u, (%%r10)\nincq %%r10\n%smovq %%r10, %s\n", (unsigned)ETCH_SOFT_OUT, find, variable);
+    say(t, "testl $%u, %%r10d\njne 78f\ncall etch_soft_outside\n78:\n", ETCH_SOFT_FULL);
+    say(t, "pushq %%rbp\n.cfi_def_cfa_offset 16\n.cfi_offset %%rbp, -16\n");
+    say(t, "movq %%rsp, %%rbp\n.cfi_def_cfa_register %%rbp\n");
+    say(t, "call \"%s\"@PLT\nmovq %%rdx, %%rcx\nmovq %%rax, %%rdx\n%smovq %s, %%rax\n", function, find, variable);
+    say(t, "popq %%rbp\n.cfi_def_cfa %%rsp, 8\nret\n");
+}
+
+/* As the module's own assembly, which LLVM takes as it is. */
 void etch_emit_stub(struct emitter *e, const char *stub, const char *function, bool tells)
 {
     struct text t = {0};
@@ -624,20 +651,15 @@ void etch_emit_stub(struct emitter *e, const char *stub, const char *function, b
     say(&t, ".pushsection .text.etch,\"ax\",@progbits\n.weak \"%s\"\n.hidden \"%s\"\n.type \"%s\",@function\n\"%s\":\n",
         stub, stub, stub, stub);
     if (tells) {
-        say(&t, "77:\n");
-        if (e->shared)
-            say(&t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%fs:(%%r11), %%rax\n");
-        else
-            say(&t, "movq %%fs:etch_soft_cur@TPOFF, %%rax\n");
-        say(&t, "movb $%u, (%%rax)\nincq %%rax\n", (unsigned)ETCH_SOFT_OUT);
-        say(&t, e->shared ? "movq %%rax, %%fs:(%%r11)\n" : "movq %%rax, %%fs:etch_soft_cur@TPOFF\n");
-        say(&t, "testl $%u, %%eax\njne 78f\ncall etch_soft_outside\n78:\n", ETCH_SOFT_CHUNK - 1);
-    }
-    say(&t, "jmp \"%s\"@PLT\n", function);
-    if (tells)
+        say(&t, ".cfi_startproc\n");
+        say_way_out(e, &t, function);
         say(&t,
-            ".pushsection " ETCH_SOFT_MARK_SECTION ",\"o\",@progbits,\"%s\"\n.quad 77b,0\n.long 0,%u\n.popsection\n",
+            ".cfi_endproc\n.pushsection " ETCH_SOFT_MARK_SECTION
+            ",\"o\",@progbits,\"%s\"\n.quad 77b,0\n.long 0,%u\n.popsection\n",
             stub, (unsigned)ETCH_SOFT_MARK_STUB);
+    } else {
+        say(&t, "jmp \"%s\"@PLT\n", function);
+    }
     say(&t, ".popsection\n");
     if (!t.failed)
         LLVMAppendModuleInlineAsm(e->module, t.v, t.n);
@@ -656,9 +678,9 @@ void etch_emit_stub(struct emitter *e, const char *stub, const char *function, b
 #define PASS_WORD 0xb71cd36500841f0fu
 
 /* Only where the compiler puts nothing before our first instruction, and registers are those of C. */
-bool etch_can_pass(const struct emitter *e, LLVMValueRef body)
+static bool can_pass(const struct emitter *e, LLVMValueRef body)
 {
-    return LLVMGetFunctionCallConv(body) == LLVMCCallConv &&
+    return etch_carries(body) && LLVMGetFunctionCallConv(body) == LLVMCCallConv &&
            !LLVMGetModuleFlag(e->module, "cf-protection-branch", strlen("cf-protection-branch")) &&
            !LLVMGetModuleFlag(e->module, "kcfi", 4);
 }
@@ -676,26 +698,13 @@ static void say_gate(struct text *t, LLVMValueRef teller, LLVMValueRef plain)
     say(t, "\n");
 }
 
-/* rax and r11 are free at a C function's begin, where it has no variable arguments. A chunk without room is the
- * teller's business. */
-static void say_pass(const struct emitter *e, struct text *t, LLVMValueRef body, LLVMValueRef teller)
+/* The byte before the call found that the chunk has room; r11 is free at a C function's begin. */
+static void say_pass(struct text *t, LLVMValueRef body)
 {
-    say(t, ".balign %u\n", PASS);
-    if (e->shared)
-        say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%fs:(%%r11), %%rax\n");
-    else
-        say(t, "movq %%fs:etch_soft_cur@TPOFF, %%rax\n");
-    say(t, "movl %%eax, %%r11d\nandl $$%u, %%r11d\ncmpl $$%u, %%r11d\nja ", ETCH_SOFT_CHUNK - 1,
-        ETCH_SOFT_CHUNK - 1 - ETCH_SOFT_PASSED_SIZE);
-    say_symbol(t, teller);
-    say(t, "\nleaq ");
+    say(t, ".balign %u\nleaq ", PASS);
     say_symbol(t, body);
-    say(t, "(%%rip), %%r11\nmovl %%r11d, 1(%%rax)\nmovb $$%u, (%%rax)\naddq $$%u, %%rax\n", (unsigned)ETCH_SOFT_PASSED,
+    say(t, "(%%rip), %%r11\nmovl %%r11d, 1(%%r10)\nmovb $$%u, (%%r10)\naddq $$%u, %%r10\njmp ", (unsigned)ETCH_SOFT_PASSED,
         ETCH_SOFT_PASSED_SIZE);
-    if (e->shared)
-        say(t, "movq etch_soft_cur@GOTTPOFF(%%rip), %%r11\nmovq %%rax, %%fs:(%%r11)\njmp ");
-    else
-        say(t, "movq %%rax, %%fs:etch_soft_cur@TPOFF\njmp ");
     say_symbol(t, body);
 }
 
@@ -706,17 +715,15 @@ static void set_flag(const struct emitter *e, LLVMValueRef function, const char 
         LLVMCreateEnumAttribute(e->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), 0));
 }
 
-LLVMValueRef etch_emit_gate(struct emitter *e, LLVMValueRef body, LLVMValueRef teller, LLVMValueRef plain,
-                            bool passable, const char *name)
+LLVMValueRef etch_emit_gate(struct emitter *e, LLVMValueRef body, LLVMValueRef like, LLVMValueRef teller,
+                            LLVMValueRef plain, const char *name)
 {
-    LLVMValueRef gate = LLVMAddFunction(e->module, name, LLVMGlobalGetValueType(body));
+    LLVMValueRef gate = LLVMAddFunction(e->module, name, LLVMGlobalGetValueType(like));
     LLVMAttributeIndex self = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    bool passable = can_pass(e, body);
     struct text t = {0};
 
-    LLVMSetFunctionCallConv(gate, LLVMGetFunctionCallConv(body));
-    copy_attributes(body, gate, self, NULL);
-    for (unsigned i = 0; i <= LLVMCountParams(body); i++)
-        copy_attributes(body, gate, i, NULL);
+    copy_shape(like, gate);
     LLVMRemoveStringAttributeAtIndex(gate, self, "frame-pointer", strlen("frame-pointer"));
     set_flag(e, gate, "naked");
     set_flag(e, gate, "noinline");
@@ -729,20 +736,20 @@ LLVMValueRef etch_emit_gate(struct emitter *e, LLVMValueRef body, LLVMValueRef t
     }
     say_gate(&t, teller, plain);
     if (passable)
-        say_pass(e, &t, body, teller);
+        say_pass(&t, body);
     build_asm(e, &t, e->void_type, "", NULL, 0);
     LLVMBuildUnreachable(e->builder);
     free(t.v);
     return t.failed ? NULL : gate;
 }
 
-void etch_emit_passing(struct emitter *e, LLVMValueRef call)
+bool etch_emit_passing(struct emitter *e, LLVMValueRef call)
 {
     LLVMValueRef callee = LLVMGetCalledValue(call), at, begin, is, distance;
 
     if (LLVMIsAConstant(callee) || LLVMGetInstructionCallConv(call) != LLVMCCallConv ||
-        LLVMIsFunctionVarArg(LLVMGetCalledFunctionType(call)))
-        return;
+        !etch_can_pass_by(LLVMGetCalledFunctionType(call)) || etch_call_returns_twice(call))
+        return true;
     before(e, call);
     at = LLVMBuildPtrToInt(e->builder, callee, e->quad, "");
     begin = LLVMBuildAnd(e->builder, at, LLVMConstInt(e->quad, ~(uint64_t)15, false), "");
@@ -751,7 +758,7 @@ void etch_emit_passing(struct emitter *e, LLVMValueRef call)
     is = LLVMBuildICmp(e->builder, LLVMIntEQ, begin, LLVMConstInt(e->quad, PASS_WORD, false), "");
     distance = LLVMBuildSelect(e->builder, is, LLVMConstInt(e->quad, PASS, false), LLVMConstInt(e->quad, 0, false), "");
     at = LLVMBuildIntToPtr(e->builder, LLVMBuildAdd(e->builder, at, distance, ""), e->pointer, "");
-    LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, at);
+    return etch_carry_call(e, call, at, is) != NULL;
 }
 
 /* ---- The module ---- */
@@ -802,4 +809,6 @@ void etch_emitter_close(struct emitter *e)
 {
     LLVMDisposeBuilder(e->builder);
     etch_pointers_release(&e->bytes);
+    etch_pointers_release(&e->carrying);
+    etch_array_free(&e->is);
 }

@@ -83,6 +83,30 @@ bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, con
 /* All that speak of the function speak of another from now on; the addresses of its labels stay its own. */
 void etch_replace_function(LLVMValueRef function, LLVMValueRef by);
 
+/* ---- Calls that hand over where the next byte goes ---- */
+
+struct emitter;
+
+bool etch_can_carry(LLVMValueRef function);
+
+/* Are all arguments, and what is returned, in registers, so that a stub can be between? */
+bool etch_fits_registers(LLVMTypeRef type, LLVMValueRef call);
+
+/* Can a call of such a function be of one with a recorder or without, as it comes? */
+bool etch_can_pass_by(LLVMTypeRef type);
+
+/* A function with the code of this one, which has none then. NULL where memory is short. */
+LLVMValueRef etch_carry(struct emitter *emitter, LLVMValueRef function, const char *name);
+bool etch_carries(LLVMValueRef function);
+
+/* Makes a call, which is gone then, one of a function that carries; `is` says at run time whether it does, NULL: yes.
+ * NULL where memory is short. */
+LLVMValueRef etch_carry_call(struct emitter *emitter, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef is);
+void etch_carry_returns(struct emitter *emitter, LLVMValueRef body);
+
+/* A call with nothing behind it but the return stays one that the compiler can make a jump. */
+bool etch_is_tail_call(LLVMValueRef call);
+
 /* ---- Code ---- */
 
 /* Of the module at hand. */
@@ -95,6 +119,10 @@ struct emitter {
     LLVMValueRef cursor;        /* thread-local: etch_soft_cur */
     LLVMValueRef slot;          /* of the function at hand: what stands for it, which becomes a register */
     struct etch_pointers bytes; /* code of the function at hand that writes one */
+    /* Its calls that take and return the place in the ring: 0, or the number in `is`, plus one, of the value that says
+     * whether what is called through a pointer has a recorder. */
+    struct etch_pointers carrying;
+    values is;
     LLVMValueRef enter, leave, unwind, land, stamp;
     LLVMTypeRef enter_type, leave_type, land_type, stamp_type;
     bool shared; /* for a shared library: thread-local variables by the GOT */
@@ -103,12 +131,16 @@ struct emitter {
 void etch_emitter_open(struct emitter *emitter, LLVMModuleRef module);
 void etch_emitter_close(struct emitter *emitter);
 
-/* Before the first byte of a function is written, and when all its code is there. False where memory is short. */
+/* Before anything else is done in a function, and when all its code is there. False where memory is short. */
 bool etch_cursor_open(struct emitter *emitter, LLVMValueRef function);
 bool etch_cursor_close(struct emitter *emitter, LLVMValueRef function);
 
 /* Stands the builder at a block's end, where code has no place in the source. */
 void etch_emit_at_end(struct emitter *emitter, LLVMBasicBlockRef block);
+
+/* PHIs of a block take what came from one block from another. The counts of `graph` follow, where it is not NULL. */
+void etch_redirect_phis(struct emitter *emitter, struct flow_graph *graph, LLVMBasicBlockRef block,
+                        LLVMBasicBlockRef from, LLVMBasicBlockRef by);
 
 /* Puts the recording code, the marks and the function's table in. False where memory is short. `enters`: the function
  * itself tells that it was entered. */
@@ -117,18 +149,16 @@ bool etch_emit_function(struct emitter *emitter, struct flow_graph *graph, bool 
 /* The stub that stands for a function which has no recorder after all. */
 void etch_emit_stub(struct emitter *emitter, const char *stub, const char *function, bool tells);
 
-/* Gives the function another symbol, entered from outside, that tells so and calls it. */
-LLVMValueRef etch_emit_entry(struct emitter *emitter, LLVMValueRef body, const char *name);
+/* A function like `like`, entered from outside, that tells so and calls the body. */
+LLVMValueRef etch_emit_entry(struct emitter *emitter, LLVMValueRef body, LLVMValueRef like, const char *name);
 
-/* May the function have an entry that compiled code passes by where it calls through a pointer? */
-bool etch_can_pass(const struct emitter *emitter, LLVMValueRef body);
+/* What the rest of the program sees, like `like`: it leads to `teller`, or where nothing is recorded to `plain`, if there
+ * is one. Where that can be, of fixed layout: at a fixed distance compiled code comes to the body. */
+LLVMValueRef etch_emit_gate(struct emitter *emitter, LLVMValueRef body, LLVMValueRef like, LLVMValueRef teller,
+                            LLVMValueRef plain, const char *name);
 
-/* What the rest of the program sees: it leads to `teller`, or where nothing is recorded to `plain`, if there is one.
- * With `passable`, of fixed layout: at a fixed distance compiled code comes to the body. */
-LLVMValueRef etch_emit_gate(struct emitter *emitter, LLVMValueRef body, LLVMValueRef teller, LLVMValueRef plain,
-                            bool passable, const char *name);
-
-/* A call through a pointer passes by the teller where the pointer leads to such an entry. */
-void etch_emit_passing(struct emitter *emitter, LLVMValueRef call);
+/* A call through a pointer passes by the teller where the pointer leads to such an entry. False where memory is short.
+ */
+bool etch_emit_passing(struct emitter *emitter, LLVMValueRef call);
 
 #endif

@@ -72,12 +72,12 @@ static LLVMValueRef first_place(LLVMBasicBlockRef block)
     return i;
 }
 
-/* A call with nothing behind it but the return stays one that the compiler can make a jump. */
-static bool is_tail(LLVMValueRef call)
+bool etch_is_tail_call(LLVMValueRef call)
 {
     LLVMValueRef next = LLVMGetNextInstruction(call);
 
-    return LLVMIsACallInst(call) && LLVMIsTailCall(call) && next && LLVMIsAReturnInst(next);
+    return LLVMIsACallInst(call) && LLVMIsTailCall(call) && next && LLVMIsAReturnInst(next) &&
+           (LLVMGetNumOperands(next) == 0 || LLVMGetOperand(next, 0) == call);
 }
 
 static bool cut_block(struct flow_graph *g, LLVMBasicBlockRef block, call_classifier *classify, void *context)
@@ -99,7 +99,7 @@ static bool cut_block(struct flow_graph *g, LLVMBasicBlockRef block, call_classi
         if (kind == CALL_PLAIN)
             continue;
         twice = etch_call_returns_twice(i) || etch_call_forks(i);
-        tail = is_tail(i) && !twice;
+        tail = etch_is_tail_call(i) && !twice;
         node->kind = ETCH_SOFT_CALL;
         node->known_call = kind == CALL_KNOWN;
         node->stubbed = kind == CALL_STUBBED;

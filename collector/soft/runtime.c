@@ -45,6 +45,7 @@ HIDDEN uint8_t etch_soft_on;
 
 /* Where threads without a ring write. */
 static uint8_t nowhere[2 * ETCH_SOFT_CHUNK] __attribute__((aligned(ETCH_SOFT_CHUNK)));
+#define NOWHERE (nowhere + ETCH_SOFT_SLACK)
 
 /* ---- System calls ---- */
 
@@ -91,9 +92,21 @@ static void put(void *to, const void *from, size_t size)
 
 /* ---- Chunks ---- */
 
+_Static_assert(sizeof(struct etch_soft_ring) <= ETCH_SOFT_SLACK, "a ring's head lies before its chunks");
+
 static uint8_t *chunk_of(const uint8_t *cur)
 {
-    return (uint8_t *)((uintptr_t)(cur - 1) & ~(uintptr_t)(ETCH_SOFT_CHUNK - 1));
+    return (uint8_t *)((uintptr_t)(cur - 1 - ETCH_SOFT_SLACK) & ~(uintptr_t)(ETCH_SOFT_CHUNK - 1)) + ETCH_SOFT_SLACK;
+}
+
+static uint8_t *chunk_at(struct etch_soft_ring *ring, uint64_t number)
+{
+    return (uint8_t *)ring + ETCH_SOFT_SLACK + ETCH_SOFT_CHUNK * number;
+}
+
+static bool is_nowhere(const uint8_t *cur)
+{
+    return cur >= nowhere && cur < nowhere + sizeof(nowhere);
 }
 
 /* A chunk that an interrupted context goes on with must not be given away. */
@@ -122,7 +135,7 @@ static uint8_t *begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrupted
 
     for (uint32_t i = 0; i < chunks; i++) {
         uint64_t seq = next_seq(ring);
-        uint8_t *at = (uint8_t *)ring + ETCH_SOFT_CHUNK * (1 + seq % chunks);
+        uint8_t *at = chunk_at(ring, seq % chunks);
         volatile struct etch_soft_chunk *chunk = (volatile struct etch_soft_chunk *)at;
         uint32_t cpu;
 
@@ -145,12 +158,12 @@ static uint8_t *begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrupted
     return NULL;
 }
 
-/* The room in the chunk; one byte stays free, so that the pointer never rests on the next chunk's begin. */
+/* The room in the chunk without the slack, which stays for compiled code. */
 static size_t room(const uint8_t *cur)
 {
-    size_t used = (uintptr_t)cur & (ETCH_SOFT_CHUNK - 1);
+    const uint8_t *end = chunk_of(cur) + ETCH_SOFT_CHUNK - ETCH_SOFT_SLACK;
 
-    return used ? ETCH_SOFT_CHUNK - 1 - used : 0; /* 0: a handler came, and did not return, when it was just full */
+    return cur < end ? (size_t)(end - cur) : 0;
 }
 
 /* ---- Where the thread is ---- */
@@ -221,7 +234,7 @@ static void continue_at(const struct etch_soft_sync *sync, uintptr_t frame)
     uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
 
     collect_frames(&frames, etch_soft_top, frame);
-    *(uint8_t *volatile *)&etch_soft_cur = cur ? put_sync(cur, *sync, &frames) : nowhere + 1;
+    *(uint8_t *volatile *)&etch_soft_cur = cur ? put_sync(cur, *sync, &frames) : NOWHERE;
 }
 
 /* The chunk is full. Called by etch_soft_turn with the registers saved; returns where it goes on. */
@@ -231,8 +244,8 @@ uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint
     struct etch_soft_sync sync = {.edge = (uint8_t)edge, .where = where};
 
     *(uint8_t *volatile *)&etch_soft_cur = cur;
-    if (chunk_of(etch_soft_cur) < nowhere + sizeof(nowhere) && chunk_of(etch_soft_cur) >= nowhere)
-        etch_soft_cur = nowhere + 1;
+    if (is_nowhere(etch_soft_cur))
+        etch_soft_cur = NOWHERE;
     else
         continue_at(&sync, frame);
     return etch_soft_cur;
@@ -284,8 +297,8 @@ void etch_soft_gone(uintptr_t where, uintptr_t frame)
 {
     struct etch_soft_sync sync = {.flags = ETCH_SOFT_OUTSIDE, .where = where};
 
-    if (chunk_of(etch_soft_cur) < nowhere + sizeof(nowhere) && chunk_of(etch_soft_cur) >= nowhere)
-        etch_soft_cur = nowhere + 1;
+    if (is_nowhere(etch_soft_cur))
+        etch_soft_cur = NOWHERE;
     else
         continue_at(&sync, frame);
 }
@@ -386,7 +399,7 @@ static struct etch_soft_ring *claim(struct state *s, uint32_t tid)
     }
     oldest->state = ETCH_SOFT_FREE;
     for (uint32_t i = 0; i < s->chunks; i++)
-        *(volatile uint32_t *)((uint8_t *)oldest + ETCH_SOFT_CHUNK * (1 + i)) = 0;
+        *(volatile uint32_t *)chunk_at(oldest, i) = 0;
     oldest->seq = oldest->context = 0;
     oldest->handlers = 0;
     return oldest;
@@ -399,7 +412,7 @@ static void take_ring(enum etch_soft_chunk_kind kind)
     uint8_t *cur;
 
     etch_soft_ring = NULL;
-    etch_soft_cur = nowhere + 1;
+    etch_soft_cur = NOWHERE;
     if (!s->pool)
         return;
     tid = (uint32_t)call3(__NR_gettid, 0, 0, 0);
@@ -444,7 +457,7 @@ static bool is_signal_return(const uint8_t *at)
 
 static bool has_ring(void)
 {
-    return etch_soft_ring && !(etch_soft_cur >= nowhere && etch_soft_cur < nowhere + sizeof(nowhere));
+    return etch_soft_ring && !is_nowhere(etch_soft_cur);
 }
 
 /* The kernel's frame lies where the handler was entered: the return address, then a ucontext, whose registers begin
@@ -454,15 +467,16 @@ static uint64_t interrupted_ip(uintptr_t frame)
     return *(const uint64_t *)(frame + 8 + 8 + 40 + (uintptr_t)16 * 8);
 }
 
-/* Compiled code that was interrupted, or left from a handler, may have written paths beyond what the variable says.
- * They are never 0, and what comes behind them in the chunk is. */
+/* Compiled code that was interrupted, or left from a handler, may have written beyond what the variable says: paths,
+ * and which function was called through a pointer. They begin with what is never 0, and what comes behind them in the
+ * chunk is. */
 static uint8_t *behind_paths(uint8_t *cur)
 {
     const uint8_t *end = chunk_of(cur) + ETCH_SOFT_CHUNK;
 
-    while (cur < end && *cur != ETCH_SOFT_NOTHING && *cur < ETCH_SOFT_ENTRY)
-        cur++;
-    return cur;
+    while (cur < end && *cur != ETCH_SOFT_NOTHING && (*cur < ETCH_SOFT_ENTRY || *cur == ETCH_SOFT_PASSED))
+        cur += *cur == ETCH_SOFT_PASSED ? ETCH_SOFT_PASSED_SIZE : 1;
+    return cur < end ? cur : (uint8_t *)(uintptr_t)end;
 }
 
 /* A handler writes into chunks of its own: the code it interrupted may be between any two instructions. */
@@ -479,7 +493,7 @@ static void begin_signal(struct etch_soft_act *act, uint64_t ip)
     __asm__ volatile("" : : : "memory"); /* another handler may come at any time: whole before it counts */
     etch_soft_ring->handlers++;
     cur = begin_chunk(ETCH_SOFT_SIGNAL, seq * ETCH_SOFT_CHUNK + written, ip);
-    etch_soft_cur = cur ? cur : nowhere + 1;
+    etch_soft_cur = cur ? cur : NOWHERE;
 }
 
 /* A chunk that begins with where the entered function was called from, as far as frame pointers lead there. */
@@ -504,7 +518,7 @@ static void put_entry(const struct etch_soft_act *act, uint64_t function, const 
     if (room(cur) < ETCH_SOFT_ENTRY_SIZE)
         cur = begin_with_caller(act, from);
     if (!cur) {
-        etch_soft_cur = nowhere + 1;
+        etch_soft_cur = NOWHERE;
         return;
     }
     put(cur + 1, &function, sizeof(function));
@@ -546,7 +560,7 @@ static void put_byte(uint8_t byte)
     if (room(cur) < 1)
         cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
     if (!cur) {
-        etch_soft_cur = nowhere + 1;
+        etch_soft_cur = NOWHERE;
         return;
     }
     *(volatile uint8_t *)cur = byte;
@@ -564,15 +578,15 @@ static void end_signal(void)
     *(volatile uint32_t *)&ring->handlers = last;
 }
 
-/* In what is left of the chunk there is always room for this byte. */
+/* In the slack there is always room for this byte. */
 static void put_left(const struct etch_soft_act *act)
 {
     uint8_t *cur = etch_soft_cur;
 
     *(volatile uint8_t *)cur++ = ETCH_SOFT_LEFT;
-    if (!((uintptr_t)cur & (ETCH_SOFT_CHUNK - 1)))
+    if (!room(cur))
         cur = begin_with_caller(act, ((const uint8_t *const *)act->frame)[1]);
-    etch_soft_cur = cur ? cur : nowhere + 1;
+    etch_soft_cur = cur ? cur : NOWHERE;
 }
 
 /* An exception leaves the function: where it lands is told. */
@@ -635,7 +649,7 @@ void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node)
     if (room(etch_soft_cur) < 1 + sizeof(sync) + frames.n * sizeof(frames.v[0])) {
         uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
 
-        etch_soft_cur = cur ? put_sync(cur, sync, &frames) : nowhere + 1;
+        etch_soft_cur = cur ? put_sync(cur, sync, &frames) : NOWHERE;
         return;
     }
     etch_soft_cur = put_sync(etch_soft_cur, sync, &frames);
@@ -786,7 +800,7 @@ static void enter_child(void)
     struct state *s = &etch_soft_state;
     struct etch_soft_pool *old = s->pool;
 
-    etch_soft_cur = nowhere + 1;
+    etch_soft_cur = NOWHERE;
     etch_soft_ring = NULL;
     create_pool(s);
     call3(__NR_munmap, (long)old, (long)s->pool_size, 0);
