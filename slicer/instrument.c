@@ -672,7 +672,8 @@ static bool record_function(struct instrument *in, const struct recorded *r, val
     struct flow_graph graph = {0};
     bool whole;
 
-    whole = etch_cursor_open(&in->emitter, r->body) && prepare_calls(in, r->body, calls);
+    etch_cursor_open(&in->emitter, r->body);
+    whole = prepare_calls(in, r->body, calls);
     if (whole && !r->enters)
         etch_carry_returns(&in->emitter, r->body);
     whole = whole && etch_flow_graph_build(&graph, r->body, classify, in) &&

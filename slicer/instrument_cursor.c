@@ -149,9 +149,9 @@ static void stand_before(const struct emitter *e, LLVMValueRef instruction)
     LLVMSetCurrentDebugLocation2(e->builder, NULL);
 }
 
-static void copy(const struct emitter *e, LLVMValueRef from, LLVMValueRef to)
+static LLVMValueRef copy(const struct emitter *e, LLVMValueRef from, LLVMValueRef to)
 {
-    LLVMBuildStore(e->builder, LLVMBuildLoad2(e->builder, e->pointer, from, ""), to);
+    return LLVMBuildStore(e->builder, LLVMBuildLoad2(e->builder, e->pointer, from, ""), to);
 }
 
 static bool leads_to_reload(const struct sync *s, LLVMValueRef terminator)
@@ -261,7 +261,7 @@ static void sync_block(const struct sync *s, LLVMBasicBlockRef block)
     }
 }
 
-bool etch_cursor_open(struct emitter *e, LLVMValueRef function)
+void etch_cursor_open(struct emitter *e, LLVMValueRef function)
 {
     etch_pointers_release(&e->bytes);
     etch_pointers_release(&e->carrying);
@@ -270,11 +270,8 @@ bool etch_cursor_open(struct emitter *e, LLVMValueRef function)
     e->is.n = 0;
     stand_before(e, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)));
     e->slot = LLVMBuildAlloca(e->builder, e->pointer, "");
-    if (etch_carries(function))
-        LLVMBuildStore(e->builder, LLVMGetLastParam(function), e->slot);
-    else
-        copy(e, e->cursor, e->slot);
-    return true;
+    e->opened = etch_carries(function) ? LLVMBuildStore(e->builder, LLVMGetLastParam(function), e->slot)
+                                       : copy(e, e->cursor, e->slot);
 }
 
 bool etch_cursor_close(struct emitter *e, LLVMValueRef function)

@@ -497,8 +497,10 @@ bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters)
 {
     struct text t = {0};
     LLVMValueRef saved, act = NULL;
-    bool whole = count_paths(e, g);
+    bool whole;
 
+    g->nodes.v[0].begin = LLVMGetNextInstruction(e->opened);
+    whole = count_paths(e, g);
     if (whole) {
         saved = begin_function(e, g, enters, &t, &act);
         for (uint32_t i = 0; i < g->n_order; i++) /* before the marks of where it leads */

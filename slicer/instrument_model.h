@@ -118,6 +118,7 @@ struct emitter {
     LLVMValueRef top;           /* thread-local: etch_soft_top */
     LLVMValueRef cursor;        /* thread-local: etch_soft_cur */
     LLVMValueRef slot;          /* of the function at hand: what stands for it, which becomes a register */
+    LLVMValueRef opened;        /* the instruction that fills it first */
     struct etch_pointers bytes; /* code of the function at hand that writes one */
     /* Its calls that take and return the place in the ring: 0, or the number in `is`, plus one, of the value that says
      * whether what is called through a pointer has a recorder. */
@@ -132,7 +133,7 @@ void etch_emitter_open(struct emitter *emitter, LLVMModuleRef module);
 void etch_emitter_close(struct emitter *emitter);
 
 /* Before anything else is done in a function, and when all its code is there. False where memory is short. */
-bool etch_cursor_open(struct emitter *emitter, LLVMValueRef function);
+void etch_cursor_open(struct emitter *emitter, LLVMValueRef function);
 bool etch_cursor_close(struct emitter *emitter, LLVMValueRef function);
 
 /* Stands the builder at a block's end, where code has no place in the source. */
