@@ -344,7 +344,6 @@ static bool separate_all(struct instrument *in)
         weaken(r->body);
         if (!separate(in, r))
             return false;
-        prepare_frame(&in->emitter, r->body);
         if (!etch_pointers_set(&in->index, r->body, (uint32_t)i) ||
             (r->entry && !etch_pointers_set(&in->index, r->entry, (uint32_t)i)))
             return false;
@@ -672,12 +671,15 @@ static bool record_function(struct instrument *in, const struct recorded *r, val
     struct flow_graph graph = {0};
     bool whole;
 
+    etch_split_switches(&in->emitter, r->body);
     etch_cursor_open(&in->emitter, r->body);
     whole = prepare_calls(in, r->body, calls);
     if (whole && !r->enters)
         etch_carry_returns(&in->emitter, r->body);
-    whole = whole && etch_flow_graph_build(&graph, r->body, classify, in) &&
-            etch_emit_function(&in->emitter, &graph, r->enters);
+    whole = whole && etch_flow_graph_build(&graph, r->body, classify, in) && etch_ask_for_room(&graph);
+    if (whole && (graph.calls || r->enters))
+        prepare_frame(&in->emitter, r->body);
+    whole = whole && etch_emit_function(&in->emitter, &graph, r->enters);
     in->count.functions++;
     in->count.nodes += graph.nodes.n;
     for (size_t i = 0; i < graph.nodes.n; i++)

@@ -104,35 +104,59 @@ static void mark_node(struct emitter *e, const struct flow_graph *g, uint32_t no
     build_asm(e, t, e->void_type, "", NULL, 0);
 }
 
-/* What is written, and which edge the code goes along then. */
+/* What is written, if anything, and which edge the code goes along then. */
 struct record {
     uint32_t node;
-    LLVMValueRef value;
+    LLVMValueRef value; /* NULL: nothing */
     unsigned edge;
+    bool asks; /* whether the chunk has room */
 };
 
-/* The place in the ring goes in and comes out, so that it can stay in a register. */
-static void write_byte(struct emitter *e, const struct flow_graph *g, const struct record *r, struct text *t)
+static bool note_byte(struct emitter *e, LLVMValueRef code)
 {
-    bool constant = LLVMIsAConstantInt(r->value) != NULL;
-    LLVMValueRef arguments[2] = {LLVMBuildLoad2(e->builder, e->pointer, e->slot, "")}, next;
-    unsigned n = 1;
+    return code && etch_pointers_set(&e->bytes, code, 1);
+}
+
+static void write_byte(struct emitter *e, LLVMValueRef value, struct text *t)
+{
+    bool constant = LLVMIsAConstantInt(value) != NULL;
+    LLVMValueRef arguments[2] = {LLVMBuildLoad2(e->builder, e->pointer, e->slot, ""), value}, next,
+                 one = LLVMConstInt(e->quad, 1, false);
 
     t->n = 0;
-    if (constant) {
-        say(t, "movb $$%u, ($0)\n", (unsigned)(LLVMConstIntGetZExtValue(r->value) & 0xff));
-    } else {
-        say(t, "movb $%u, ($0)\n", 1 + n);
-        arguments[n++] = r->value;
-    }
-    say(t, "incq $0\ntestl $$%u, ${0:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_FULL);
-    say(t, "pushq $$%u\npushq $0\ncall etch_soft_turn\n7:\npopq $0\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n", r->edge);
+    if (constant)
+        say(t, "movb $$%u, ($0)", (unsigned)(LLVMConstIntGetZExtValue(value) & 0xff));
+    else
+        say(t, "movb $1, ($0)");
+    if (!note_byte(e, build_asm(e, t, e->void_type, constant ? "r" : "r,q", arguments, constant ? 1 : 2)))
+        t->failed = true;
+    next = LLVMBuildInBoundsGEP2(e->builder, e->byte, arguments[0], &one, 1, "");
+    LLVMBuildStore(e->builder, next, e->slot);
+}
+
+/* The place in the ring goes in and comes out, so that it can stay in a register. */
+static void ask(struct emitter *e, const struct flow_graph *g, const struct record *r, struct text *t)
+{
+    LLVMValueRef place = LLVMBuildLoad2(e->builder, e->pointer, e->slot, ""), next;
+
+    t->n = 0;
+    say(t, "testl $$%u, ${0:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_FULL);
+    say(t, "pushq $$%u\npushq $0\ncall etch_soft_turn\n7:\npopq $0\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n",
+        r->edge);
     say_mark(t, g, "7b", r->node, ETCH_SOFT_MARK_FLUSH);
-    next = build_asm(e, t, e->pointer, constant ? "=&q,0,~{flags}" : "=&q,0,q,~{flags}", arguments, n);
-    if (!next || !etch_pointers_set(&e->bytes, next, 1))
+    next = build_asm(e, t, e->pointer, "=q,0,~{flags}", &place, 1);
+    if (!note_byte(e, next))
         t->failed = true;
     else
         LLVMBuildStore(e->builder, next, e->slot);
+}
+
+static void record(struct emitter *e, const struct flow_graph *g, const struct record *r, struct text *t)
+{
+    if (r->value)
+        write_byte(e, r->value, t);
+    if (r->asks)
+        ask(e, g, r, t);
 }
 
 /* ---- The count ---- */
@@ -248,18 +272,19 @@ static bool count_paths(struct emitter *e, struct flow_graph *g)
 
 /* ---- Where bytes are written ---- */
 
+/* Several cases of a switch are one. */
 static bool has_one_way_in(LLVMBasicBlockRef block)
 {
-    unsigned ways = 0;
+    LLVMValueRef from = NULL;
 
     for (LLVMUseRef u = LLVMGetFirstUse(LLVMBasicBlockAsValue(block)); u; u = LLVMGetNextUse(u)) {
         LLVMValueRef user = LLVMGetUser(u);
 
-        if (LLVMIsABlockAddress(user))
+        if (LLVMIsABlockAddress(user) || (LLVMIsATerminatorInst(user) && from && from != user))
             return false;
-        ways += LLVMIsATerminatorInst(user) != NULL;
+        from = LLVMIsATerminatorInst(user) ? user : from;
     }
-    return ways == 1;
+    return true;
 }
 
 /* A PHI's incoming block cannot be changed: it is built anew. */
@@ -312,6 +337,17 @@ static LLVMValueRef split(struct emitter *e, struct flow_graph *g, LLVMValueRef 
     return LLVMBuildBr(e->builder, target);
 }
 
+void etch_split_switches(struct emitter *e, LLVMValueRef function)
+{
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b)) {
+        LLVMValueRef t = LLVMGetBasicBlockTerminator(b);
+
+        for (unsigned i = 0; t && LLVMIsASwitchInst(t) && i < LLVMGetNumSuccessors(t); i++)
+            if (!has_one_way_in(LLVMGetSuccessor(t, i)))
+                split(e, NULL, t, LLVMGetSuccessor(t, i));
+    }
+}
+
 static bool is_branching(const struct node *n)
 {
     return n->kind == ETCH_SOFT_FLOW && n->n_edges > 1;
@@ -325,7 +361,7 @@ static void record_ways(struct emitter *e, struct flow_graph *g, uint32_t at, st
 
     for (uint32_t k = 0; k < n->n_edges; k++) {
         const struct edge *edge = &g->edges.v[n->first_edge + k];
-        struct record r = {.node = at, .edge = k};
+        struct record r = {.node = at, .edge = k, .asks = edge->asks};
         const struct node *to;
 
         if (!edge->cut || edge->silent)
@@ -333,7 +369,7 @@ static void record_ways(struct emitter *e, struct flow_graph *g, uint32_t at, st
         to = &g->nodes.v[edge->target];
         before(e, has_one_way_in(to->block) ? to->begin : split(e, g, n->end, to->block));
         r.value = along(e, n, edge);
-        write_byte(e, g, &r, t);
+        record(e, g, &r, t);
     }
 }
 
@@ -341,25 +377,25 @@ static void record_end(struct emitter *e, struct flow_graph *g, uint32_t at, str
 {
     const struct node *n = &g->nodes.v[at];
     const struct edge *first = &g->edges.v[n->first_edge];
-    struct record r = {.node = at, .value = n->count};
+    struct record r = {.node = at, .asks = n->asks || first->asks};
 
-    if (is_branching(n) || !first->cut || first->silent)
+    if (is_branching(n) || !first->cut || LLVMIsAUnreachableInst(n->end))
         return;
+    if (!first->silent)
+        r.value = n->count;
     before(e, n->end);
-    write_byte(e, g, &r, t);
+    record(e, g, &r, t);
 }
 
 static void tell(struct emitter *e, const struct flow_graph *g, uint32_t at, struct text *t)
 {
     unsigned number = g->nodes.v[at].tells - 1;
-    struct record r = {.node = at, .edge = AFTER_TELLING};
+    struct record r = {.node = at, .edge = AFTER_TELLING, .asks = true};
 
-    if (g->n_tells > ETCH_SOFT_PATHS) {
-        r.value = byte_of(e, ETCH_SOFT_PATH + number / ETCH_SOFT_PATHS);
-        write_byte(e, g, &r, t);
-    }
+    if (g->n_tells > ETCH_SOFT_PATHS)
+        write_byte(e, byte_of(e, ETCH_SOFT_PATH + number / ETCH_SOFT_PATHS), t);
     r.value = byte_of(e, ETCH_SOFT_PATH + number % ETCH_SOFT_PATHS);
-    write_byte(e, g, &r, t);
+    record(e, g, &r, t);
 }
 
 static void call_runtime(struct emitter *e, LLVMTypeRef type, LLVMValueRef function, LLVMValueRef *arguments,

@@ -16,6 +16,7 @@ struct edge {
     uint32_t target;
     uint32_t value;
     bool cut, silent;
+    bool asks; /* whether the chunk has room, with its byte */
 };
 
 /* A block, or the part of one up to or behind a call. */
@@ -35,6 +36,7 @@ struct node {
     bool lands;         /* control can come here by another way than an edge */
     bool forks;         /* perhaps in a child process */
     bool unmarked;      /* nothing of it is in the machine code but a return */
+    bool asks;          /* whether the chunk has room, at its end */
     LLVMValueRef count; /* the path number so far, plus ETCH_SOFT_PATH */
 };
 
@@ -44,6 +46,7 @@ struct flow_graph {
     ETCH_ARRAY(struct edge) edges;
     uint32_t *order; /* of nodes: each before those that its uncut edges lead to */
     uint32_t n_order, n_tells;
+    bool calls; /* anything but code that it knows to write nothing, or asks: its frame can be looked for */
     struct etch_pointers first_of; /* block -> its first node */
 };
 
@@ -55,6 +58,9 @@ typedef enum call_kind call_classifier(void *context, LLVMValueRef call);
 /* Builds the nodes, decides where segments end, and numbers the paths. False where memory is short. */
 bool etch_flow_graph_build(struct flow_graph *graph, LLVMValueRef function, call_classifier *classify, void *context);
 void etch_flow_graph_release(struct flow_graph *graph);
+
+/* Decides where the code asks whether the chunk has room. False where memory is short. */
+bool etch_ask_for_room(struct flow_graph *graph);
 
 bool etch_call_returns_twice(LLVMValueRef call);
 bool etch_call_forks(LLVMValueRef call);
@@ -142,6 +148,9 @@ void etch_emit_at_end(struct emitter *emitter, LLVMBasicBlockRef block);
 /* PHIs of a block take what came from one block from another. The counts of `graph` follow, where it is not NULL. */
 void etch_redirect_phis(struct emitter *emitter, struct flow_graph *graph, LLVMBasicBlockRef block,
                         LLVMBasicBlockRef from, LLVMBasicBlockRef by);
+
+/* Each way of a switch gets a place of its own: what a table of jumps leads to is known by nothing but its mark. */
+void etch_split_switches(struct emitter *emitter, LLVMValueRef function);
 
 /* Puts the recording code, the marks and the function's table in. False where memory is short. `enters`: the function
  * itself tells that it was entered. */
