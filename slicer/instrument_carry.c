@@ -313,7 +313,16 @@ static LLVMValueRef build_same(struct emitter *e, LLVMValueRef call, LLVMTypeRef
     return new;
 }
 
-/* What was returned, behind a call that perhaps (`is` says so) was of recorded code: else it is in rax. */
+/* Was it a call of recorded code? In memory meanwhile: registers that a call leaves alone are dear. */
+static LLVMValueRef recall(struct emitter *e)
+{
+    LLVMValueRef distance = LLVMBuildLoad2(e->builder, e->quad, e->passed, "");
+
+    LLVMSetVolatile(distance, true);
+    return LLVMBuildICmp(e->builder, LLVMIntNE, distance, LLVMConstNull(e->quad), "");
+}
+
+/* What was returned; behind a call that perhaps (`is` says so) was of recorded code: else it is in rax. */
 static LLVMValueRef result_of(struct emitter *e, LLVMValueRef call, LLVMTypeRef type, LLVMValueRef is)
 {
     LLVMValueRef value = LLVMBuildExtractValue(e->builder, call, 1, ""), plain;
@@ -338,32 +347,49 @@ static LLVMBasicBlockRef make_way(struct emitter *e, LLVMValueRef call)
     return between;
 }
 
-LLVMValueRef etch_carry_call(struct emitter *e, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef is)
+/* Behind the new call, where the builder stands. */
+static bool take_result(struct emitter *e, LLVMValueRef call, LLVMValueRef new, bool perhaps)
 {
     LLVMTypeRef result = LLVMGetReturnType(LLVMGetCalledFunctionType(call));
+    LLVMValueRef is = NULL;
+
+    LLVMSetCurrentDebugLocation2(e->builder, NULL);
+    if (perhaps && !etch_array_push(&e->is, (is = recall(e))))
+        return false;
+    if (result != e->void_type && LLVMGetFirstUse(call))
+        LLVMReplaceAllUsesWith(call, result_of(e, new, result, is));
+    return true;
+}
+
+static void return_as_it_is(struct emitter *e, LLVMValueRef end, LLVMValueRef call)
+{
+    LLVMPositionBuilderBefore(e->builder, end);
+    LLVMInstructionSetDebugLoc(LLVMBuildRet(e->builder, call), LLVMInstructionGetDebugLoc(end));
+    LLVMInstructionEraseFromParent(end);
+}
+
+LLVMValueRef etch_carry_call(struct emitter *e, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef distance)
+{
     LLVMTypeRef type = carrying_type(e, LLVMGetCalledFunctionType(call));
     LLVMBasicBlockRef next = LLVMIsAInvokeInst(call) ? make_way(e, call) : NULL;
-    bool tail = type && !next && !is && stays_tail(call, type);
+    bool tail = type && !next && !distance && stays_tail(call, type);
     LLVMValueRef new, end = LLVMGetNextInstruction(call);
 
     LLVMPositionBuilderBefore(e->builder, call);
     LLVMSetCurrentDebugLocation2(e->builder, NULL);
+    if (distance)
+        LLVMSetVolatile(LLVMBuildStore(e->builder, distance, e->passed), true);
     new = type ? build_same(e, call, type, callee, next) : NULL;
-    if (!new || (is && !etch_array_push(&e->is, is)) ||
-        !etch_pointers_set(&e->carrying, new, is ? (uint32_t)e->is.n : 0))
+    if (!new || !etch_pointers_set(&e->carrying, new, distance ? (uint32_t)e->is.n + 1 : 0))
         return NULL;
     if (!next)
-        LLVMSetTailCallKind(new, LLVMGetTailCallKind(call));
-    if (tail) {
-        LLVMPositionBuilderBefore(e->builder, end);
-        LLVMInstructionSetDebugLoc(LLVMBuildRet(e->builder, new), LLVMInstructionGetDebugLoc(end));
-        LLVMInstructionEraseFromParent(end);
-    } else if (result != e->void_type && LLVMGetFirstUse(call)) {
-        if (next)
-            LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, LLVMGetFirstInstruction(next));
-        LLVMSetCurrentDebugLocation2(e->builder, NULL);
-        LLVMReplaceAllUsesWith(call, result_of(e, new, result, is));
-    }
+        LLVMSetTailCallKind(new, distance ? LLVMTailCallKindNone : LLVMGetTailCallKind(call));
+    else
+        LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, LLVMGetFirstInstruction(next));
+    if (tail)
+        return_as_it_is(e, end, new);
+    else if (!take_result(e, call, new, distance != NULL))
+        return NULL;
     LLVMInstructionEraseFromParent(call);
     return new;
 }

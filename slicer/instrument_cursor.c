@@ -191,12 +191,14 @@ static LLVMValueRef place_behind(const struct sync *s, LLVMValueRef call)
 
 static void carry(const struct sync *s, LLVMValueRef call)
 {
-    LLVMValueRef next = LLVMGetNextInstruction(call);
+    LLVMValueRef next = LLVMGetNextInstruction(call), is = is_perhaps(s, call);
 
     stand_before(s->e, call);
     LLVMSetOperand(call, LLVMGetNumArgOperands(call) - 1, load_slot(s->e));
     if (next && LLVMIsAReturnInst(next) && LLVMGetOperand(next, 0) == call)
         return;
+    if (is)
+        next = LLVMGetNextInstruction(is);
     stand_before(s->e, next ? next : LLVMGetFirstInstruction(LLVMGetNormalDest(call)));
     LLVMBuildStore(s->e->builder, place_behind(s, call), s->e->slot);
 }
@@ -270,6 +272,7 @@ void etch_cursor_open(struct emitter *e, LLVMValueRef function)
     e->is.n = 0;
     stand_before(e, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)));
     e->slot = LLVMBuildAlloca(e->builder, e->pointer, "");
+    e->passed = LLVMBuildAlloca(e->builder, e->quad, "");
     e->opened = etch_carries(function) ? LLVMBuildStore(e->builder, LLVMGetLastParam(function), e->slot)
                                        : copy(e, e->cursor, e->slot);
 }

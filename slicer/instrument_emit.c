@@ -796,7 +796,7 @@ bool etch_emit_passing(struct emitter *e, LLVMValueRef call)
     is = LLVMBuildICmp(e->builder, LLVMIntEQ, begin, LLVMConstInt(e->quad, PASS_WORD, false), "");
     distance = LLVMBuildSelect(e->builder, is, LLVMConstInt(e->quad, PASS, false), LLVMConstInt(e->quad, 0, false), "");
     at = LLVMBuildIntToPtr(e->builder, LLVMBuildAdd(e->builder, at, distance, ""), e->pointer, "");
-    return etch_carry_call(e, call, at, is) != NULL;
+    return etch_carry_call(e, call, at, distance) != NULL;
 }
 
 /* ---- The module ---- */

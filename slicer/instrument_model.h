@@ -105,9 +105,9 @@ bool etch_can_pass_by(LLVMTypeRef type);
 LLVMValueRef etch_carry(struct emitter *emitter, LLVMValueRef function, const char *name);
 bool etch_carries(LLVMValueRef function);
 
-/* Makes a call, which is gone then, one of a function that carries; `is` says at run time whether it does, NULL: yes.
- * NULL where memory is short. */
-LLVMValueRef etch_carry_call(struct emitter *emitter, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef is);
+/* Makes a call, which is gone then, one of a function that carries; `distance` says at run time whether it does: other
+ * than 0, or NULL. NULL where memory is short. */
+LLVMValueRef etch_carry_call(struct emitter *emitter, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef distance);
 void etch_carry_returns(struct emitter *emitter, LLVMValueRef body);
 
 /* A call with nothing behind it but the return stays one that the compiler can make a jump. */
@@ -124,10 +124,11 @@ struct emitter {
     LLVMValueRef top;           /* thread-local: etch_soft_top */
     LLVMValueRef cursor;        /* thread-local: etch_soft_cur */
     LLVMValueRef slot;          /* of the function at hand: what stands for it, which becomes a register */
+    LLVMValueRef passed;        /* and for whether a call through a pointer was of recorded code */
     LLVMValueRef opened;        /* the instruction that fills it first */
     struct etch_pointers bytes; /* code of the function at hand that writes one */
     /* Its calls that take and return the place in the ring: 0, or the number in `is`, plus one, of the value that says
-     * whether what is called through a pointer has a recorder. */
+     * whether what was called through a pointer has a recorder. */
     struct etch_pointers carrying;
     values is;
     LLVMValueRef enter, leave, unwind, land, stamp;
