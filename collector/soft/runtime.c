@@ -90,6 +90,14 @@ static void put(void *to, const void *from, size_t size)
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
 
+typedef uint64_t word __attribute__((aligned(1), may_alias));
+typedef uint16_t half __attribute__((aligned(1), may_alias));
+
+static void put_word(void *to, uint64_t value)
+{
+    *(volatile word *)to = value;
+}
+
 /* ---- Chunks ---- */
 
 _Static_assert(sizeof(struct etch_soft_ring) <= ETCH_SOFT_SLACK, "a ring's head lies before its chunks");
@@ -106,7 +114,7 @@ static uint8_t *chunk_at(struct etch_soft_ring *ring, uint64_t number)
 
 static bool is_nowhere(const uint8_t *cur)
 {
-    return cur >= nowhere && cur < nowhere + sizeof(nowhere);
+    return (uintptr_t)cur - (uintptr_t)nowhere < sizeof(nowhere);
 }
 
 /* A chunk that an interrupted context goes on with must not be given away. */
@@ -161,9 +169,9 @@ static uint8_t *begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrupted
 /* The room in the chunk without the slack, which stays for compiled code. */
 static size_t room(const uint8_t *cur)
 {
-    const uint8_t *end = chunk_of(cur) + ETCH_SOFT_CHUNK - ETCH_SOFT_SLACK;
+    size_t used = ((uintptr_t)cur - ETCH_SOFT_SLACK - 1) & (ETCH_SOFT_CHUNK - 1);
 
-    return cur < end ? (size_t)(end - cur) : 0;
+    return used < ETCH_SOFT_FULL ? ETCH_SOFT_FULL - 1 - used : 0;
 }
 
 /* ---- Where the thread is ---- */
@@ -223,7 +231,8 @@ static uint8_t *put_sync(uint8_t *cur, struct etch_soft_sync sync, const struct 
     sync.frames = f->n;
     sync.flags |= f->flags;
     put(cur + 1, &sync, sizeof(sync));
-    put(cur + 1 + sizeof(sync), f->v, f->n * sizeof(f->v[0]));
+    for (uint8_t i = 0; i < f->n; i++)
+        put_word(cur + 1 + sizeof(sync) + i * sizeof(f->v[0]), f->v[i]);
     *(volatile uint8_t *)cur = ETCH_SOFT_SYNC;
     return cur + 1 + sizeof(sync) + f->n * sizeof(f->v[0]);
 }
@@ -521,7 +530,7 @@ static void put_entry(const struct etch_soft_act *act, uint64_t function, const 
         etch_soft_cur = NOWHERE;
         return;
     }
-    put(cur + 1, &function, sizeof(function));
+    put_word(cur + 1, function);
     *(volatile uint8_t *)cur = ETCH_SOFT_ENTRY;
     etch_soft_cur = cur + ETCH_SOFT_ENTRY_SIZE;
 }
@@ -533,24 +542,39 @@ static bool is_behind(void)
     return behind_paths(etch_soft_cur) != etch_soft_cur;
 }
 
-HIDDEN void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from);
-void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from)
+static __attribute__((noinline)) void enter_slowly(struct etch_soft_act *act, uint64_t function, const uint8_t *from)
 {
-    act->prev = etch_soft_top;
-    act->own = frame & 1;
-    act->frame = frame -= act->own;
-    act->handler = 0;
     if (!etch_soft_cur)
         begin_thread(ETCH_SOFT_START);
     if (has_ring() && etch_soft_ring->handlers < ETCH_SOFT_HANDLERS) {
         if (is_signal_return(from))
-            begin_signal(act, interrupted_ip(frame));
+            begin_signal(act, interrupted_ip(act->frame));
         else if (is_behind())
             begin_signal(act, 0);
     }
     etch_soft_top = act;
     if (has_ring())
         put_entry(act, function, from);
+}
+
+HIDDEN void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from);
+void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from)
+{
+    uint8_t *cur = etch_soft_cur;
+
+    act->prev = etch_soft_top;
+    act->own = frame & 1;
+    act->frame = frame - act->own;
+    act->handler = 0;
+    if (!cur || *cur != ETCH_SOFT_NOTHING || !has_ring() || room(cur) < ETCH_SOFT_ENTRY_SIZE ||
+        is_signal_return(from)) {
+        enter_slowly(act, function, from);
+        return;
+    }
+    etch_soft_top = act;
+    put_word(cur + 1, function);
+    *(volatile uint8_t *)cur = ETCH_SOFT_ENTRY;
+    etch_soft_cur = cur + ETCH_SOFT_ENTRY_SIZE;
 }
 
 static void put_byte(uint8_t byte)
@@ -598,8 +622,7 @@ void etch_soft_unwind(struct etch_soft_act *act)
     etch_soft_top = act->prev;
 }
 
-HIDDEN void etch_soft_leave(struct etch_soft_act *act);
-void etch_soft_leave(struct etch_soft_act *act)
+static __attribute__((noinline)) void leave_slowly(const struct etch_soft_act *act)
 {
     if (has_ring() && act->handler)
         put_byte(ETCH_SOFT_RETURNED);
@@ -609,6 +632,20 @@ void etch_soft_leave(struct etch_soft_act *act)
         put_left(act);
     if (act->handler && etch_soft_ring && etch_soft_ring->handlers)
         end_signal();
+    etch_soft_top = act->prev;
+}
+
+HIDDEN void etch_soft_leave(struct etch_soft_act *act);
+void etch_soft_leave(struct etch_soft_act *act)
+{
+    uint8_t *cur = etch_soft_cur;
+
+    if (!has_ring() || act->handler || room(cur) < 2) {
+        leave_slowly(act);
+        return;
+    }
+    *(volatile uint8_t *)cur = act->prev ? ETCH_SOFT_LEFT : ETCH_SOFT_END;
+    etch_soft_cur = cur + 1;
     etch_soft_top = act->prev;
 }
 
@@ -666,8 +703,8 @@ void etch_soft_stamp(void)
     if (!has_ring() || room(cur) < ETCH_SOFT_TIME_SIZE)
         return;
     tsc = stamp(&cpu);
-    put(cur + 1, &tsc, 8);
-    put(cur + 9, &cpu, 2);
+    put_word(cur + 1, tsc);
+    *(volatile half *)(cur + 9) = (uint16_t)cpu;
     *(volatile uint8_t *)cur = ETCH_SOFT_TIME;
     etch_soft_cur = cur + ETCH_SOFT_TIME_SIZE;
 }
