@@ -23,6 +23,7 @@ struct entry {
 struct look {
     uint64_t start, low; /* low: from where marks count */
     bool jumped;         /* a mark at the start may be that of the end of the code before */
+    unsigned lenient;    /* so many marks may be passed from here on, where a jump leads */
     const struct etch_block *block;
     size_t from; /* the look before, plus one */
 };
@@ -86,7 +87,7 @@ struct search {
     uint64_t at;      /* where it did */
     size_t next;      /* the mark behind that of the goal */
     unsigned reached; /* how often */
-    bool lenient;     /* pass marks where a jump leads */
+    unsigned lenient; /* of the first look */
 };
 
 static bool is_goal_node(const struct search *s, const struct etch_soft_place *p)
@@ -99,8 +100,10 @@ static bool add_look(struct search *s, uint64_t start, uint64_t low, size_t from
     struct look look = {.start = start, .low = low, .from = from, .jumped = jumped};
     const char *why;
 
+    look.lenient = from ? s->w->looks.v[from - 1].lenient : s->lenient;
     for (size_t i = 1; i < s->w->looks.n; i++) /* a loop may lead to where we stand */
-        if (s->w->looks.v[i].start == start && s->w->looks.v[i].jumped >= jumped)
+        if (s->w->looks.v[i].start == start && s->w->looks.v[i].jumped >= jumped &&
+            s->w->looks.v[i].lenient >= look.lenient)
             return true;
     if (s->w->looks.n == LOOK_MAX)
         return true;
@@ -112,11 +115,12 @@ static bool add_look(struct search *s, uint64_t start, uint64_t low, size_t from
  * is the one that counts. */
 enum sight { CLEAR, GOAL, BARRED };
 
-static enum sight see_marks(struct search *s, const struct look *look, bool first, uint64_t *at)
+static enum sight see_marks(struct search *s, struct look *look, bool first, uint64_t *at)
 {
     const struct etch_soft_map *map = s->w->map;
     size_t i = first ? s->key->stand.next : etch_soft_map_mark_at(map, look->low);
     uint64_t bar = UINT64_MAX;
+    bool passed = false;
 
     if (s->key->goal == ETCH_SOFT_TO_IP)
         return CLEAR;
@@ -130,10 +134,13 @@ static enum sight see_marks(struct search *s, const struct look *look, bool firs
             s->next = i + 1;
             return GOAL;
         }
-        if ((first || (look->jumped && s->lenient)) && p->address == look->low)
+        if (p->address == look->low && (first || (look->jumped && look->lenient))) {
+            passed = !first;
             continue; /* where we stand, or perhaps the end of other code */
+        }
         bar = p->address;
     }
+    look->lenient -= passed;
     return bar == UINT64_MAX ? CLEAR : BARRED;
 }
 
@@ -151,7 +158,7 @@ static bool leaves_function(const struct search *s, const struct etch_block *b)
                                                 etch_soft_map_is_stub(s->w->map, b->target)));
 }
 
-static bool ends_there(struct search *s, const struct look *look, bool first, uint64_t *at, bool *barred)
+static bool ends_there(struct search *s, struct look *look, bool first, uint64_t *at, bool *barred)
 {
     enum sight sight = see_marks(s, look, first, at);
     const struct etch_block *b = look->block;
@@ -263,16 +270,19 @@ static bool lay_out(const struct search *s, struct etch_soft_way *way)
     return true;
 }
 
+/* Code that is the same in two nodes may be there once, behind the mark of one. So where no way leads past no mark, it is
+ * the one past the fewest. */
 static struct etch_soft_way *find_way(struct etch_soft_walks *w, const struct key *key)
 {
+    static const unsigned lenient[] = {0, 1, 2, 3, LOOK_MAX};
     struct etch_soft_way *way = calloc(1, sizeof(*way));
     struct search s = {.w = w, .key = key};
 
     if (!way)
         return NULL;
     way->end = key->stand;
-    for (int i = 0; i < 2 && !s.found; i++) {
-        s.lenient = i;
+    for (size_t i = 0; i < sizeof(lenient) / sizeof(lenient[0]) && !s.found; i++) {
+        s.lenient = lenient[i];
         if (!look_around(&s) || (s.found && !lay_out(&s, way))) {
             free(way);
             return NULL;

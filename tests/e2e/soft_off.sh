@@ -20,6 +20,24 @@ for flags in -O0 -O2 "-O2 -fPIC" "-O2 -fcf-protection=full" "-O3 -ffunction-sect
   ETCH_RECORDED=1 ./worlds >got || fail "it fails, counting, with $flags"
   same want got
 done
+# Whatever is passed and returned comes through, where both files have a recorder or only one.
+for flags in -O0 -O1 -O2 "-O2 -fPIC" "-O3 -fcf-protection=full"; do
+  clang-19 -w $flags "$programs"/soft/conventions{,_other}.c -lm -o plain
+  ./plain >want
+  for file in conventions conventions_other; do
+    clang-19 -w $flags -c "$programs/soft/$file.c" -o $file.plain
+    "$ETCH" cc --record -w $flags -c "$programs/soft/$file.c" -o $file.recorded
+  done
+  for kinds in "recorded recorded" "recorded plain" "plain recorded"; do
+    set -- $kinds
+    "$ETCH" cc --record $flags -x none conventions.$1 conventions_other.$2 -lm -o handed || fail "not linked: $kinds, $flags"
+    for ring in "" "$work/rings"; do
+      ETCH_RING=$ring ./handed >got || fail "$kinds, $flags, ring '$ring'"
+      same want got
+    done
+  done
+done
+clang-19 $sources -O2 -o plain && ./plain >want
 # One file with a recorder and one without, both ways; only some functions; and -S.
 for recorded in worlds worlds_other; do
   other=$([ $recorded = worlds ] && echo worlds_other || echo worlds)

@@ -102,6 +102,13 @@ done
 replay all 16384 ./pointers
 readelf -sW pointers | grep -q 'main.etch' && fail "a recorder in main, which was not asked for"
 
+# All kinds of arguments and results, between files, to code with a recorder and without; the same code on two ways.
+for flags in -O0 -O2 "-O2 -fPIC" -O3; do
+  "$ETCH" cc --record -w $flags -g "$programs"/soft/conventions{,_other}.c -lm -o handed
+  replay all 16384 ./handed
+  replay part 16 ./handed
+done
+
 # Two files, of which both or only one has a recorder: what calls out and is called back leaves no byte of its own in between, only that
 # it went out and that it left.
 cat >calls.c <<'C'
