@@ -270,8 +270,8 @@ static bool lay_out(const struct search *s, struct etch_soft_way *way)
     return true;
 }
 
-/* Code that is the same in two nodes may be there once, behind the mark of one. So where no way leads past no mark, it is
- * the one past the fewest. */
+/* Code that is the same in two nodes may be there once, behind the mark of one. So where no way leads past no mark, it
+ * is the one past the fewest. */
 static struct etch_soft_way *find_way(struct etch_soft_walks *w, const struct key *key)
 {
     static const unsigned lenient[] = {0, 1, 2, 3, LOOK_MAX};

@@ -168,9 +168,8 @@ static bool choose_function(struct instrument *in, LLVMValueRef function)
     if (!is_defined_here(function))
         return true;
     c = look_into(function);
-    if (!is_wanted(in, function) || c.unsuited || c.must_tail ||
-        etch_has_attribute(function, "naked") || etch_has_attribute(function, "presplitcoroutine") ||
-        name_of(function)[0] == 1) {
+    if (!is_wanted(in, function) || c.unsuited || c.must_tail || etch_has_attribute(function, "naked") ||
+        etch_has_attribute(function, "presplitcoroutine") || name_of(function)[0] == 1) {
         in->count.skipped++;
         return true;
     }
@@ -552,9 +551,9 @@ static bool call_outside(struct instrument *in, LLVMValueRef call, bool recorded
     plain = name_of(callee);
     type = LLVMGlobalGetValueType(callee);
     if (LLVMIsFunctionVarArg(type) || etch_call_returns_twice(call) || etch_call_forks(call) ||
-        (recorded && !etch_fits_registers(type, call)) || begins_with(plain, "__") || strlen(plain) > 400 || strpbrk(plain, "\1\"\\@$") ||
-        LLVMGetLinkage(callee) != LLVMExternalLinkage || LLVMGetCalledFunctionType(call) != type ||
-        LLVMGetFunctionCallConv(callee) != LLVMCCallConv)
+        (recorded && !etch_fits_registers(type, call)) || begins_with(plain, "__") || strlen(plain) > 400 ||
+        strpbrk(plain, "\1\"\\@$") || LLVMGetLinkage(callee) != LLVMExternalLinkage ||
+        LLVMGetCalledFunctionType(call) != type || LLVMGetFunctionCallConv(callee) != LLVMCCallConv)
         return true;
     snprintf(name, sizeof(name), "%s%s", plain, recorded ? ETCH_SOFT_CODE_SUFFIX : ETCH_SOFT_PLAIN_SUFFIX);
     inner = LLVMGetNamedFunction(in->emitter.module, name);
@@ -638,8 +637,8 @@ static bool prepare_calls(struct instrument *in, LLVMValueRef function, values *
         if (r && r->enters)
             set_callee(call, r->body);
         else if (!(r ? etch_carry_call(&in->emitter, call, r->body, NULL) != NULL
-                     : LLVMIsAFunction(LLVMGetCalledValue(call)) ? call_outside(in, call, true)
-                                                                 : etch_emit_passing(&in->emitter, call)))
+                   : LLVMIsAFunction(LLVMGetCalledValue(call)) ? call_outside(in, call, true)
+                                                               : etch_emit_passing(&in->emitter, call)))
             return false;
     }
     return true;

@@ -4,8 +4,8 @@
  * each return would wait until what was stored is loaded, and that was half of what recording cost. rax whatever the
  * function returns: files need not agree on that, and in C they do not always.
  *
- * What has no recorder neither takes nor returns it: before such a call it is in the thread's variable, and behind it it
- * is read there again (instrument_cursor.c). */
+ * What has no recorder neither takes nor returns it: before such a call it is in the thread's variable, and behind it
+ * it is read there again (instrument_cursor.c). */
 #include "slicer/instrument_model.h"
 
 #include <llvm-c/Comdat.h>

@@ -666,8 +666,8 @@ LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, LLVMValueRef 
 
 /* ---- Calls of other files ---- */
 
-/* Nothing is on the stack for the function outside (etch_fits_registers). Behind it the place is what the variable says,
- * as code with a recorder may have been called back. */
+/* Nothing is on the stack for the function outside (etch_fits_registers). Behind it the place is what the variable
+ * says, as code with a recorder may have been called back. */
 static void say_way_out(const struct emitter *e, struct text *t, const char *function)
 {
     const char *variable = e->shared ? "%fs:(%r11)" : "%fs:etch_soft_cur@TPOFF";
@@ -741,8 +741,8 @@ static void say_pass(struct text *t, LLVMValueRef body)
 {
     say(t, ".balign %u\nleaq ", PASS);
     say_symbol(t, body);
-    say(t, "(%%rip), %%r11\nmovl %%r11d, 1(%%r10)\nmovb $$%u, (%%r10)\naddq $$%u, %%r10\njmp ", (unsigned)ETCH_SOFT_PASSED,
-        ETCH_SOFT_PASSED_SIZE);
+    say(t, "(%%rip), %%r11\nmovl %%r11d, 1(%%r10)\nmovb $$%u, (%%r10)\naddq $$%u, %%r10\njmp ",
+        (unsigned)ETCH_SOFT_PASSED, ETCH_SOFT_PASSED_SIZE);
     say_symbol(t, body);
 }
 

@@ -163,8 +163,8 @@ void etch_emit_stub(struct emitter *emitter, const char *stub, const char *funct
 /* A function like `like`, entered from outside, that tells so and calls the body. */
 LLVMValueRef etch_emit_entry(struct emitter *emitter, LLVMValueRef body, LLVMValueRef like, const char *name);
 
-/* What the rest of the program sees, like `like`: it leads to `teller`, or where nothing is recorded to `plain`, if there
- * is one. Where that can be, of fixed layout: at a fixed distance compiled code comes to the body. */
+/* What the rest of the program sees, like `like`: it leads to `teller`, or where nothing is recorded to `plain`, if
+ * there is one. Where that can be, of fixed layout: at a fixed distance compiled code comes to the body. */
 LLVMValueRef etch_emit_gate(struct emitter *emitter, LLVMValueRef body, LLVMValueRef like, LLVMValueRef teller,
                             LLVMValueRef plain, const char *name);
 

@@ -109,6 +109,23 @@ for flags in -O0 -O2 "-O2 -fPIC" -O3; do
   replay part 16 ./handed
 done
 
+# Code that does not ask whether its chunk has room, over and over: behind one another, and deeper and deeper.
+{
+  echo '#define OWN __attribute__((noinline)) static'
+  echo 'OWN int leaf(int x) { return x & 1 ? x * 3 + 1 : x ^ 5; }'
+  echo 'OWN int deep0(int x) { return x; }'
+  for ((i = 1; i < 1200; i++)); do echo "OWN int deep$i(int x) { return deep$((i - 1))(leaf(x)) + 1; }"; done
+  echo 'OWN int chain(int x) {'
+  for ((i = 0; i < 1200; i++)); do echo 'x = leaf(x);'; done
+  echo 'return x; }'
+  echo 'int main(void) { int x = 1; for (int i = 0; i < 9; i++) x = chain(x) + deep1199(x); return x == 0; }'
+} >room.c
+for level in -O0 -O2; do
+  "$ETCH" cc --record $level -g room.c -o room
+  replay all 16384 ./room
+  replay part 16 ./room
+done
+
 # Two files, of which both or only one has a recorder: what calls out and is called back leaves no byte of its own in between, only that
 # it went out and that it left.
 cat >calls.c <<'C'
