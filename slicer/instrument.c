@@ -699,6 +699,28 @@ static void promote(LLVMModuleRef module)
         LLVMConsumeError(error);
 }
 
+static bool is_unused(LLVMValueRef function)
+{
+    LLVMLinkage linkage = LLVMGetLinkage(function);
+
+    return !LLVMGetFirstUse(function) && (linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage);
+}
+
+/* What is left of the function as it was; and of one that is known to this file only, the way in that nobody takes. The
+ * entry speaks of the others by their names, so they go after it. */
+static void drop_unused(struct recorded *r)
+{
+    if (r->before != r->body)
+        LLVMDeleteFunction(r->before);
+    if (!r->entry || !is_unused(r->entry))
+        return;
+    LLVMDeleteFunction(r->entry);
+    if (r->teller != r->body)
+        LLVMDeleteFunction(r->teller);
+    if (r->plain && is_unused(r->plain))
+        LLVMDeleteFunction(r->plain);
+}
+
 static int instrument_module(LLVMModuleRef module, const struct etch_instrument_options *options,
                              struct etch_instrument_count *count, struct etch_error *err)
 {
@@ -712,8 +734,7 @@ static int instrument_module(LLVMModuleRef module, const struct etch_instrument_
         whole = (!in.all.v[i].plain || prepare_plain(&in, in.all.v[i].plain, &calls)) &&
                 record_function(&in, &in.all.v[i], &calls);
     for (size_t i = 0; i < in.all.n && whole; i++)
-        if (in.all.v[i].before != in.all.v[i].body)
-            LLVMDeleteFunction(in.all.v[i].before);
+        drop_unused(&in.all.v[i]);
     if (whole)
         promote(module);
     etch_emitter_close(&in.emitter);
