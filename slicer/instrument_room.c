@@ -22,13 +22,6 @@ struct room {
     bool changed;
 };
 
-/* Bytes after one more; 0 where it has to ask, as more than `most` is too many. */
-static uint32_t add_byte(uint32_t used, uint32_t most, bool *asks)
-{
-    *asks |= used + 1 > most;
-    return *asks ? 0 : used + 1;
-}
-
 static void reach(struct room *room, uint32_t node, uint32_t used)
 {
     if (node != NO_NODE && used > room->used[node])
@@ -39,8 +32,10 @@ static void go_along(struct room *room, uint32_t at, struct edge *edge, uint32_t
 {
     bool back = edge->target != NO_NODE && room->place[edge->target] <= room->place[at];
 
-    if (edge->cut && !edge->silent)
-        used = add_byte(used, WITHIN, &edge->asks);
+    if (edge->cut && !edge->silent) {
+        edge->asks |= used + 1 > WITHIN;
+        used = edge->asks ? 0 : used + 1;
+    }
     if (back && used > room->used[edge->target]) {
         room->changed = true;
         if (edge->cut && !edge->silent)
@@ -52,22 +47,15 @@ static void go_along(struct room *room, uint32_t at, struct edge *edge, uint32_t
     reach(room, edge->target, used);
 }
 
-static bool ends_silently(const struct flow_graph *g, const struct node *n)
-{
-    return g->edges.v[n->first_edge].silent;
-}
-
 /* A node that ends with a call, a return, or a computed goto, whose target asks. */
 static void end(struct room *room, struct node *n, uint32_t used)
 {
     uint32_t most = n->kind == ETCH_SOFT_CALL ? AT_ENTRY : n->kind == ETCH_SOFT_RETURN ? AT_EXIT : WITHIN;
+    const struct edge *edge = &room->g->edges.v[n->first_edge];
 
-    if (!ends_silently(room->g, n))
-        used = add_byte(used, most, &n->asks);
-    else
-        n->asks |= used > most;
+    n->asks |= used + !edge->silent > most;
     if (n->kind == ETCH_SOFT_CALL)
-        reach(room, room->g->edges.v[n->first_edge].target, AT_EXIT);
+        reach(room, edge->target, AT_EXIT);
 }
 
 static void pass(struct room *room, uint32_t at)
