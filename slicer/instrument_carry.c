@@ -347,6 +347,45 @@ static LLVMBasicBlockRef make_way(struct emitter *e, LLVMValueRef call)
     return between;
 }
 
+static void move_to(struct emitter *e, LLVMValueRef instruction, LLVMBasicBlockRef block)
+{
+    LLVMInstructionRemoveFromParent(instruction);
+    LLVMPositionBuilderAtEnd(e->builder, block);
+    LLVMInsertIntoBuilder(e->builder, instruction);
+}
+
+/* Where the place was handed over and comes back with the result there is nothing left to do, and the call can be a
+ * jump as it was: some programs go from function to function so without end. */
+bool etch_carry_tail(struct emitter *e, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef is)
+{
+    LLVMTypeRef type = carrying_type(e, LLVMGetCalledFunctionType(call));
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(call), jump, plain;
+    LLVMValueRef end = LLVMGetNextInstruction(call), function = LLVMGetBasicBlockParent(block), new;
+
+    if (!type)
+        return false;
+    jump = LLVMAppendBasicBlockInContext(e->context, function, "");
+    plain = LLVMAppendBasicBlockInContext(e->context, function, "");
+    etch_emit_at_end(e, jump);
+    new = build_same(e, call, type, callee, NULL);
+    if (!new || !etch_pointers_set(&e->carrying, new, 0))
+        return false;
+    LLVMSetTailCallKind(new, LLVMTailCallKindTail);
+    LLVMInstructionSetDebugLoc(LLVMBuildRet(e->builder, new), LLVMInstructionGetDebugLoc(end));
+    move_to(e, call, plain);
+    move_to(e, end, plain);
+    etch_emit_at_end(e, block);
+    LLVMBuildCondBr(e->builder, is, jump, plain);
+    return true;
+}
+
+bool etch_can_stay_tail(const struct emitter *e, LLVMValueRef call)
+{
+    LLVMTypeRef type = carrying_type(e, LLVMGetCalledFunctionType(call));
+
+    return type && stays_tail(call, type);
+}
+
 /* Behind the new call, where the builder stands. */
 static bool take_result(struct emitter *e, LLVMValueRef call, LLVMValueRef new, bool perhaps)
 {

@@ -794,6 +794,10 @@ bool etch_emit_passing(struct emitter *e, LLVMValueRef call)
     begin = LLVMBuildLoad2(e->builder, e->quad, LLVMBuildIntToPtr(e->builder, begin, e->pointer, ""), "");
     LLVMSetVolatile(begin, true);
     is = LLVMBuildICmp(e->builder, LLVMIntEQ, begin, LLVMConstInt(e->quad, PASS_WORD, false), "");
+    if (etch_can_stay_tail(e, call)) {
+        at = LLVMBuildAdd(e->builder, at, LLVMConstInt(e->quad, PASS, false), "");
+        return etch_carry_tail(e, call, LLVMBuildIntToPtr(e->builder, at, e->pointer, ""), is);
+    }
     distance = LLVMBuildSelect(e->builder, is, LLVMConstInt(e->quad, PASS, false), LLVMConstInt(e->quad, 0, false), "");
     at = LLVMBuildIntToPtr(e->builder, LLVMBuildAdd(e->builder, at, distance, ""), e->pointer, "");
     return etch_carry_call(e, call, at, distance) != NULL;

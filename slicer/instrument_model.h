@@ -110,6 +110,11 @@ bool etch_carries(LLVMValueRef function);
 LLVMValueRef etch_carry_call(struct emitter *emitter, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef distance);
 void etch_carry_returns(struct emitter *emitter, LLVMValueRef body);
 
+/* A call with nothing behind it but a return of the same kind becomes two: of a function that carries, if `is`, and as
+ * it was. False where memory is short. */
+bool etch_can_stay_tail(const struct emitter *emitter, LLVMValueRef call);
+bool etch_carry_tail(struct emitter *emitter, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef is);
+
 /* A call with nothing behind it but the return stays one that the compiler can make a jump. */
 bool etch_is_tail_call(LLVMValueRef call);
 

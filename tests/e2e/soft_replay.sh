@@ -109,6 +109,13 @@ for flags in -O0 -O2 "-O2 -fPIC" -O3; do
   replay part 16 ./handed
 done
 
+# Calls through pointers that are jumps.
+for level in -O0 -O2; do
+  "$ETCH" cc --record $level -g "$programs/soft/threaded.c" -o threaded
+  replay all 16384 ./threaded 2000
+  replay part 16 ./threaded 2000
+done
+
 # Code that does not ask whether its chunk has room, over and over: behind one another, and deeper and deeper.
 {
   echo '#define OWN __attribute__((noinline)) static'
