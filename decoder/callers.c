@@ -23,6 +23,7 @@ struct frame {
 
 struct callers {
     Dwfl *dwfl;
+    struct etch_symbols *symbols;
     const struct etch_recording *recording;
     const Etch__Access *access;
 };
@@ -231,14 +232,20 @@ static bool step(const struct callers *c, struct frame *f, bool innermost)
     return found;
 }
 
-static bool is_in_program(const struct etch_recording *r, uint64_t address)
+/* In code of the program itself, and not in a stub that leads out of it. */
+static bool is_in_program(const struct callers *c, uint64_t address)
 {
+    const struct etch_recording *r = c->recording;
+    struct etch_location location;
+
     for (size_t i = 0; i < r->images.n; i++) {
         const Etch__Image *image = r->images.v[i];
 
-        if ((image->prot & 4) && address >= image->start && address - image->start < image->size &&
-            (!image->pid || image->pid == r->program->pid) && strcmp(image->path, r->program->exe) == 0)
-            return true;
+        if (!(image->prot & 4) || address < image->start || address - image->start >= image->size ||
+            (image->pid && image->pid != r->program->pid) || strcmp(image->path, r->program->exe) != 0)
+            continue;
+        etch_symbols_find(c->symbols, image, address, &location);
+        return !location.is_plt;
     }
     return false;
 }
@@ -254,17 +261,17 @@ static uint64_t find(const struct callers *c)
         set(&f, i, a->registers[etch_unwind_perf_register[i]]);
     for (size_t i = 0; a->ip >= KERNEL && i < sizeof(unsampled); i++)
         f.known &= ~(1u << unsampled[i]);
-    if (is_in_program(c->recording, f.r[PC]))
+    if (is_in_program(c, f.r[PC]))
         return 0;
     for (unsigned i = 0; i < FRAMES_MAX && step(c, &f, i == 0); i++)
-        if (is_in_program(c->recording, f.r[PC]))
+        if (is_in_program(c, f.r[PC]))
             return f.r[PC];
     return 0;
 }
 
 void etch_callers_find(struct etch_recording *r, struct etch_symbols *symbols)
 {
-    struct callers c = {.recording = r};
+    struct callers c = {.recording = r, .symbols = symbols};
     bool tried = false;
 
     for (size_t i = 0; i < r->accesses.n; i++) {

@@ -59,6 +59,7 @@ struct replay {
     struct context *c;
     uint64_t offset;  /* of the record in hand, in the stream */
     uint64_t pending; /* a stamp that what follows the next byte is not before; 0: none */
+    uint64_t low;     /* the one that what comes now is not before */
     bool failed;      /* memory */
 };
 
@@ -800,16 +801,18 @@ static void take_sync(struct replay *r, const struct etch_soft_sync *sync, const
         resume(r, flush, sync, addresses);
 }
 
+/* What was told so far is not after it. Of what the next byte tells, some may have run before it and some behind. */
 static void stamp(struct replay *r, uint64_t tsc)
 {
     etch_tape_until(r->tape, tsc, 0);
+    etch_tape_time(r->tape, r->low, 0);
     r->pending = tsc;
 }
 
 static void apply_stamp(struct replay *r)
 {
     if (r->pending)
-        etch_tape_time(r->tape, r->pending, 0);
+        etch_tape_time(r->tape, r->low = r->pending, 0);
     r->pending = 0;
 }
 
@@ -1004,7 +1007,10 @@ static uint32_t function_around(const struct replay *r, uint64_t ip)
         else
             hi = mid;
     }
-    return lo > 0 && etch_block_at(etch_soft_walks_view(r->walks), ip, &why) ? (uint32_t)(lo - 1) : UINT32_MAX;
+    return lo > 0 && r->map->functions.v[lo - 1].address >= etch_soft_map_stub_before(r->map, ip) &&
+                   etch_block_at(etch_soft_walks_view(r->walks), ip, &why)
+               ? (uint32_t)(lo - 1)
+               : UINT32_MAX;
 }
 
 /* Goes on to where the thread is known to have stood, if only one way leads there. */
@@ -1029,6 +1035,15 @@ static bool go_to_last(struct replay *r, uint64_t ip, bool returns)
     return true;
 }
 
+/* The thread stands in a function that had called outside, and not behind that call: it came back. */
+static bool came_back(const struct replay *r, uint64_t ip, bool returns)
+{
+    const struct context *c = r->c;
+
+    return c->mode == IN_CALL && !c->awaits && !c->away && c->node != UINT32_MAX &&
+           function_around(r, ip - returns) == c->function && !(returns && ip == c->stand.now);
+}
+
 static void finish(struct replay *r)
 {
     const struct etch_soft_input *in = r->in;
@@ -1036,6 +1051,8 @@ static void finish(struct replay *r)
 
     while (i < in->n_frames && function_around(r, in->frames[i] - (i > 0)) == UINT32_MAX)
         i++;
+    if (i < in->n_frames && came_back(r, in->frames[i], i > 0))
+        come_back(r);
     for (unsigned n = 0; n < SILENT_MAX && r->c->mode == HEAD && i < in->n_frames; n++) {
         const struct etch_soft_map_edge *end;
         uint32_t node;

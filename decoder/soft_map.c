@@ -410,6 +410,21 @@ bool etch_soft_map_is_stub(const struct etch_soft_map *map, uint64_t address)
     return map->stubs.n && bsearch(&address, map->stubs.v, map->stubs.n, sizeof(address), compare_addresses);
 }
 
+uint64_t etch_soft_map_stub_before(const struct etch_soft_map *map, uint64_t address)
+{
+    size_t lo = 0, hi = map->stubs.n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (map->stubs.v[mid] <= address)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo > 0 ? map->stubs.v[lo - 1] : 0;
+}
+
 uint32_t etch_soft_map_edges(const struct etch_soft_function *f, uint32_t node)
 {
     uint32_t next = node + 1 < f->nodes ? f->node[node + 1].first_edge : f->edges;

@@ -56,6 +56,9 @@ uint64_t etch_soft_map_address(const struct etch_soft_map *map, uint32_t half, u
 /* Does a stub stand there, for a function of another file that has no recorder? */
 bool etch_soft_map_is_stub(const struct etch_soft_map *map, uint64_t address);
 
+/* Where the last stub at or before an address begins; 0: there is none. */
+uint64_t etch_soft_map_stub_before(const struct etch_soft_map *map, uint64_t address);
+
 /* How many edges a node has. */
 uint32_t etch_soft_map_edges(const struct etch_soft_function *f, uint32_t node);
 

@@ -49,7 +49,7 @@ struct etch_location {
     /* Equal for two addresses of one function, also where the compiler moved a part of it away; 0: not known. */
     uint64_t function_id;
     bool is_entry; /* the function's first instruction */
-    bool is_plt;   /* a stub of the procedure linkage table */
+    bool is_plt;   /* a stub of the procedure linkage table, or one that the software recorder put in its place */
     /* First address after this one where anything but the offsets and is_entry may differ. */
     uint64_t until;
 };

@@ -42,15 +42,21 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
     return rank * 16 + 8 - underscores;
 }
 
+static bool ends_with(const char *name, const char *suffix)
+{
+    size_t n = strlen(name), k = strlen(suffix);
+
+    return n > k && strcmp(name + n - k, suffix) == 0;
+}
+
 /* The software recorder's copies of a function go by the function's own name. */
 static const char *own_name(struct etch_module *module, const char *name)
 {
-    static const char *const suffixes[] = {ETCH_SOFT_PLAIN_SUFFIX, ETCH_SOFT_TELLER_SUFFIX, ETCH_SOFT_CODE_SUFFIX};
-    size_t n = strlen(name);
+    static const char *const suffixes[] = {ETCH_SOFT_PLAIN_SUFFIX, ETCH_SOFT_TELLER_SUFFIX, ETCH_SOFT_STUB_SUFFIX,
+                                           ETCH_SOFT_CODE_SUFFIX};
 
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-        size_t k = strlen(suffixes[i]);
-        char *own = n > k && strcmp(name + n - k, suffixes[i]) == 0 ? strndup(name, n - k) : NULL;
+        char *own = ends_with(name, suffixes[i]) ? strndup(name, strlen(name) - strlen(suffixes[i])) : NULL;
         const char *kept = own ? module_keep(module, own) : NULL;
 
         free(own);
@@ -65,7 +71,11 @@ static bool add_symbol(struct etch_module *module, struct gathering *g, Elf *elf
 {
     struct etch_range range = {symbol->st_value, symbol->st_value + symbol->st_size, rank_of(symbol, name),
                                (uint32_t)module->symbols.n};
-    struct module_symbol entry = {.start = range.start, .end = range.end, .name = name, .entry = range.start};
+    struct module_symbol entry = {.start = range.start,
+                                  .end = range.end,
+                                  .name = own_name(module, name),
+                                  .entry = range.start,
+                                  .plt = ends_with(name, ETCH_SOFT_STUB_SUFFIX)};
     GElf_Shdr header;
 
     if (range.end < range.start)
@@ -103,7 +113,7 @@ static bool read_table(struct etch_module *module, struct gathering *g, Elf *elf
             !module_is_code(module, symbol.st_value))
             continue;
         name = elf_strptr(elf, header.sh_link, symbol.st_name);
-        if (name && name[0] && !add_symbol(module, g, elf, &symbol, own_name(module, name)))
+        if (name && name[0] && !add_symbol(module, g, elf, &symbol, name))
             return false;
     }
     return true;

@@ -118,6 +118,32 @@ static void unwind(Dwfl *dwfl, Etch__ThreadState *state, struct unwinding *u)
     replace(state, u);
 }
 
+static bool is_stub(const struct etch_recording *r, struct etch_symbols *symbols, uint64_t address)
+{
+    struct etch_location location;
+
+    for (size_t i = 0; i < r->images.n; i++) {
+        const Etch__Image *image = r->images.v[i];
+
+        if (!(image->prot & 4) || address < image->start || address - image->start >= image->size)
+            continue;
+        etch_symbols_find(symbols, image, address, &location);
+        return location.is_plt;
+    }
+    return false;
+}
+
+/* What leads from one function to another is no place in the program. */
+static void drop_stubs(const struct etch_recording *r, struct etch_symbols *symbols, Etch__ThreadState *state)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < state->n_frames; i++)
+        if (!is_stub(r, symbols, state->frames[i] - (i > 0)))
+            state->frames[n++] = state->frames[i];
+    state->n_frames = n;
+}
+
 Dwfl *etch_unwind_open(const struct etch_recording *r, struct etch_symbols *symbols)
 {
     static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
@@ -144,13 +170,14 @@ void etch_unwind_failure(struct etch_recording *r, struct etch_symbols *symbols)
         struct unwinding u = {.state = state};
         Dwfl *dwfl;
 
-        if (state->n_registers < ETCH_UNWIND_REGISTERS || !state->stack.len || !state->tid)
-            continue;
-        dwfl = etch_unwind_open(r, symbols);
-        if (!dwfl)
-            return;
-        if (dwfl_attach_state(dwfl, NULL, (pid_t)state->tid, &threads, &u))
-            unwind(dwfl, state, &u);
-        dwfl_end(dwfl);
+        if (state->n_registers >= ETCH_UNWIND_REGISTERS && state->stack.len && state->tid) {
+            dwfl = etch_unwind_open(r, symbols);
+            if (!dwfl)
+                return;
+            if (dwfl_attach_state(dwfl, NULL, (pid_t)state->tid, &threads, &u))
+                unwind(dwfl, state, &u);
+            dwfl_end(dwfl);
+        }
+        drop_stubs(r, symbols, state);
     }
 }

@@ -26,6 +26,7 @@
 #define ETCH_SOFT_CODE_SUFFIX ".etch"
 #define ETCH_SOFT_PLAIN_SUFFIX ".etch.plain"
 #define ETCH_SOFT_TELLER_SUFFIX ".etch.enter"
+#define ETCH_SOFT_STUB_SUFFIX ".etch.out" /* of f.etch where f has no recorder: calls f */
 
 /* One file per process: this, then `slots` rings of (1 + chunks) * ETCH_SOFT_CHUNK bytes each. */
 struct etch_soft_pool {

@@ -686,11 +686,12 @@ void etch_emit_stub(struct emitter *e, const char *stub, const char *function, b
 {
     struct text t = {0};
 
-    say(&t, ".pushsection .text.etch,\"ax\",@progbits\n.weak \"%s\"\n.hidden \"%s\"\n.type \"%s\",@function\n\"%s\":\n",
-        stub, stub, stub, stub);
+    say(&t, ".pushsection .text.etch,\"ax\",@progbits\n.weak \"%s\"\n.hidden \"%s\"\n\"%s\":\n", stub, stub, stub);
     if (tells) {
-        say(&t, ".cfi_startproc\n");
+        say(&t, ".type \"%s" ETCH_SOFT_STUB_SUFFIX "\",@function\n", function);
+        say(&t, "\"%s" ETCH_SOFT_STUB_SUFFIX "\":\n.cfi_startproc\n", function);
         say_way_out(e, &t, function);
+        say(&t, ".size \"%s" ETCH_SOFT_STUB_SUFFIX "\",.-77b\n", function);
         say(&t,
             ".cfi_endproc\n.pushsection " ETCH_SOFT_MARK_SECTION
             ",\"o\",@progbits,\"%s\"\n.quad 77b,0\n.long 0,%u\n.popsection\n",

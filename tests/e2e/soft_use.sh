@@ -20,6 +20,49 @@ expect 0 "$ETCH" cc --record-only=twice -g a.c b.c -o only
 readelf -sW only | grep -q 'twice.etch' || fail "no recorder in twice"
 readelf -sW only | grep -q 'main.etch' && fail "a recorder in main, which was not asked for"
 
+# What ran between the last call of code without a recorder and a crash is known; and no time is said of a statement that it was
+# not executed at.
+cat >late.c <<'C'
+#include <stdio.h>
+#include <unistd.h>
+#include <x86intrin.h>
+int *volatile where;
+int main(int argc, char **argv)
+{
+    unsigned long long from, to;
+    int x = argc;
+
+    (void)argv;
+    usleep(1000);
+    from = __rdtsc();
+    x += 4; /*@between*/
+    to = __rdtsc();
+    printf("%llu %llu\n", from, to);
+    fflush(stdout);
+    usleep(1000);
+    x *= 3;
+    where = NULL;
+    *where = x; /*@last*/
+    return 0;
+}
+C
+for level in -O0 -O2; do
+  expect 0 "$ETCH" cc --record $level -g late.c -o late
+  expect 139 "$ETCH" record --source soft -o late.etch ./late
+  "$ETCH" decode late.etch --as line >lines
+  [ "$(tail -n 1 lines)" = "late.c:$(grep -n '@last' late.c | cut -d: -f1) main" ] || fail "the last line, $level: $(tail -n 1 lines)"
+done
+expect 0 "$ETCH" cc --record -O0 -g late.c -o late
+expect 139 "$ETCH" record --source soft -o late.etch ./late
+cp out spoken
+"$ETCH" decode late.etch --as line --fields srcline,time | grep "^late.c:$(grep -n '@between' late.c | cut -d: -f1) " >times || fail "no time"
+read -r from to <spoken
+while read -r _ time; do
+  lo=${time%..*} hi=${time#*..}
+  [ "$lo" = "?" ] || ((lo <= to)) || fail "not before $lo, which is after $to"
+  [ "$hi" = "?" ] || ((hi >= from)) || fail "not after $hi, which is before $from"
+done <times
+
 # The functions of a slice, by its plan: also where they were inlined, and no other.
 cat >sliced.c <<'C'
 #include <stdlib.h>
