@@ -256,6 +256,22 @@ static int rename_run(struct etch_run *run, uint32_t *leads)
     return etch_run_index(run);
 }
 
+bool etch_run_may_have(const struct etch_run *run, uint32_t place)
+{
+    const struct etch_line_place *places = run->names ? run->names->places.v : NULL;
+
+    for (size_t i = 0; places && i < run->threads.n; i++) {
+        const struct etch_run_thread *t = &run->threads.v[i];
+        bool here = t->unseen && strcmp(t->unseen, places[place].function) == 0;
+
+        for (size_t k = 0; t->unseen && !here && k < t->stack.n; k++)
+            here = strcmp(places[t->stack.v[k]].function, places[place].function) == 0;
+        if (here)
+            return true;
+    }
+    return false;
+}
+
 bool etch_run_fails_at(const struct etch_run *run, uint32_t place)
 {
     if (!run->failing || place == ETCH_NOWHERE)
@@ -387,6 +403,7 @@ void etch_run_free(struct etch_run *run)
     for (size_t i = 0; i < run->threads.n; i++) {
         free(run->threads.v[i].name);
         free(run->threads.v[i].wait_in);
+        free(run->threads.v[i].unseen);
         etch_array_free(&run->threads.v[i].frames);
         etch_array_free(&run->threads.v[i].stack);
     }

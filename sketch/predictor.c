@@ -184,7 +184,7 @@ static enum etch_truth did_execute(const struct etch_run *run, uint32_t place)
         return ETCH_TRUE;
     if (run->names && !run->names->places.v[place].statement)
         return ETCH_UNKNOWN;
-    return run->flow && !run->lost ? ETCH_FALSE : ETCH_UNKNOWN;
+    return run->flow && !run->lost && !etch_run_may_have(run, place) ? ETCH_FALSE : ETCH_UNKNOWN;
 }
 
 static bool is_watched(const struct etch_run *run, uint32_t variable)
@@ -475,7 +475,7 @@ static enum etch_truth branch_holds(const struct etch_predictor *p, const struct
     for (size_t i = 0; i < run->branches.n; i++)
         if (run->branches.v[i].address == p->address && run->branches.v[i].taken == p->taken)
             return ETCH_TRUE;
-    return run->flow && !run->lost ? ETCH_FALSE : ETCH_UNKNOWN;
+    return run->flow && !run->lost && !etch_run_may_have(run, p->places[0]) ? ETCH_FALSE : ETCH_UNKNOWN;
 }
 
 static enum etch_truth holds(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)

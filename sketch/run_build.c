@@ -8,6 +8,7 @@
 #include "decoder/accesses.h"
 #include "decoder/steps.h"
 #include "decoder/symbols.h"
+#include "decoder/timeline.h"
 #include "decoder/unwind.h"
 #include "decoder/values.h"
 
@@ -63,6 +64,7 @@ struct walk {
     int pending_branch;               /* index of a branch whose first place after it is not known yet */
     bool lost;
     bool over;                    /* it has failed */
+    uint64_t last_lo;             /* when the last block may have begun */
     ETCH_ARRAY(uint32_t) creates; /* places of pthread_create, in order */
 };
 
@@ -90,6 +92,8 @@ struct build {
     struct walk *walk;
     ETCH_ARRAY(struct etch_run_access) accesses; /* by thread, in program order */
     ETCH_ARRAY(uint32_t) from;                   /* index in the recording */
+    ETCH_ARRAY(struct etch_mark) marks;          /* stamps of a recorder that accesses are behind */
+    ETCH_ARRAY(struct etch_mark_tie) ties;
     struct {
         size_t first, n;
     } *of_thread; /* into accesses, by thread */
@@ -611,8 +615,29 @@ static size_t accesses_end(const struct build *b, const struct walk *w)
                                                          : 0;
 }
 
-static void place_access(struct build *b, struct walk *w, struct etch_run_access *a, uint32_t index)
+/* A debug register's hit is stamped when it is over, and may have begun any time since the one before. The recorder's
+ * own stamps in between say more. */
+static void tie_access(struct build *b, const struct walk *w, size_t access, const struct etch_step *step)
 {
+    struct etch_mark mark = etch_mark_of_step(step);
+    struct etch_mark_tie tie = {.record = b->from.v[access], .mark_first = true};
+    const struct etch_mark *last = b->marks.n ? &b->marks.v[b->marks.n - 1] : NULL;
+
+    if (b->recording->source != ETCH__SOURCE__SOURCE_SOFT || !step->time.lo || b->accesses.v[access].hi < step->time.lo)
+        return;
+    mark.tid = w->tid;
+    mark.hi = mark.lo;
+    if (!last || last->tid != mark.tid || last->lo.tsc != mark.lo.tsc)
+        b->failed |= !etch_array_push(&b->marks, mark);
+    tie.mark = b->marks.n - 1;
+    b->failed |= !b->failed && !etch_array_push(&b->ties, tie);
+}
+
+static void place_access(struct build *b, struct walk *w, size_t access, const struct etch_step *step, uint32_t index)
+{
+    struct etch_run_access *a = &b->accesses.v[access];
+
+    tie_access(b, w, access, step);
     a->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
     a->depth = w->depth;
     a->handler = w->n_handlers > 0;
@@ -634,27 +659,38 @@ static void take_outside(struct build *b, struct walk *w, const struct etch_step
             continue;
         if (b->recording->accesses.v[b->from.v[w->next_outside]].caller != step->end)
             return;
-        place_access(b, w, a, index);
+        place_access(b, w, w->next_outside, step, index);
     }
+}
+
+/* Whether two accesses of one kind are of the same memory: one instruction makes one of them, the next time it runs the
+ * other. */
+static bool is_again(const struct etch_run_access *a, const struct etch_run_access *next)
+{
+    return a->address == next->address && ((a->read && next->read) || (a->write && next->write));
 }
 
 static void take_accesses(struct build *b, struct walk *w, const struct etch_step *step, uint64_t ip, uint32_t index)
 {
-    size_t end = accesses_end(b, w);
+    size_t end = accesses_end(b, w), first = w->next_access;
     bool wrote = false;
 
     while (w->next_access < end) {
         struct etch_run_access *a = &b->accesses.v[w->next_access];
         const Etch__Access *from = &b->recording->accesses.v[b->from.v[w->next_access]];
+        bool again = false;
 
         if (is_beyond_steps(b, a, from, step)) {
             w->next_access++;
+            first = w->next_access;
             continue;
         }
-        if (from->ip != (from->ip_is_after ? ip + step->sizes[index] : ip) || (wrote && a->read && !a->write))
+        for (size_t i = first; i < w->next_access; i++)
+            again |= is_again(&b->accesses.v[i], a);
+        if (from->ip != (from->ip_is_after ? ip + step->sizes[index] : ip) || (wrote && a->read && !a->write) || again)
             return;
         wrote |= a->write;
-        place_access(b, w, a, index);
+        place_access(b, w, w->next_access, step, index);
         w->next_access++;
     }
 }
@@ -720,6 +756,7 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
     if (program && b->options->slice && step->branch == ETCH_BRANCH_CONDITIONAL && step->to && place != ETCH_NOWHERE)
         note_branch(b, w, step, place);
     w->last_ip = step->last;
+    w->last_lo = step->time.lo;
     if (program && has_line(b, step))
         w->last_program_ip = step->last;
     else if (w->in_program && w->depth && w->depth < DEPTH_MAX &&
@@ -777,6 +814,14 @@ static void follow_call(struct build *b, struct walk *w, const struct etch_step 
 
 /* ---- Where a thread stood at its end ---- */
 
+static const Etch__ThreadState *state_of(const Etch__Failure *f, uint32_t tid)
+{
+    for (size_t i = 0; f && i < f->n_threads; i++)
+        if (f->threads[i]->tid == tid)
+            return f->threads[i];
+    return NULL;
+}
+
 static bool is_outside(struct build *b, const struct etch_run_thread *t)
 {
     for (size_t i = 0; i < t->frames.n; i++)
@@ -824,6 +869,60 @@ static void visit_failure(struct build *b, struct walk *w)
         visit_place(b, w, &step, place, false, 0);
 }
 
+/* The calls that the stack at the end has no more have returned, seen or not. */
+static void leave_calls(struct walk *w, const Etch__ThreadState *state)
+{
+    for (; w->depth > 0; w->depth--)
+        for (size_t i = 0; i < state->n_frames; i++)
+            if (w->depth < DEPTH_MAX && state->frames[i] == w->frames[w->depth].return_address)
+                return;
+}
+
+/* What a thread did behind the last step that is known of it: a recorder tells of a way only at its end. An access that
+ * was seen proves that its statement ran. */
+static void visit_rest(struct build *b, struct walk *w)
+{
+    size_t end = accesses_end(b, w);
+
+    for (; w->next_access < end; w->next_access++) {
+        struct etch_run_access *a = &b->accesses.v[w->next_access];
+        const struct etch_step step = {.time = {w->last_lo, a->hi}, .cpu = UINT32_MAX};
+
+        if (a->hi < w->last_lo || a->outside || a->seq != UINT64_MAX || a->place == ETCH_NOWHERE ||
+            !b->names->places.v[a->place].statement)
+            continue;
+        w->block++;
+        visit_place(b, w, &step, a->place, false, 0);
+        place_access(b, w, w->next_access, &step, 0);
+    }
+}
+
+/* Whether the steps lead to where the thread stood. The functions in which it may have done more are noted where not.
+ */
+static void check_end(struct build *b, struct walk *w, const Etch__ThreadState *state)
+{
+    struct etch_run_thread *t = &b->run->threads.v[w->thread];
+    size_t i = 0;
+
+    while (i < state->n_frames && !is_program(b, image_at(b, state->frames[i] - (i > 0))))
+        i++;
+    if (i == state->n_frames || w->over || w->last_ip == state->frames[i])
+        return;
+    t->unseen = function_at(b, w->last_ip);
+    b->failed |= !t->unseen && !(t->unseen = strdup(""));
+}
+
+static void go_to_end(struct build *b, struct walk *w)
+{
+    const Etch__ThreadState *state = state_of(b->recording->failure, w->tid);
+
+    if (b->recording->source != ETCH__SOURCE__SOURCE_SOFT || !state || !state->n_frames || !b->options->slice)
+        return;
+    check_end(b, w, state);
+    leave_calls(w, state);
+    visit_rest(b, w);
+}
+
 static void end_walk(struct build *b)
 {
     struct walk *w = b->walk;
@@ -831,6 +930,7 @@ static void end_walk(struct build *b)
 
     if (!w->tid)
         return;
+    go_to_end(b, w);
     visit_failure(b, w);
     stand(b, w);
     for (size_t i = 0; i < b->run->threads.n; i++) {
@@ -980,14 +1080,6 @@ static uint32_t frame_place(struct build *b, const uint64_t *frames, size_t n, u
         *outside = frames[i] - (i > 0);
     }
     return ETCH_NOWHERE;
-}
-
-static const Etch__ThreadState *state_of(const Etch__Failure *f, uint32_t tid)
-{
-    for (size_t i = 0; f && i < f->n_threads; i++)
-        if (f->threads[i]->tid == tid)
-            return f->threads[i];
-    return NULL;
 }
 
 static void stack_places(struct build *b, struct etch_run_thread *t)
@@ -1539,6 +1631,8 @@ static void name_threads(struct build *b)
 
 static int fill(struct build *b, struct etch_error *err)
 {
+    struct etch_timeline_options options = {0};
+
     if (check_program(b, err) < 0)
         return -1;
     find_program(b);
@@ -1555,7 +1649,11 @@ static int fill(struct build *b, struct etch_error *err)
         return 0;
     if (b->run->failing && b->run->flow)
         place_last(b);
-    if (b->accesses.n + b->recording->syncs.n && etch_run_order_build(&b->run->order, b->recording, err) < 0)
+    options.marks = b->marks.v;
+    options.n_marks = b->marks.n;
+    options.ties = b->ties.v;
+    options.n_ties = b->ties.n;
+    if (b->accesses.n + b->recording->syncs.n && etch_run_order_build(&b->run->order, b->recording, &options, err) < 0)
         return -1;
     if (sort_accesses(b, err) < 0 || list_watched(b, err) < 0 || list_syncs(b, err) < 0)
         return -1;
@@ -1597,6 +1695,8 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
     etch_symbols_free(b.symbols);
     etch_array_free(&b.accesses);
     etch_array_free(&b.from);
+    etch_array_free(&b.marks);
+    etch_array_free(&b.ties);
     etch_array_free(&b.operands);
     etch_array_free(&b.watched);
     etch_index_release(&b.by_address);

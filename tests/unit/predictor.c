@@ -64,7 +64,7 @@ static void order(struct etch_run *run, const struct made *made, size_t n)
         a.watch = 1;
         assert_true(etch_array_push(&recording.accesses, a));
     }
-    assert_int_equal(etch_run_order_build(&run->order, &recording, &err), 0);
+    assert_int_equal(etch_run_order_build(&run->order, &recording, NULL, &err), 0);
     etch_array_free(&recording.accesses);
 }
 

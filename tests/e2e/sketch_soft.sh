@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What the sketch makes of control flow by the compiled-in recorder together with debug registers' hits: which turn of a statement a hit
+# belongs to, what is known of a thread's end, and when a hit can have been.
+. "$(dirname "$0")/lib.sh"
+cd "$work"
+printf 'int x; int main(void) { x = 1; return x - 1; }' >watch.c
+"$ETCH" cc -g watch.c -o watch
+"$ETCH" record -o watch.etch --source none --watch x ./watch 2>/dev/null || skip "no hardware watchpoints"
+
+record() { # FILE WATCH PROGRAM [ARG]: a run, whether it fails or not
+  "$ETCH" record --source soft ${2:+--watch "$2"} -o "$1" -- "./$3" ${4:+"$4"} >/dev/null 2>&1 || true
+}
+sketch() { expect 0 "$ETCH" sketch --all --json sketch.json "$@"; }
+ask() { # PYTHON: of the sketch `s`
+  checks=$((checks + 1))
+  python3 -c "import json; s = json.load(open('sketch.json')); assert $1" 2>"$work/err" || { cat "$work/out" "$work/err" >&2; fail "$1"; }
+}
+
+# An instruction that is hit again and again: each hit is of a turn of its own, and the last one's value is the one that counts.
+cat >turns.c <<'C'
+static volatile int level;
+static void set(int to)
+{
+    level = to;
+}
+int main(int argc, char **argv)
+{
+    (void)argv;
+    for (int i = 1; i < 4; i++)
+        set(i);
+    set(argc > 1 ? 0 : 5);
+    return 10 / level > 5 ? 1 : 0;
+}
+C
+"$ETCH" cc --record -O0 -g turns.c -o turns
+for i in 1 2; do
+  record turns-fail$i.etch level turns x
+  record turns-pass$i.etch level turns
+done
+sketch ./turns turns-*.etch
+ask "[v['value'] for t in s['steps'] if t['place']['line'] == 4 for v in t['values']] == ['0x0']"
+
+# Behind its last call a thread leaves no byte before it fails. A hit proves that its statement ran; without one nobody knows, and
+# that it did not run is not claimed.
+cat >end.c <<'C'
+#include <stdlib.h>
+#include <time.h>
+static volatile int level;
+static void rest(void)
+{
+    struct timespec t = {0, 1000};
+
+    nanosleep(&t, NULL);
+}
+int main(int argc, char **argv)
+{
+    (void)argv;
+    level = argc > 1 ? 0 : 5;
+    rest();
+    int now = level;
+    return 10 / now > 5 ? 1 : 0;
+}
+C
+"$ETCH" cc --record -O0 -g end.c -o end
+for i in 1 2; do
+  record end-blind$i.etch "" end x
+  record end-fail$i.etch level end x
+  record end-pass$i.etch level end
+done
+sketch ./end end-*.etch
+ask "not any('is not executed' in p['text'] for p in s['predictors'])"
+ask "s['predictors'][0]['text'] == 'level == 0 at main end.c:15'"
+ask "[t['place']['line'] for t in s['steps']] == [13, 15, 16]"
+
+# A hit is stamped when it is over. That it did not begin before the thread's pauses only the recorder's own stamps tell.
+cat >pauses.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+static volatile int level;
+static int pauses;
+static void rest(long ms)
+{
+    struct timespec t = {0, ms * 1000000};
+
+    nanosleep(&t, NULL);
+    if (ms > 20)
+        pauses++;
+}
+static void *other(void *arg)
+{
+    rest(20);
+    level = 0;
+    return arg;
+}
+int main(void)
+{
+    pthread_t t;
+
+    pthread_create(&t, NULL, other, NULL);
+    level = 0;
+    rest(50);
+    rest(50);
+    level = 0;
+    pthread_join(t, NULL);
+    return 10 / level > 5 ? 1 : 0;
+}
+C
+"$ETCH" cc --record -O0 -g pauses.c -o pauses -pthread
+record pauses-fail.etch level pauses
+sketch ./pauses pauses-fail.etch
+ask "not any({s['steps'][i]['place']['line'] for i in u['steps']} == {17, 28} for u in s['unordered'])"
+
+echo "$checks checks"
