@@ -249,9 +249,12 @@ static int rename_run(struct etch_run *run, uint32_t *leads)
         a->variable = a->variable == ETCH_NOWHERE ? ETCH_NOWHERE : root_of(leads, a->variable);
     }
     run->null_variable = run->null_operand == ETCH_NOWHERE ? ETCH_NOWHERE : root_of(leads, run->null_operand);
-    run->watched.n = 0;
+    run->watched.n = run->sited.n = 0;
     for (size_t i = 0; i < run->watched_operands.n; i++)
         if (!etch_array_push(&run->watched, root_of(leads, run->watched_operands.v[i])))
+            return -1;
+    for (size_t i = 0; i < run->sited_operands.n; i++)
+        if (!etch_array_push(&run->sited, root_of(leads, run->sited_operands.v[i])))
             return -1;
     return etch_run_index(run);
 }
@@ -422,6 +425,8 @@ void etch_run_free(struct etch_run *run)
     etch_array_free(&run->syncs);
     etch_array_free(&run->watched);
     etch_array_free(&run->watched_operands);
+    etch_array_free(&run->sited);
+    etch_array_free(&run->sited_operands);
     etch_array_free(&run->losses);
     etch_array_free(&run->chances);
     etch_array_free(&run->early_chances);

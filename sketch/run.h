@@ -159,6 +159,10 @@ struct etch_run {
     bool synced;                                   /* all of them are there */
     ETCH_ARRAY(uint32_t) watched_operands;         /* all accesses to these were recorded, from their arming on */
     ETCH_ARRAY(uint32_t) watched;                  /* the same, as variables */
+    ETCH_ARRAY(uint32_t)
+    sited_operands;             /* of those, what a debug register watches: the first object that came by, as
+                                   far as the registers reach, and no other */
+    ETCH_ARRAY(uint32_t) sited; /* the same, as variables */
     /* Of a passing run: accesses of the statement where others failed, by number. Each was a chance to fail: what stood
      * then is what can be compared. See etch_runs_unify(). */
     struct etch_chances chances;

@@ -1507,6 +1507,10 @@ static int list_watched(struct build *b, struct etch_error *err)
             (!etch_array_push(&b->run->watched_operands, b->watched.v[i].variable) ||
              !etch_array_push(&b->run->watched, b->watched.v[i].variable)))
             return out_of_memory(err);
+        if (w->site && !w->emulated &&
+            (!etch_array_push(&b->run->sited_operands, b->watched.v[i].variable) ||
+             !etch_array_push(&b->run->sited, b->watched.v[i].variable)))
+            return out_of_memory(err);
     }
     return 0;
 }
