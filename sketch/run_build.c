@@ -21,6 +21,7 @@
 #define TABLE_MAX (64u << 20) /* bytes of code between the slice's first and last instruction */
 #define IN_BLOCK_BITS 12
 #define HANDLERS_MAX 8u   /* within each other */
+#define HELD_MAX 4096u    /* steps of a handler that wait for their turn */
 #define HISTORY 16u       /* visits of a place that are kept */
 #define BUCKET_CALLERS 2u /* functions above the failing one by which failures are told apart */
 
@@ -43,6 +44,12 @@ struct handler {
     uint32_t depth;
 };
 
+/* A step that waits for its turn. */
+struct held {
+    struct etch_step step;
+    size_t sizes; /* index into walk.held_sizes */
+};
+
 /* One thread's walk. */
 struct walk {
     uint32_t tid;
@@ -63,8 +70,15 @@ struct walk {
     size_t next_access, next_outside; /* in the thread's list: of the program itself, of libraries */
     int pending_branch;               /* index of a branch whose first place after it is not known yet */
     bool lost;
-    bool over;                    /* it has failed */
-    uint64_t last_lo;             /* when the last block may have begun */
+    bool over;        /* it has failed */
+    uint64_t last_lo; /* when the last block may have begun */
+    enum etch_step_kind last_kind;
+    enum etch_branch_kind last_branch; /* of the last block */
+    /* A recorder tells of a signal handler before the way that it interrupted. Its steps are held until an access shows
+     * that it is their turn. */
+    ETCH_ARRAY(struct held) held;
+    ETCH_ARRAY(uint8_t) held_sizes;
+    uint32_t nesting;             /* calls from outside that the held steps are in; 0: the handler is complete */
     ETCH_ARRAY(uint32_t) creates; /* places of pthread_create, in order */
 };
 
@@ -736,6 +750,29 @@ static bool has_access(const struct build *b, const struct walk *w, const struct
     return ip >= step->first && ip <= step->last;
 }
 
+/* Whether an access is one of the held steps'. */
+static bool is_of_held(const struct build *b, const struct walk *w, size_t access)
+{
+    const Etch__Access *from = &b->recording->accesses.v[b->from.v[access]];
+    uint64_t ip = from->ip - (from->ip_is_after ? 1 : 0);
+
+    for (size_t i = 0; i < w->held.n; i++) {
+        const struct etch_step *s = &w->held.v[i].step;
+
+        if (s->kind == ETCH_STEP_BLOCK && ip >= s->first && ip < s->end && from->tsc >= s->time.lo)
+            return true;
+    }
+    return false;
+}
+
+/* Whether it is the held steps' turn: the thread's next access is one of theirs. */
+static bool is_held(const struct build *b, const struct walk *w)
+{
+    return !w->nesting && w->next_access < accesses_end(b, w) && is_of_held(b, w, w->next_access);
+}
+
+static void run_handler(struct build *b, struct walk *w);
+
 static void walk_block(struct build *b, struct walk *w, const struct etch_step *step)
 {
     bool program = use_image(b, step->image), look = program && b->options->slice;
@@ -748,6 +785,8 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
             if (place != ETCH_NOWHERE)
                 visit_place(b, w, step, place, b->table.begins[ip - b->bias - b->table.start], index);
         }
+        if (w->held.n && is_held(b, w))
+            run_handler(b, w);
         if (w->next_access < b->accesses.n)
             take_accesses(b, w, step, ip, index);
     }
@@ -930,6 +969,8 @@ static void end_walk(struct build *b)
 
     if (!w->tid)
         return;
+    if (w->held.n)
+        run_handler(b, w);
     go_to_end(b, w);
     visit_failure(b, w);
     stand(b, w);
@@ -943,6 +984,7 @@ static void end_walk(struct build *b)
     b->run->lost |= w->lost;
     free(w->visit);
     etch_array_free(&w->creates);
+    etch_array_free(&w->held_sizes);
     memset(w, 0, sizeof(*w));
 }
 
@@ -1000,22 +1042,84 @@ static void begin_again(struct build *b, struct walk *w, uint64_t ip)
     w->expected = 0;
 }
 
-static int on_step(void *context, const struct etch_step *step)
-{
-    struct build *b = context;
-    const Etch__Failure *f = b->recording->failure;
-    struct walk *w = b->walk;
+/* ---- Signal handlers, as a recorder tells of them ---- */
 
-    if (b->pid && step->pid && b->pid != step->pid)
-        return 0;
-    if (w->tid != step->tid) {
-        end_walk(b);
-        begin_walk(b, step);
+static void take_step(struct build *b, struct walk *w, const struct etch_step *step);
+
+static void leave_handler(struct walk *w)
+{
+    if (w->n_handlers)
+        w->depth = w->handlers[--w->n_handlers].depth;
+}
+
+/* The held steps, in their place. A handler that is not complete goes on with the steps that follow. */
+static void run_handler(struct build *b, struct walk *w)
+{
+    ETCH_ARRAY(struct held) held = {.v = w->held.v, .n = w->held.n};
+
+    memset(&w->held, 0, sizeof(w->held));
+    enter_handler(w, UINT64_MAX);
+    for (size_t i = 0; i < held.n; i++) {
+        struct etch_step step = held.v[i].step;
+
+        if (step.kind == ETCH_STEP_BLOCK)
+            step.sizes = w->held_sizes.v + held.v[i].sizes;
+        take_step(b, w, &step);
     }
-    if (w->thread == ETCH_NOWHERE || b->failed)
-        return -1;
-    if (w->over)
-        return 0;
+    if (!w->nesting)
+        leave_handler(w);
+    etch_array_free(&held);
+    w->held_sizes.n = 0;
+}
+
+static void hold(struct build *b, struct walk *w, const struct etch_step *step)
+{
+    struct held held = {*step, w->held_sizes.n};
+
+    for (uint32_t i = 0; step->kind == ETCH_STEP_BLOCK && i < step->count; i++)
+        b->failed |= !etch_array_push(&w->held_sizes, step->sizes[i]);
+    b->failed |= !etch_array_push(&w->held, held);
+}
+
+/* A function that begins where nothing was called is a signal handler. It ends with the return to the outside that goes
+ * with its beginning. Returns whether the step is one of a handler's. */
+static bool take_handler(struct build *b, struct walk *w, const struct etch_step *step)
+{
+    bool enters = step->kind == ETCH_STEP_BEGIN && step->ip && is_function(b, step->ip);
+    bool called = w->last_kind != ETCH_STEP_BLOCK && w->last_kind != ETCH_STEP_BEGIN;
+    bool leaves = step->kind == ETCH_STEP_END && !called && w->last_branch == ETCH_BRANCH_RETURN;
+    bool begins = !w->nesting && enters && !called && w->block;
+
+    if (b->recording->source != ETCH__SOURCE__SOURCE_SOFT || (!w->nesting && !begins))
+        return false;
+    if (begins && w->held.n)
+        run_handler(b, w); /* the one before had no access that would say more */
+    w->nesting += enters;
+    if (begins || w->held.n)
+        hold(b, w, step);
+    else
+        take_step(b, w, step);
+    w->nesting -= leaves;
+    if (w->held.n > HELD_MAX)
+        run_handler(b, w);
+    else if (!w->nesting && !w->held.n)
+        leave_handler(w);
+    return true;
+}
+
+/* Whether none of the accesses to come is of the held steps: then nothing says where they belong. */
+static bool is_nowhere(const struct build *b, const struct walk *w)
+{
+    for (size_t i = w->next_access; i < accesses_end(b, w); i++)
+        if (is_of_held(b, w, i))
+            return false;
+    return true;
+}
+
+static void take_step(struct build *b, struct walk *w, const struct etch_step *step)
+{
+    const Etch__Failure *f = b->recording->failure;
+
     if (step->kind == ETCH_STEP_LOSS) {
         w->lost = true;
     } else if (step->kind == ETCH_STEP_INTERRUPT && f && f->tid == step->tid && f->ip == step->ip &&
@@ -1039,6 +1143,31 @@ static int on_step(void *context, const struct etch_step *step)
         }
         w->last_ip = step->ip;
     }
+}
+
+static int on_step(void *context, const struct etch_step *step)
+{
+    struct build *b = context;
+    struct walk *w = b->walk;
+
+    if (b->pid && step->pid && b->pid != step->pid)
+        return 0;
+    if (w->tid != step->tid) {
+        end_walk(b);
+        begin_walk(b, step);
+    }
+    if (w->thread == ETCH_NOWHERE || b->failed)
+        return -1;
+    if (w->over)
+        return 0;
+    if (!take_handler(b, w, step)) {
+        if (w->held.n && is_nowhere(b, w))
+            run_handler(b, w);
+        take_step(b, w, step);
+    }
+    w->last_kind = step->kind;
+    if (step->kind == ETCH_STEP_BLOCK)
+        w->last_branch = step->branch;
     return 0;
 }
 
@@ -1062,6 +1191,8 @@ static int walk_steps(struct build *b, struct etch_error *err)
     }
     free(b->walk->visit);
     etch_array_free(&b->walk->creates);
+    etch_array_free(&b->walk->held);
+    etch_array_free(&b->walk->held_sizes);
     free(b->walk);
     return status;
 }

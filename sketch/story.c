@@ -129,6 +129,22 @@ static uint32_t written_elsewhere(const struct composition *c, const struct etch
     return ETCH_NOWHERE;
 }
 
+/* The newest visit of a place that is not known to be behind another; NULL: there is none. */
+static const struct etch_run_visit *visited_by_then(const struct etch_run *run, uint32_t place,
+                                                    const struct etch_run_visit *then)
+{
+    const struct etch_run_visit *newest = NULL;
+
+    for (size_t i = 0; i < run->history.n; i++) {
+        const struct etch_run_visit *v = &run->history.v[i];
+        bool behind = v->thread == then->thread ? v->seq >= then->seq : v->lo > then->hi;
+
+        if (v->count && v->place == place && !behind && (!newest || v->lo > newest->lo))
+            newest = v;
+    }
+    return newest;
+}
+
 /* Debug registers are few: what was not watched in this run was perhaps in another that failed likewise. If what wrote
  * it there ran here too, it is part of the story, without a value. */
 static const struct etch_run_visit *by_other_run(const struct composition *c, const struct etch_run_visit *visit,
@@ -142,9 +158,7 @@ static const struct etch_run_visit *by_other_run(const struct composition *c, co
 
         if (from == ETCH_NOWHERE || from == visit->place || !etch_story_statement(c, from))
             continue;
-        v = etch_run_visited(c->run, from);
-        if (v && v->thread == visit->thread)
-            v = etch_run_visited_before(c->run, visit->thread, from, visit->seq);
+        v = visited_by_then(c->run, from, visit);
         if (v)
             return v;
     }

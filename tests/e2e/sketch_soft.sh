@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # What the sketch makes of control flow by the compiled-in recorder together with debug registers' hits: which turn of a statement a hit
-# belongs to, what is known of a thread's end, when a hit can have been, and what other failing runs add.
+# belongs to, what is known of a thread's end, when a hit can have been, what
+# other failing runs add, and signal handlers.
 . "$(dirname "$0")/lib.sh"
 cd "$work"
 printf 'int x; int main(void) { x = 1; return x - 1; }' >watch.c
@@ -165,5 +166,49 @@ record borrow-other.etch head borrow x
 expect 0 "$ETCH" sketch --json sketch.json ./borrow borrow-fail*.etch borrow-pass*.etch borrow-other.etch
 ask "s['predictors'][0]['kind'] == 'order'"
 ask "{21, 35} <= {t['place']['line'] for t in s['steps']}"
+
+# A signal handler's accesses come between those of what it interrupted, as another thread's would.
+cat >handler.c <<'C'
+#include <signal.h>
+#include <stddef.h>
+struct transfer {
+    int left;
+};
+static struct transfer one = {5};
+static struct transfer *volatile current;
+static void on_signal(int number)
+{
+    (void)number;
+    current = NULL;
+}
+static int pump(int early)
+{
+    if (!current)
+        return 0;
+    if (!early)
+        raise(SIGUSR1);
+    return current->left;
+}
+int main(int argc, char **argv)
+{
+    int left;
+
+    (void)argv;
+    signal(SIGUSR1, on_signal);
+    current = &one;
+    left = pump(argc == 1);
+    if (argc == 1)
+        raise(SIGUSR1);
+    return left - 5;
+}
+C
+"$ETCH" cc --record -O0 -g handler.c -o handler
+for i in 1 2; do
+  record handler-fail$i.etch current handler x
+  record handler-pass$i.etch current handler
+done
+sketch ./handler handler-*.etch
+ask "s['predictors'][0]['kind'] == 'atomicity' and [p['line'] for p in s['predictors'][0]['statements']] == [15, 11, 19]"
+ask "[t['place']['line'] for t in s['steps'] if t['place']['line'] in (15, 11, 19)] == [15, 11, 19]"
 
 echo "$checks checks"
