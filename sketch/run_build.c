@@ -22,6 +22,7 @@
 #define IN_BLOCK_BITS 12
 #define HANDLERS_MAX 8u   /* within each other */
 #define HELD_MAX 4096u    /* steps of a handler that wait for their turn */
+#define ONE_TRAP 10000u   /* cycles within which several debug registers tell of one instruction */
 #define HISTORY 16u       /* visits of a place that are kept */
 #define BUCKET_CALLERS 2u /* functions above the failing one by which failures are told apart */
 
@@ -677,11 +678,13 @@ static void take_outside(struct build *b, struct walk *w, const struct etch_step
     }
 }
 
-/* Whether two accesses of one kind are of the same memory: one instruction makes one of them, the next time it runs the
- * other. */
-static bool is_again(const struct etch_run_access *a, const struct etch_run_access *next)
+/* Whether an access is of the next time that an instruction ran: it had made one of the kind already, to the same
+ * memory or, where one trap tells of all that an instruction did, in another trap. */
+static bool is_again(const struct build *b, const struct etch_run_access *a, const struct etch_run_access *next)
 {
-    return a->address == next->address && ((a->read && next->read) || (a->write && next->write));
+    bool apart = b->recording->source == ETCH__SOURCE__SOURCE_SOFT && next->hi > a->hi + ONE_TRAP;
+
+    return (a->address == next->address || apart) && ((a->read && next->read) || (a->write && next->write));
 }
 
 static void take_accesses(struct build *b, struct walk *w, const struct etch_step *step, uint64_t ip, uint32_t index)
@@ -700,7 +703,7 @@ static void take_accesses(struct build *b, struct walk *w, const struct etch_ste
             continue;
         }
         for (size_t i = first; i < w->next_access; i++)
-            again |= is_again(&b->accesses.v[i], a);
+            again |= is_again(b, &b->accesses.v[i], a);
         if (from->ip != (from->ip_is_after ? ip + step->sizes[index] : ip) || (wrote && a->read && !a->write) || again)
             return;
         wrote |= a->write;
@@ -1527,23 +1530,17 @@ static void place_last(struct build *b)
     }
 }
 
-/* As if it had been watched: a read of the failing statement's, its thread's last access. */
-static int add_null(struct build *b, struct etch_error *err)
+/* As if it had been seen: a read of the failing statement's, its thread's last access. */
+static int add_last(struct build *b, struct etch_run_access a, struct etch_error *err)
 {
     const struct etch_run *run = b->run;
     const struct etch_run_visit *visit = etch_run_visited_by(run, run->failing_thread, run->failing_place);
-    struct etch_run_access a = {.thread = run->failing_thread,
-                                .place = run->failing_place,
-                                .operand = run->null_operand,
-                                .watch = ETCH_NOWHERE,
-                                .variable = run->null_operand,
-                                .object = ETCH_NOWHERE,
-                                .hi = run->failure->tsc,
-                                .event = ETCH_NOWHERE,
-                                .read = true,
-                                .known = true,
-                                .crash = true};
 
+    a.thread = run->failing_thread;
+    a.place = run->failing_place;
+    a.hi = run->failure->tsc;
+    a.event = ETCH_NOWHERE;
+    a.read = true;
     a.nth = visit ? visit->count : 0;
     a.seq = visit ? visit->seq : UINT64_MAX;
     a.depth = visit ? visit->depth : 0;
@@ -1554,6 +1551,63 @@ static int add_null(struct build *b, struct etch_error *err)
             return 0;
     }
     return etch_array_push(&b->run->accesses, a) ? 0 : out_of_memory(err);
+}
+
+static int add_null(struct build *b, struct etch_error *err)
+{
+    const struct etch_run_access a = {.operand = b->run->null_operand,
+                                      .watch = ETCH_NOWHERE,
+                                      .variable = b->run->null_operand,
+                                      .object = ETCH_NOWHERE,
+                                      .known = true,
+                                      .crash = true};
+
+    return add_last(b, a, err);
+}
+
+/* The watch whose location the failing instruction's memory operand is at, by the registers before it; NULL: none. */
+static const struct watched *fatal_watch(struct build *b, const Etch__ThreadState *state)
+{
+    const struct watched *found = NULL;
+    struct etch_error ignored;
+    struct etch_code *code;
+    const uint8_t *bytes;
+    uint64_t pointer;
+    size_t size;
+
+    if (etch_code_open(&code, b->recording, NULL, &ignored) < 0)
+        return NULL;
+    bytes = instruction_at(code, b, b->run->failure->ip, &size);
+    for (size_t i = 0; bytes && !found && i < b->watched.n; i++)
+        if (etch_value_pointer(bytes, size, b->run->failure->ip, state->registers, b->watched.v[i].watch->address,
+                               &pointer))
+            found = &b->watched.v[i];
+    etch_code_free(code);
+    return found;
+}
+
+/* An instruction that fails after it has read (a division) makes no debug register trap. It read all the same. */
+static int add_fatal(struct build *b, struct etch_error *err)
+{
+    const Etch__Failure *f = b->run->failure;
+    const Etch__ThreadState *state = f ? state_of(f, f->tid) : NULL;
+    const struct watched *watched;
+    const Etch__Operand *operand;
+    struct etch_run_access a = {.watch = ETCH_NOWHERE};
+
+    if (b->recording->source == ETCH__SOURCE__SOURCE_VPT || !state || f->signal != SIGFPE || f->code == SI_USER ||
+        state->n_registers < 24 || !use_image(b, image_at(b, f->ip)) || b->run->failing_place == ETCH_NOWHERE)
+        return 0;
+    operand = operand_at(b, f->ip - b->bias, false);
+    watched = operand ? fatal_watch(b, state) : NULL;
+    if (!watched)
+        return 0;
+    a.operand = etch_names_variable(b->names, operand->name);
+    a.watch = a.variable = watched->variable;
+    a.object = watched->object;
+    a.address = watched->watch->address;
+    a.size = watched->watch->size;
+    return add_last(b, a, err);
 }
 
 /* That the failing instruction followed a null pointer is known from the crash itself, without a watch. */
@@ -1793,7 +1847,7 @@ static int fill(struct build *b, struct etch_error *err)
     if (sort_accesses(b, err) < 0 || list_watched(b, err) < 0 || list_syncs(b, err) < 0)
         return -1;
     find_null(b);
-    if (b->run->null_operand != ETCH_NOWHERE && add_null(b, err) < 0)
+    if ((b->run->null_operand != ETCH_NOWHERE && add_null(b, err) < 0) || add_fatal(b, err) < 0)
         return -1;
     if (!b->run->flow) {
         name_threads(b);

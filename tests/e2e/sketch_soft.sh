@@ -211,4 +211,45 @@ sketch ./handler handler-*.etch
 ask "s['predictors'][0]['kind'] == 'atomicity' and [p['line'] for p in s['predictors'][0]['statements']] == [15, 11, 19]"
 ask "[t['place']['line'] for t in s['steps'] if t['place']['line'] in (15, 11, 19)] == [15, 11, 19]"
 
+# A division fails after it has read, and no debug register traps. And of several objects that an instruction uses the one that it fails
+# with is not the first: a register that is left is set on the next.
+cat >objects.c <<'C'
+#include <stdlib.h>
+struct column {
+    unsigned width;
+    char name[12];
+};
+static void set(struct column *c, unsigned width)
+{
+    c->width = width;
+}
+static unsigned lines(const struct column *c, unsigned letters)
+{
+    return letters / c->width + 1;
+}
+int main(int argc, char **argv)
+{
+    struct column *columns = calloc(2, sizeof(*columns));
+    unsigned n = 0;
+
+    (void)argv;
+    for (int i = 0; i < 2; i++)
+        set(&columns[i], 8);
+    if (argc > 1)
+        columns[1].name[-4] = 0;
+    for (int i = 0; i < 2; i++)
+        n += lines(&columns[i], 100);
+    return n != 26;
+}
+C
+"$ETCH" cc --record -O0 -g objects.c -o objects
+record objects-first.etch "" objects x
+expect 0 "$ETCH" slice ./objects --failure objects-first.etch --sigma 8 --plan objects.plan
+for i in 1 2; do
+  "$ETCH" record --source soft --plan objects.plan -o objects-fail$i.etch -- ./objects x >/dev/null 2>&1 || true
+  "$ETCH" record --source soft --plan objects.plan -o objects-pass$i.etch -- ./objects >/dev/null 2>&1
+done
+sketch ./objects objects-fail*.etch objects-pass*.etch
+ask "s['predictors'][0]['kind'] == 'origin' and [p['line'] for p in s['predictors'][0]['statements']] == [23, 12]"
+
 echo "$checks checks"
