@@ -76,8 +76,9 @@ struct diagnosis {
     char *best;                       /* the top predictor's words */
     double best_f;
     unsigned best_true, best_passing; /* failing runs of which it is true, passing ones that can tell */
-    bool best_is_value;
-    unsigned needed; /* failures of the bug when it became the best, and strong */
+    bool best_is_value, best_is_said; /* said: it is how the program came to say that it failed */
+    unsigned needed;                  /* failures of the bug when it became the best, and strong */
+    unsigned enough;                  /* runs when the best first was good enough; 0: not yet */
     bool exhausted, done;
     bool terminal;
 };
@@ -502,6 +503,23 @@ static unsigned count_ours(const struct diagnosis *d)
     return n;
 }
 
+/* Whether a predictor speaks of nothing but how the program noticed: a branch, or a statement that ran in failing runs
+ * only. */
+static bool is_said(const Etch__Sketch *sketch, const Etch__Predictor *top)
+{
+    if (strcmp(top->kind, "branch") == 0 || strcmp(top->kind, "executed") == 0)
+        return true;
+    for (size_t i = 0; i < sketch->n_predictors; i++) {
+        const Etch__Predictor *p = sketch->predictors[i];
+        const Etch__Place *ran = strcmp(p->pattern, "executed") == 0 && p->f >= STRONG ? p->statements[0] : NULL;
+
+        for (size_t k = 0; ran && k < top->n_statements; k++)
+            if (ran->line == top->statements[k]->line && strcmp(ran->file, top->statements[k]->file) == 0)
+                return true;
+    }
+    return false;
+}
+
 /* Ranks anew and remembers whether the best is still the best. */
 static int rank(struct diagnosis *d, struct etch_error *err)
 {
@@ -522,16 +540,20 @@ static int rank(struct diagnosis *d, struct etch_error *err)
     }
     d->best_f = top ? top->f : 0;
     d->best_is_value = top && strcmp(top->kind, "value") == 0;
+    d->best_is_said = top && is_native(d) && is_said(sketch, top);
     d->best_true = top ? top->failing_true : 0;
     d->best_passing = top ? top->passing : 0;
     etch__sketch__free_unpacked(sketch, NULL);
     return 0;
 }
 
-/* Where threads share it, a value is what came of it: as long as there is more to watch, the cause may be nearer. */
+/* Where threads share it, a value is what came of it, and so is how it was said: as long as there is more to watch, the
+ * cause may be nearer. */
 static bool is_symptom(const struct diagnosis *d)
 {
-    return d->best_is_value && !d->exhausted && sketching_is_threaded(&d->s);
+    bool more = !d->exhausted || (d->sets.n > 1 && !is_round_over(d));
+
+    return (d->best_is_value || d->best_is_said) && more && sketching_is_threaded(&d->s);
 }
 
 static bool is_enough(const struct diagnosis *d)
@@ -539,6 +561,15 @@ static bool is_enough(const struct diagnosis *d)
     return d->best && !is_symptom(d) && d->best_f >= STRONG &&
            d->best_true >= (d->best_is_value ? FAILING_ENOUGH_OF_VALUE : FAILING_ENOUGH) &&
            d->best_passing >= PASSING_ENOUGH;
+}
+
+/* A set of watches that was not seen may hold what explains more, or how it came to that: the round is brought to its
+ * end, if that does not take for ever. */
+static bool is_told(struct diagnosis *d)
+{
+    if (!d->enough)
+        d->enough = d->runs;
+    return d->sets.n <= 1 || is_round_over(d) || d->runs - d->enough >= for_each_set(d, SET_PATIENCE);
 }
 
 /* `result`: of the run that has come in; NULL: those of the store have. */
@@ -558,7 +589,7 @@ static int consider(struct diagnosis *d, const struct runner_result *result, str
     if (rank(d, err) < 0)
         return -1;
     if (is_enough(d))
-        d->done = true;
+        d->done = is_told(d);
     else if (is_disturbed(d)) {
         d->slots /= 2;
         return next_round(d, d->sigma, err);
