@@ -551,9 +551,7 @@ static int rank(struct diagnosis *d, struct etch_error *err)
  * cause may be nearer. */
 static bool is_symptom(const struct diagnosis *d)
 {
-    bool more = !d->exhausted || (d->sets.n > 1 && !is_round_over(d));
-
-    return (d->best_is_value || d->best_is_said) && more && sketching_is_threaded(&d->s);
+    return (d->best_is_value || d->best_is_said) && !d->exhausted && sketching_is_threaded(&d->s);
 }
 
 static bool is_enough(const struct diagnosis *d)

@@ -203,24 +203,39 @@ static bool is_sited(const struct etch_run *run, uint32_t variable)
     return false;
 }
 
-/* Whether a failing run's last turn at a place was at an object that nobody watched: what was seen of others there says
- * nothing of the one that it failed with. */
-static bool is_unseen(const struct etch_run *run, uint32_t place, uint32_t variable)
+/* The access to a variable in a failing run's last turn at a place. What was seen of other objects there says nothing
+ * of the one that it failed with. NULL: it was not seen. */
+static const struct etch_run_access *last_turn(const struct etch_run *run, const struct etch_run_visit *last,
+                                               uint32_t variable)
 {
-    const struct etch_run_visit *v;
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+
+        if (a->thread == last->thread && a->place == last->place && a->variable == variable &&
+            (!a->nth || a->nth == last->count))
+            return a;
+    }
+    return NULL;
+}
+
+/* Whether that turn, or with `before` what was done to its object before, was not seen: no debug register was set on it
+ * then. */
+static bool is_unseen(const struct etch_run *run, uint32_t place, uint32_t variable, bool before)
+{
+    const struct etch_run_visit *last;
+    const struct etch_run_access *a;
 
     if (!run->failing || !run->flow || !is_sited(run, variable))
         return false;
-    v = etch_run_visited_by(run, run->failing_thread, place);
-    if (!v)
-        v = etch_run_visited(run, place);
-    for (size_t i = 0; v && i < run->accesses.n; i++) {
-        const struct etch_run_access *a = &run->accesses.v[i];
-
-        if (a->thread == v->thread && a->place == place && a->variable == variable && (!a->nth || a->nth == v->count))
-            return false;
-    }
-    return v != NULL;
+    last = etch_run_visited_by(run, run->failing_thread, place);
+    if (!last)
+        last = etch_run_visited(run, place);
+    a = last ? last_turn(run, last, variable) : NULL;
+    if (!a)
+        return last != NULL;
+    for (const struct etch_run_access *earlier = run->accesses.v; before && earlier < a; earlier++)
+        before = earlier->object != a->object || a->object == ETCH_NOWHERE;
+    return before && a->object != ETCH_NOWHERE;
 }
 
 /* Whether that a statement had not written yet is not known: it ran, perhaps before a debug register was set. */
@@ -345,7 +360,7 @@ static enum etch_truth refill_holds(const struct etch_predictor *p, const struct
             unfilled = here;
         }
     }
-    if (!last || !is_watched(run, p->variable) || !run->order || is_unseen(run, p->places[0], p->variable))
+    if (!last || !is_watched(run, p->variable) || !run->order || is_unseen(run, p->places[0], p->variable, false))
         return did_execute(run, p->places[0]) == ETCH_FALSE ? ETCH_FALSE : ETCH_UNKNOWN;
     return (run->failing ? unfilled : any) ? ETCH_TRUE : ETCH_FALSE;
 }
@@ -370,7 +385,7 @@ static enum etch_truth order_holds(const struct etch_predictor *p, const struct 
         incomplete |= truth == ETCH_UNKNOWN && run->flow && run->lost;
     }
     if (incomplete || !is_watched(run, p->variable) || !run->order ||
-        (!p->ever && is_unseen(run, p->places[rw ? 0 : p->n_places - 1], p->variable)))
+        (!p->ever && is_unseen(run, p->places[rw ? 0 : p->n_places - 1], p->variable, !rw)))
         return ETCH_UNKNOWN;
     early = rw && !p->ever ? read_too_early(p, facts, run) : NULL;
     if (early && may_be_written(p, facts, run, early))
@@ -432,7 +447,7 @@ static enum etch_truth torn_holds(const struct etch_predictor *p, const struct f
     for (uint32_t i = 0; i < 4; i++)
         if (did_execute(run, p->places[i]) == ETCH_FALSE)
             return ETCH_FALSE;
-    if (is_unseen(run, p->places[1], p->variable) || is_unseen(run, p->places[2], p->second))
+    if (is_unseen(run, p->places[1], p->variable, false) || is_unseen(run, p->places[2], p->second, false))
         return ETCH_UNKNOWN;
     return is_watched(run, p->variable) && is_watched(run, p->second) && run->order ? ETCH_FALSE : ETCH_UNKNOWN;
 }
@@ -513,7 +528,7 @@ static enum etch_truth value_holds(const struct etch_predictor *p, const struct 
         return ever_passes(p, run) ? ETCH_TRUE : ETCH_FALSE;
     if (a && !run->failing)
         return passes_at_chance(p, run) ? ETCH_TRUE : ETCH_FALSE;
-    if (a && !is_unseen(run, p->places[0], p->variable))
+    if (a && !is_unseen(run, p->places[0], p->variable, false))
         return value_passes(p, a) ? ETCH_TRUE : ETCH_FALSE;
     if (p->followed && !run->failing && executed(run, p->places[0]))
         return ETCH_FALSE;

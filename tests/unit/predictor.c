@@ -892,6 +892,34 @@ static void leave_open_what_it_failed_with(void **state)
     release(&f);
 }
 
+/* A register that is set in the very turn that fails has not seen who wrote before. */
+static void leave_open_what_was_before_the_register(void **state)
+{
+    const struct made late[] = {{1, USE, 'R', 0, 500, 0, 1}};
+    const struct etch_run_visit unseen = {.thread = 0, .place = CLEAR, .count = 1, .seq = 9};
+    struct fixture f = {.n = 4};
+    const struct etch_predictor *p;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    f.runs[1] = passing_order(2);
+    f.runs[2] = make(true, 3, late, 1);
+    f.runs[3] = passing_order(4);
+    for (size_t i = 0; i < f.n; i++) {
+        f.runs[i]->names = &f.names;
+        watch_at_site(f.runs[i]);
+    }
+    assert_true(etch_array_push(&f.runs[2]->visits, unseen));
+    find(&f);
+    p = order_of(&f, "WR", CLEAR, USE);
+    assert_non_null(p);
+    assert_int_equal(p->failing_true, 1);
+    assert_int_equal(p->failing, 1);
+    assert_int_equal(p->unknown, 1);
+    release(&f);
+}
+
 /* That nobody saw the write before a read does not say that it had not been made: the register was set later. */
 static void claim_no_read_before_an_unseen_write(void **state)
 {
@@ -949,6 +977,7 @@ int main(void)
         cmocka_unit_test(find_handler_between),
         cmocka_unit_test(take_the_crash_for_a_value),
         cmocka_unit_test(leave_open_what_it_failed_with),
+        cmocka_unit_test(leave_open_what_was_before_the_register),
         cmocka_unit_test(claim_no_read_before_an_unseen_write),
         cmocka_unit_test(find_torn_calls),
     };
