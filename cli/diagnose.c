@@ -22,8 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FIRST_SIGMA 16u       /* of vpt: an emulated watch costs no debug register, so the first round may be wide */
-#define FIRST_SIGMA_NATIVE 8u /* about what four debug registers can hold, or two runs' worth */
+#define FIRST_SIGMA 16u /* what it takes to tell most stories; with debug registers a round sees all its sets */
 #define STRONG 0.97
 #define FAILING_ENOUGH 2u /* failing runs of which a strong predictor is true */
 #define FAILING_ENOUGH_OF_VALUE                                                                                        \
@@ -488,7 +487,7 @@ static uint32_t first_sigma(const struct diagnosis *d)
         return d->sigma; /* goes on where the call before ended */
     if (d->o->sigma)
         return d->o->sigma;
-    return is_native(d) ? FIRST_SIGMA_NATIVE : FIRST_SIGMA;
+    return FIRST_SIGMA;
 }
 
 /* ---- After each run ---- */
@@ -919,8 +918,7 @@ const struct etch_command etch_command_diagnose = {
         "                 without control flow; pt: Intel PT, without watches for now, so values and orders stay "
         "unknown;\n"
         "                 auto: soft where PROG has the recorder, else vpt (auto)\n"
-        "  --sigma N      begin with the N statements nearest to the failure (16; with watchpoints 8); each round "
-        "doubles it\n"
+        "  --sigma N      begin with the N statements nearest to the failure (16); each round doubles it\n"
         "  --store DIR    where runs are kept (.etch)\n"
         "  --fresh        forget the runs kept before\n"
         "  --html FILE, --json FILE, --sarif FILE, --all\n"

@@ -27,7 +27,7 @@
 #define BUSY_TICK_MS 2       /* while the synchronisation rings fill fast */
 #define FORWARD_NS 30000000u /* how long a signal waits to be seen at the program itself before it is passed on */
 #define ARM_HOLD_MS 20       /* for the threads to stop, at most, while a watch is set */
-#define KNOWN_MAX 16         /* arrivals at a site with objects that are watched already */
+#define KNOWN_MAX 2          /* arrivals at a site with objects that are watched already */
 #define POLL_MAX 4096
 #define LOOK_NS 500000000u       /* between two looks for threads that wait for each other */
 #define STUCK_NS 1000000000u     /* how long they must have done so */
