@@ -22,8 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FIRST_SIGMA 16u       /* of vpt: an emulated watch costs no debug register, so the first round may be wide */
-#define FIRST_SIGMA_NATIVE 8u /* about what four debug registers can hold, or two runs' worth */
+#define FIRST_SIGMA 16u /* what it takes to tell most stories; with debug registers a round sees all its sets */
 #define STRONG 0.97
 #define FAILING_ENOUGH 2u /* failing runs of which a strong predictor is true */
 #define FAILING_ENOUGH_OF_VALUE                                                                                        \
@@ -76,8 +75,9 @@ struct diagnosis {
     char *best;                       /* the top predictor's words */
     double best_f;
     unsigned best_true, best_passing; /* failing runs of which it is true, passing ones that can tell */
-    bool best_is_value;
-    unsigned needed; /* failures of the bug when it became the best, and strong */
+    bool best_is_value, best_is_said; /* said: it is how the program came to say that it failed */
+    unsigned needed;                  /* failures of the bug when it became the best, and strong */
+    unsigned enough;                  /* runs when the best first was good enough; 0: not yet */
     bool exhausted, done;
     bool terminal;
 };
@@ -487,7 +487,7 @@ static uint32_t first_sigma(const struct diagnosis *d)
         return d->sigma; /* goes on where the call before ended */
     if (d->o->sigma)
         return d->o->sigma;
-    return is_native(d) ? FIRST_SIGMA_NATIVE : FIRST_SIGMA;
+    return FIRST_SIGMA;
 }
 
 /* ---- After each run ---- */
@@ -500,6 +500,23 @@ static unsigned count_ours(const struct diagnosis *d)
     for (size_t i = 0; i < d->s.bundles.n; i++)
         n += is_ours(d, &d->s.bundles.v[i]);
     return n;
+}
+
+/* Whether a predictor speaks of nothing but how the program noticed: a branch, or a statement that ran in failing runs
+ * only. */
+static bool is_said(const Etch__Sketch *sketch, const Etch__Predictor *top)
+{
+    if (strcmp(top->kind, "branch") == 0 || strcmp(top->kind, "executed") == 0)
+        return true;
+    for (size_t i = 0; i < sketch->n_predictors; i++) {
+        const Etch__Predictor *p = sketch->predictors[i];
+        const Etch__Place *ran = strcmp(p->pattern, "executed") == 0 && p->f >= STRONG ? p->statements[0] : NULL;
+
+        for (size_t k = 0; ran && k < top->n_statements; k++)
+            if (ran->line == top->statements[k]->line && strcmp(ran->file, top->statements[k]->file) == 0)
+                return true;
+    }
+    return false;
 }
 
 /* Ranks anew and remembers whether the best is still the best. */
@@ -522,16 +539,18 @@ static int rank(struct diagnosis *d, struct etch_error *err)
     }
     d->best_f = top ? top->f : 0;
     d->best_is_value = top && strcmp(top->kind, "value") == 0;
+    d->best_is_said = top && is_native(d) && is_said(sketch, top);
     d->best_true = top ? top->failing_true : 0;
     d->best_passing = top ? top->passing : 0;
     etch__sketch__free_unpacked(sketch, NULL);
     return 0;
 }
 
-/* Where threads share it, a value is what came of it: as long as there is more to watch, the cause may be nearer. */
+/* Where threads share it, a value is what came of it, and so is how it was said: as long as there is more to watch, the
+ * cause may be nearer. */
 static bool is_symptom(const struct diagnosis *d)
 {
-    return d->best_is_value && !d->exhausted && sketching_is_threaded(&d->s);
+    return (d->best_is_value || d->best_is_said) && !d->exhausted && sketching_is_threaded(&d->s);
 }
 
 static bool is_enough(const struct diagnosis *d)
@@ -539,6 +558,15 @@ static bool is_enough(const struct diagnosis *d)
     return d->best && !is_symptom(d) && d->best_f >= STRONG &&
            d->best_true >= (d->best_is_value ? FAILING_ENOUGH_OF_VALUE : FAILING_ENOUGH) &&
            d->best_passing >= PASSING_ENOUGH;
+}
+
+/* A set of watches that was not seen may hold what explains more, or how it came to that: the round is brought to its
+ * end, if that does not take for ever. */
+static bool is_told(struct diagnosis *d)
+{
+    if (!d->enough)
+        d->enough = d->runs;
+    return d->sets.n <= 1 || is_round_over(d) || d->runs - d->enough >= for_each_set(d, SET_PATIENCE);
 }
 
 /* `result`: of the run that has come in; NULL: those of the store have. */
@@ -558,7 +586,7 @@ static int consider(struct diagnosis *d, const struct runner_result *result, str
     if (rank(d, err) < 0)
         return -1;
     if (is_enough(d))
-        d->done = true;
+        d->done = is_told(d);
     else if (is_disturbed(d)) {
         d->slots /= 2;
         return next_round(d, d->sigma, err);
@@ -890,8 +918,7 @@ const struct etch_command etch_command_diagnose = {
         "                 without control flow; pt: Intel PT, without watches for now, so values and orders stay "
         "unknown;\n"
         "                 auto: soft where PROG has the recorder, else vpt (auto)\n"
-        "  --sigma N      begin with the N statements nearest to the failure (16; with watchpoints 8); each round "
-        "doubles it\n"
+        "  --sigma N      begin with the N statements nearest to the failure (16); each round doubles it\n"
         "  --store DIR    where runs are kept (.etch)\n"
         "  --fresh        forget the runs kept before\n"
         "  --html FILE, --json FILE, --sarif FILE, --all\n"

@@ -27,6 +27,7 @@
 #define BUSY_TICK_MS 2       /* while the synchronisation rings fill fast */
 #define FORWARD_NS 30000000u /* how long a signal waits to be seen at the program itself before it is passed on */
 #define ARM_HOLD_MS 20       /* for the threads to stop, at most, while a watch is set */
+#define KNOWN_MAX 2          /* arrivals at a site with objects that are watched already */
 #define POLL_MAX 4096
 #define LOOK_NS 500000000u       /* between two looks for threads that wait for each other */
 #define STUCK_NS 1000000000u     /* how long they must have done so */
@@ -195,7 +196,9 @@ static int arm_watch(struct native *n, uint32_t index, const struct etch_object 
     }
     if (w->place.site) {
         w->site = at;
-        return arm_everywhere(n, index, true, err);
+        for (uint32_t i = 0; i < index && !w->further; i++)
+            w->further = n->list[i].set == w->set && n->list[i].place.site && n->list[i].site == at;
+        return w->further ? 0 : arm_everywhere(n, index, true, err);
     }
     w->address = at;
     w->size = size;
@@ -309,32 +312,70 @@ static void arm_held(struct native *n, uint32_t index, pid_t tid)
     etch_target_release_held(&n->target);
 }
 
-/* The first arrival at a site: the location is now known. The thread is stopped before the instruction, and so are the
- * others meanwhile, as far as they do not notice: none gets past while its debug register is being set, and all of them
- * are late by the same. */
+static void give_up(struct native *n, uint32_t index, const char *why)
+{
+    etch_watches_disarm_site(n->watches, index);
+    n->list[index].armed = true;
+    native_write_watch(n, &n->list[index], why);
+}
+
+/* A plan may have a site several times: each time for another object. They wait for one another. */
+static uint32_t waiting_at(const struct native *n, uint32_t index)
+{
+    for (uint32_t i = 0; i < n->n_list; i++)
+        if (i != index && n->list[i].further && !n->list[i].armed && n->list[i].set == n->set &&
+            n->list[i].site == n->list[index].site)
+            return i;
+    return UINT32_MAX;
+}
+
+static void await_further(struct native *n, uint32_t index)
+{
+    uint32_t next = waiting_at(n, index);
+    struct etch_error ignored;
+
+    if (next == UINT32_MAX)
+        return;
+    n->list[next].further = false;
+    if (arm_everywhere(n, next, true, &ignored) < 0)
+        give_up(n, next, "no debug register is left");
+}
+
+/* An arrival at a site: a location is now known. The thread is stopped before the instruction, and so are the others
+ * meanwhile, as far as they do not notice: none gets past while its debug register is being set, and all of them are
+ * late by the same. */
+static void arrive(struct native *n, uint32_t index, pid_t tid, const uint64_t registers[24])
+{
+    struct native_watch *w = &n->list[index];
+
+    w->address = etch_place_operand_address(&w->place.operand, registers);
+    n->late = true;
+    if (!etch_place_fits(w->address, w->size)) {
+        give_up(n, index, "the location is not aligned to its length");
+    } else if (!is_armed_already(n, index)) {
+        etch_watches_disarm_site(n->watches, index);
+        w->armed = true;
+        arm_held(n, index, tid);
+        await_further(n, index);
+    } else if (++w->known >= KNOWN_MAX) {
+        give_up(n, index, "another watch has the location already");
+    }
+}
+
 static bool on_site(struct native *n, pid_t tid)
 {
     struct user_regs_struct r;
+    size_t known = n->n_list;
 
     if (!n->watches || ptrace(PTRACE_GETREGS, tid, NULL, &r) < 0)
         return true;
-    for (uint32_t i = 0; i < n->n_list; i++) {
+    for (uint32_t i = 0; i < known; i++) {
         struct native_watch *w = &n->list[i];
         const uint64_t registers[24] = {r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.rsp, r.rip, 0,    0, 0, 0, 0,
                                         0,     0,     r.r8,  r.r9,  r.r10, r.r11, r.r12, r.r13, r.r14, r.r15};
 
-        if (!w->place.site || w->armed || w->site != r.rip)
-            continue;
-        etch_watches_disarm_site(n->watches, i);
-        w->address = etch_place_operand_address(&w->place.operand, registers);
-        n->late = true;
-        w->armed = true;
-        if (!etch_place_fits(w->address, w->size))
-            native_write_watch(n, w, "the location is not aligned to its length");
-        else if (is_armed_already(n, i))
-            native_write_watch(n, w, "another watch has the location already");
-        else
-            arm_held(n, i, tid);
+        if (w->place.site && !w->armed && !w->further && w->set == n->set && w->site == r.rip)
+            arrive(n, i, tid, registers);
     }
     return true;
 }
@@ -809,8 +850,13 @@ static void account(struct native *n)
         uint64_t counted = w->counted + etch_watches_count(n->watches, i);
         char detail[200];
 
-        if (w->place.site && !w->armed && w->set == n->set)
-            native_write_watch(n, w, "its site was never reached");
+        if (w->place.site && !w->armed && w->set == n->set) {
+            w->address = w->known ? w->address : 0;
+            native_write_watch(n, w,
+                               w->further ? "no further object came by"
+                               : w->known ? "another watch has the location already"
+                                          : "its site was never reached");
+        }
         if (w->cut) {
             snprintf(detail, sizeof(detail), "%.100s went beyond its budget and was not watched to the end",
                      w->place.text);

@@ -27,6 +27,8 @@ struct native_watch {
     uint64_t address, site;
     uint32_t size;
     bool armed;
+    bool further;            /* another of the same site is first */
+    unsigned known;          /* arrivals at its site with one that is watched already */
     uint64_t hits, reported; /* seen; lost by perf's own word */
     uint64_t counted;        /* by the kernel, of events closed since */
     bool cut;

@@ -249,11 +249,30 @@ static int rename_run(struct etch_run *run, uint32_t *leads)
         a->variable = a->variable == ETCH_NOWHERE ? ETCH_NOWHERE : root_of(leads, a->variable);
     }
     run->null_variable = run->null_operand == ETCH_NOWHERE ? ETCH_NOWHERE : root_of(leads, run->null_operand);
-    run->watched.n = 0;
+    run->watched.n = run->sited.n = 0;
     for (size_t i = 0; i < run->watched_operands.n; i++)
         if (!etch_array_push(&run->watched, root_of(leads, run->watched_operands.v[i])))
             return -1;
+    for (size_t i = 0; i < run->sited_operands.n; i++)
+        if (!etch_array_push(&run->sited, root_of(leads, run->sited_operands.v[i])))
+            return -1;
     return etch_run_index(run);
+}
+
+bool etch_run_may_have(const struct etch_run *run, uint32_t place)
+{
+    const struct etch_line_place *places = run->names ? run->names->places.v : NULL;
+
+    for (size_t i = 0; places && i < run->threads.n; i++) {
+        const struct etch_run_thread *t = &run->threads.v[i];
+        bool here = t->unseen && strcmp(t->unseen, places[place].function) == 0;
+
+        for (size_t k = 0; t->unseen && !here && k < t->stack.n; k++)
+            here = strcmp(places[t->stack.v[k]].function, places[place].function) == 0;
+        if (here)
+            return true;
+    }
+    return false;
 }
 
 bool etch_run_fails_at(const struct etch_run *run, uint32_t place)
@@ -387,6 +406,7 @@ void etch_run_free(struct etch_run *run)
     for (size_t i = 0; i < run->threads.n; i++) {
         free(run->threads.v[i].name);
         free(run->threads.v[i].wait_in);
+        free(run->threads.v[i].unseen);
         etch_array_free(&run->threads.v[i].frames);
         etch_array_free(&run->threads.v[i].stack);
     }
@@ -405,6 +425,8 @@ void etch_run_free(struct etch_run *run)
     etch_array_free(&run->syncs);
     etch_array_free(&run->watched);
     etch_array_free(&run->watched_operands);
+    etch_array_free(&run->sited);
+    etch_array_free(&run->sited_operands);
     etch_array_free(&run->losses);
     etch_array_free(&run->chances);
     etch_array_free(&run->early_chances);

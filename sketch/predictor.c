@@ -184,7 +184,7 @@ static enum etch_truth did_execute(const struct etch_run *run, uint32_t place)
         return ETCH_TRUE;
     if (run->names && !run->names->places.v[place].statement)
         return ETCH_UNKNOWN;
-    return run->flow && !run->lost ? ETCH_FALSE : ETCH_UNKNOWN;
+    return run->flow && !run->lost && !etch_run_may_have(run, place) ? ETCH_FALSE : ETCH_UNKNOWN;
 }
 
 static bool is_watched(const struct etch_run *run, uint32_t variable)
@@ -193,6 +193,64 @@ static bool is_watched(const struct etch_run *run, uint32_t variable)
         if (run->watched.v[i] == variable)
             return true;
     return false;
+}
+
+static bool is_sited(const struct etch_run *run, uint32_t variable)
+{
+    for (size_t i = 0; i < run->sited.n; i++)
+        if (run->sited.v[i] == variable)
+            return true;
+    return false;
+}
+
+/* The access to a variable in a failing run's last turn at a place. What was seen of other objects there says nothing
+ * of the one that it failed with. NULL: it was not seen. */
+static const struct etch_run_access *last_turn(const struct etch_run *run, const struct etch_run_visit *last,
+                                               uint32_t variable)
+{
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+
+        if (a->thread == last->thread && a->place == last->place && a->variable == variable &&
+            (!a->nth || a->nth == last->count))
+            return a;
+    }
+    return NULL;
+}
+
+/* Whether that turn, or with `before` what was done to its object before, was not seen: no debug register was set on it
+ * then. */
+static bool is_unseen(const struct etch_run *run, uint32_t place, uint32_t variable, bool before)
+{
+    const struct etch_run_visit *last;
+    const struct etch_run_access *a;
+
+    if (!run->failing || !run->flow || !is_sited(run, variable))
+        return false;
+    last = etch_run_visited_by(run, run->failing_thread, place);
+    if (!last)
+        last = etch_run_visited(run, place);
+    a = last ? last_turn(run, last, variable) : NULL;
+    if (!a)
+        return last != NULL;
+    for (const struct etch_run_access *earlier = run->accesses.v; before && earlier < a; earlier++)
+        before = earlier->object != a->object || a->object == ETCH_NOWHERE;
+    return before && a->object != ETCH_NOWHERE;
+}
+
+/* Whether that a statement had not written yet is not known: it ran, perhaps before a debug register was set. */
+static bool may_be_written(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run,
+                           const struct etch_turn *read)
+{
+    if (!run->flow || !is_sited(run, p->variable) || did_execute(run, p->places[1]) == ETCH_FALSE)
+        return false;
+    for (size_t i = 0; i < facts->turns.all.n; i++) {
+        const struct etch_turn *t = &facts->turns.all.v[i];
+
+        if (t->place == p->places[1] && t->object == read->object && t->write)
+            return false;
+    }
+    return true;
 }
 
 static bool same_set(const struct etch_predictor *p, const struct order_fact *f)
@@ -302,7 +360,7 @@ static enum etch_truth refill_holds(const struct etch_predictor *p, const struct
             unfilled = here;
         }
     }
-    if (!last || !is_watched(run, p->variable) || !run->order)
+    if (!last || !is_watched(run, p->variable) || !run->order || is_unseen(run, p->places[0], p->variable, false))
         return did_execute(run, p->places[0]) == ETCH_FALSE ? ETCH_FALSE : ETCH_UNKNOWN;
     return (run->failing ? unfilled : any) ? ETCH_TRUE : ETCH_FALSE;
 }
@@ -311,6 +369,7 @@ static enum etch_truth order_holds(const struct etch_predictor *p, const struct 
                                    const struct etch_run *run)
 {
     bool rw = strcmp(p->pattern, "RW") == 0, open, incomplete = false;
+    const struct etch_turn *early;
 
     if (p->refill)
         return refill_holds(p, facts, run);
@@ -325,9 +384,13 @@ static enum etch_truth order_holds(const struct etch_predictor *p, const struct 
             return ETCH_FALSE;
         incomplete |= truth == ETCH_UNKNOWN && run->flow && run->lost;
     }
-    if (incomplete || !is_watched(run, p->variable) || !run->order)
+    if (incomplete || !is_watched(run, p->variable) || !run->order ||
+        (!p->ever && is_unseen(run, p->places[rw ? 0 : p->n_places - 1], p->variable, !rw)))
         return ETCH_UNKNOWN;
-    return rw && !p->ever && read_too_early(p, facts, run) ? ETCH_TRUE : ETCH_FALSE;
+    early = rw && !p->ever ? read_too_early(p, facts, run) : NULL;
+    if (early && may_be_written(p, facts, run, early))
+        return ETCH_UNKNOWN;
+    return early ? ETCH_TRUE : ETCH_FALSE;
 }
 
 /* The two orders of which WRW, or WRRW of two variables, is made: the last write may be one that had not run. */
@@ -384,6 +447,8 @@ static enum etch_truth torn_holds(const struct etch_predictor *p, const struct f
     for (uint32_t i = 0; i < 4; i++)
         if (did_execute(run, p->places[i]) == ETCH_FALSE)
             return ETCH_FALSE;
+    if (is_unseen(run, p->places[1], p->variable, false) || is_unseen(run, p->places[2], p->second, false))
+        return ETCH_UNKNOWN;
     return is_watched(run, p->variable) && is_watched(run, p->second) && run->order ? ETCH_FALSE : ETCH_UNKNOWN;
 }
 
@@ -463,7 +528,7 @@ static enum etch_truth value_holds(const struct etch_predictor *p, const struct 
         return ever_passes(p, run) ? ETCH_TRUE : ETCH_FALSE;
     if (a && !run->failing)
         return passes_at_chance(p, run) ? ETCH_TRUE : ETCH_FALSE;
-    if (a)
+    if (a && !is_unseen(run, p->places[0], p->variable, false))
         return value_passes(p, a) ? ETCH_TRUE : ETCH_FALSE;
     if (p->followed && !run->failing && executed(run, p->places[0]))
         return ETCH_FALSE;
@@ -475,7 +540,7 @@ static enum etch_truth branch_holds(const struct etch_predictor *p, const struct
     for (size_t i = 0; i < run->branches.n; i++)
         if (run->branches.v[i].address == p->address && run->branches.v[i].taken == p->taken)
             return ETCH_TRUE;
-    return run->flow && !run->lost ? ETCH_FALSE : ETCH_UNKNOWN;
+    return run->flow && !run->lost && !etch_run_may_have(run, p->places[0]) ? ETCH_FALSE : ETCH_UNKNOWN;
 }
 
 static enum etch_truth holds(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)

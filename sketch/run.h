@@ -126,6 +126,8 @@ struct etch_run_thread {
     char *wait_in;    /* the function outside of the program in which it stood; NULL: none */
     bool part;        /* of a failing run: it failed, or is one of those that hang */
     bool lost;        /* some of what it did is missing */
+    char *unseen;     /* its steps end in this function, before where it stood: in there, and in those of its stack, it
+                         may have done more. NULL: they lead there */
     uint32_t made_at; /* place of its pthread_create, or ETCH_NOWHERE */
     ETCH_ARRAY(uint64_t) frames; /* where it stood, innermost first: instruction, then return addresses */
     ETCH_ARRAY(uint32_t) stack;  /* the same as places, of a failing run: those within the program */
@@ -157,6 +159,10 @@ struct etch_run {
     bool synced;                                   /* all of them are there */
     ETCH_ARRAY(uint32_t) watched_operands;         /* all accesses to these were recorded, from their arming on */
     ETCH_ARRAY(uint32_t) watched;                  /* the same, as variables */
+    ETCH_ARRAY(uint32_t)
+    sited_operands;             /* of those, what a debug register watches: the first object that came by, as
+                                   far as the registers reach, and no other */
+    ETCH_ARRAY(uint32_t) sited; /* the same, as variables */
     /* Of a passing run: accesses of the statement where others failed, by number. Each was a chance to fail: what stood
      * then is what can be compared. See etch_runs_unify(). */
     struct etch_chances chances;
@@ -202,6 +208,9 @@ const struct etch_run_visit *etch_run_visited_after(const struct etch_run *run, 
 
 /* Whether an access is known to be of that place. */
 bool etch_run_accessed(const struct etch_run *run, uint32_t place);
+
+/* Whether a statement that is not among the visits may have run all the same, at the end of a thread. */
+bool etch_run_may_have(const struct etch_run *run, uint32_t place);
 
 /* Whether it is a place where the run failed; of a hang, one where a thread stands that has a part in it. */
 bool etch_run_fails_at(const struct etch_run *run, uint32_t place);

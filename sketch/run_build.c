@@ -8,6 +8,7 @@
 #include "decoder/accesses.h"
 #include "decoder/steps.h"
 #include "decoder/symbols.h"
+#include "decoder/timeline.h"
 #include "decoder/unwind.h"
 #include "decoder/values.h"
 
@@ -20,6 +21,8 @@
 #define TABLE_MAX (64u << 20) /* bytes of code between the slice's first and last instruction */
 #define IN_BLOCK_BITS 12
 #define HANDLERS_MAX 8u   /* within each other */
+#define HELD_MAX 4096u    /* steps of a handler that wait for their turn */
+#define ONE_TRAP 10000u   /* cycles within which several debug registers tell of one instruction */
 #define HISTORY 16u       /* visits of a place that are kept */
 #define BUCKET_CALLERS 2u /* functions above the failing one by which failures are told apart */
 
@@ -42,6 +45,12 @@ struct handler {
     uint32_t depth;
 };
 
+/* A step that waits for its turn. */
+struct held {
+    struct etch_step step;
+    size_t sizes; /* index into walk.held_sizes */
+};
+
 /* One thread's walk. */
 struct walk {
     uint32_t tid;
@@ -62,7 +71,15 @@ struct walk {
     size_t next_access, next_outside; /* in the thread's list: of the program itself, of libraries */
     int pending_branch;               /* index of a branch whose first place after it is not known yet */
     bool lost;
-    bool over;                    /* it has failed */
+    bool over;        /* it has failed */
+    uint64_t last_lo; /* when the last block may have begun */
+    enum etch_step_kind last_kind;
+    enum etch_branch_kind last_branch; /* of the last block */
+    /* A recorder tells of a signal handler before the way that it interrupted. Its steps are held until an access shows
+     * that it is their turn. */
+    ETCH_ARRAY(struct held) held;
+    ETCH_ARRAY(uint8_t) held_sizes;
+    uint32_t nesting;             /* calls from outside that the held steps are in; 0: the handler is complete */
     ETCH_ARRAY(uint32_t) creates; /* places of pthread_create, in order */
 };
 
@@ -90,6 +107,8 @@ struct build {
     struct walk *walk;
     ETCH_ARRAY(struct etch_run_access) accesses; /* by thread, in program order */
     ETCH_ARRAY(uint32_t) from;                   /* index in the recording */
+    ETCH_ARRAY(struct etch_mark) marks;          /* stamps of a recorder that accesses are behind */
+    ETCH_ARRAY(struct etch_mark_tie) ties;
     struct {
         size_t first, n;
     } *of_thread; /* into accesses, by thread */
@@ -611,8 +630,29 @@ static size_t accesses_end(const struct build *b, const struct walk *w)
                                                          : 0;
 }
 
-static void place_access(struct build *b, struct walk *w, struct etch_run_access *a, uint32_t index)
+/* A debug register's hit is stamped when it is over, and may have begun any time since the one before. The recorder's
+ * own stamps in between say more. */
+static void tie_access(struct build *b, const struct walk *w, size_t access, const struct etch_step *step)
 {
+    struct etch_mark mark = etch_mark_of_step(step);
+    struct etch_mark_tie tie = {.record = b->from.v[access], .mark_first = true};
+    const struct etch_mark *last = b->marks.n ? &b->marks.v[b->marks.n - 1] : NULL;
+
+    if (b->recording->source != ETCH__SOURCE__SOURCE_SOFT || !step->time.lo || b->accesses.v[access].hi < step->time.lo)
+        return;
+    mark.tid = w->tid;
+    mark.hi = mark.lo;
+    if (!last || last->tid != mark.tid || last->lo.tsc != mark.lo.tsc)
+        b->failed |= !etch_array_push(&b->marks, mark);
+    tie.mark = b->marks.n - 1;
+    b->failed |= !b->failed && !etch_array_push(&b->ties, tie);
+}
+
+static void place_access(struct build *b, struct walk *w, size_t access, const struct etch_step *step, uint32_t index)
+{
+    struct etch_run_access *a = &b->accesses.v[access];
+
+    tie_access(b, w, access, step);
     a->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
     a->depth = w->depth;
     a->handler = w->n_handlers > 0;
@@ -634,27 +674,40 @@ static void take_outside(struct build *b, struct walk *w, const struct etch_step
             continue;
         if (b->recording->accesses.v[b->from.v[w->next_outside]].caller != step->end)
             return;
-        place_access(b, w, a, index);
+        place_access(b, w, w->next_outside, step, index);
     }
+}
+
+/* Whether an access is of the next time that an instruction ran: it had made one of the kind already, to the same
+ * memory or, where one trap tells of all that an instruction did, in another trap. */
+static bool is_again(const struct build *b, const struct etch_run_access *a, const struct etch_run_access *next)
+{
+    bool apart = b->recording->source == ETCH__SOURCE__SOURCE_SOFT && next->hi > a->hi + ONE_TRAP;
+
+    return (a->address == next->address || apart) && ((a->read && next->read) || (a->write && next->write));
 }
 
 static void take_accesses(struct build *b, struct walk *w, const struct etch_step *step, uint64_t ip, uint32_t index)
 {
-    size_t end = accesses_end(b, w);
+    size_t end = accesses_end(b, w), first = w->next_access;
     bool wrote = false;
 
     while (w->next_access < end) {
         struct etch_run_access *a = &b->accesses.v[w->next_access];
         const Etch__Access *from = &b->recording->accesses.v[b->from.v[w->next_access]];
+        bool again = false;
 
         if (is_beyond_steps(b, a, from, step)) {
             w->next_access++;
+            first = w->next_access;
             continue;
         }
-        if (from->ip != (from->ip_is_after ? ip + step->sizes[index] : ip) || (wrote && a->read && !a->write))
+        for (size_t i = first; i < w->next_access; i++)
+            again |= is_again(b, &b->accesses.v[i], a);
+        if (from->ip != (from->ip_is_after ? ip + step->sizes[index] : ip) || (wrote && a->read && !a->write) || again)
             return;
         wrote |= a->write;
-        place_access(b, w, a, index);
+        place_access(b, w, w->next_access, step, index);
         w->next_access++;
     }
 }
@@ -700,6 +753,29 @@ static bool has_access(const struct build *b, const struct walk *w, const struct
     return ip >= step->first && ip <= step->last;
 }
 
+/* Whether an access is one of the held steps'. */
+static bool is_of_held(const struct build *b, const struct walk *w, size_t access)
+{
+    const Etch__Access *from = &b->recording->accesses.v[b->from.v[access]];
+    uint64_t ip = from->ip - (from->ip_is_after ? 1 : 0);
+
+    for (size_t i = 0; i < w->held.n; i++) {
+        const struct etch_step *s = &w->held.v[i].step;
+
+        if (s->kind == ETCH_STEP_BLOCK && ip >= s->first && ip < s->end && from->tsc >= s->time.lo)
+            return true;
+    }
+    return false;
+}
+
+/* Whether it is the held steps' turn: the thread's next access is one of theirs. */
+static bool is_held(const struct build *b, const struct walk *w)
+{
+    return !w->nesting && w->next_access < accesses_end(b, w) && is_of_held(b, w, w->next_access);
+}
+
+static void run_handler(struct build *b, struct walk *w);
+
 static void walk_block(struct build *b, struct walk *w, const struct etch_step *step)
 {
     bool program = use_image(b, step->image), look = program && b->options->slice;
@@ -712,6 +788,8 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
             if (place != ETCH_NOWHERE)
                 visit_place(b, w, step, place, b->table.begins[ip - b->bias - b->table.start], index);
         }
+        if (w->held.n && is_held(b, w))
+            run_handler(b, w);
         if (w->next_access < b->accesses.n)
             take_accesses(b, w, step, ip, index);
     }
@@ -720,6 +798,7 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
     if (program && b->options->slice && step->branch == ETCH_BRANCH_CONDITIONAL && step->to && place != ETCH_NOWHERE)
         note_branch(b, w, step, place);
     w->last_ip = step->last;
+    w->last_lo = step->time.lo;
     if (program && has_line(b, step))
         w->last_program_ip = step->last;
     else if (w->in_program && w->depth && w->depth < DEPTH_MAX &&
@@ -777,6 +856,14 @@ static void follow_call(struct build *b, struct walk *w, const struct etch_step 
 
 /* ---- Where a thread stood at its end ---- */
 
+static const Etch__ThreadState *state_of(const Etch__Failure *f, uint32_t tid)
+{
+    for (size_t i = 0; f && i < f->n_threads; i++)
+        if (f->threads[i]->tid == tid)
+            return f->threads[i];
+    return NULL;
+}
+
 static bool is_outside(struct build *b, const struct etch_run_thread *t)
 {
     for (size_t i = 0; i < t->frames.n; i++)
@@ -824,6 +911,60 @@ static void visit_failure(struct build *b, struct walk *w)
         visit_place(b, w, &step, place, false, 0);
 }
 
+/* The calls that the stack at the end has no more have returned, seen or not. */
+static void leave_calls(struct walk *w, const Etch__ThreadState *state)
+{
+    for (; w->depth > 0; w->depth--)
+        for (size_t i = 0; i < state->n_frames; i++)
+            if (w->depth < DEPTH_MAX && state->frames[i] == w->frames[w->depth].return_address)
+                return;
+}
+
+/* What a thread did behind the last step that is known of it: a recorder tells of a way only at its end. An access that
+ * was seen proves that its statement ran. */
+static void visit_rest(struct build *b, struct walk *w)
+{
+    size_t end = accesses_end(b, w);
+
+    for (; w->next_access < end; w->next_access++) {
+        struct etch_run_access *a = &b->accesses.v[w->next_access];
+        const struct etch_step step = {.time = {w->last_lo, a->hi}, .cpu = UINT32_MAX};
+
+        if (a->hi < w->last_lo || a->outside || a->seq != UINT64_MAX || a->place == ETCH_NOWHERE ||
+            !b->names->places.v[a->place].statement)
+            continue;
+        w->block++;
+        visit_place(b, w, &step, a->place, false, 0);
+        place_access(b, w, w->next_access, &step, 0);
+    }
+}
+
+/* Whether the steps lead to where the thread stood. The functions in which it may have done more are noted where not.
+ */
+static void check_end(struct build *b, struct walk *w, const Etch__ThreadState *state)
+{
+    struct etch_run_thread *t = &b->run->threads.v[w->thread];
+    size_t i = 0;
+
+    while (i < state->n_frames && !is_program(b, image_at(b, state->frames[i] - (i > 0))))
+        i++;
+    if (i == state->n_frames || w->over || w->last_ip == state->frames[i])
+        return;
+    t->unseen = function_at(b, w->last_ip);
+    b->failed |= !t->unseen && !(t->unseen = strdup(""));
+}
+
+static void go_to_end(struct build *b, struct walk *w)
+{
+    const Etch__ThreadState *state = state_of(b->recording->failure, w->tid);
+
+    if (b->recording->source != ETCH__SOURCE__SOURCE_SOFT || !state || !state->n_frames || !b->options->slice)
+        return;
+    check_end(b, w, state);
+    leave_calls(w, state);
+    visit_rest(b, w);
+}
+
 static void end_walk(struct build *b)
 {
     struct walk *w = b->walk;
@@ -831,6 +972,9 @@ static void end_walk(struct build *b)
 
     if (!w->tid)
         return;
+    if (w->held.n)
+        run_handler(b, w);
+    go_to_end(b, w);
     visit_failure(b, w);
     stand(b, w);
     for (size_t i = 0; i < b->run->threads.n; i++) {
@@ -843,6 +987,7 @@ static void end_walk(struct build *b)
     b->run->lost |= w->lost;
     free(w->visit);
     etch_array_free(&w->creates);
+    etch_array_free(&w->held_sizes);
     memset(w, 0, sizeof(*w));
 }
 
@@ -900,22 +1045,84 @@ static void begin_again(struct build *b, struct walk *w, uint64_t ip)
     w->expected = 0;
 }
 
-static int on_step(void *context, const struct etch_step *step)
-{
-    struct build *b = context;
-    const Etch__Failure *f = b->recording->failure;
-    struct walk *w = b->walk;
+/* ---- Signal handlers, as a recorder tells of them ---- */
 
-    if (b->pid && step->pid && b->pid != step->pid)
-        return 0;
-    if (w->tid != step->tid) {
-        end_walk(b);
-        begin_walk(b, step);
+static void take_step(struct build *b, struct walk *w, const struct etch_step *step);
+
+static void leave_handler(struct walk *w)
+{
+    if (w->n_handlers)
+        w->depth = w->handlers[--w->n_handlers].depth;
+}
+
+/* The held steps, in their place. A handler that is not complete goes on with the steps that follow. */
+static void run_handler(struct build *b, struct walk *w)
+{
+    ETCH_ARRAY(struct held) held = {.v = w->held.v, .n = w->held.n};
+
+    memset(&w->held, 0, sizeof(w->held));
+    enter_handler(w, UINT64_MAX);
+    for (size_t i = 0; i < held.n; i++) {
+        struct etch_step step = held.v[i].step;
+
+        if (step.kind == ETCH_STEP_BLOCK)
+            step.sizes = w->held_sizes.v + held.v[i].sizes;
+        take_step(b, w, &step);
     }
-    if (w->thread == ETCH_NOWHERE || b->failed)
-        return -1;
-    if (w->over)
-        return 0;
+    if (!w->nesting)
+        leave_handler(w);
+    etch_array_free(&held);
+    w->held_sizes.n = 0;
+}
+
+static void hold(struct build *b, struct walk *w, const struct etch_step *step)
+{
+    struct held held = {*step, w->held_sizes.n};
+
+    for (uint32_t i = 0; step->kind == ETCH_STEP_BLOCK && i < step->count; i++)
+        b->failed |= !etch_array_push(&w->held_sizes, step->sizes[i]);
+    b->failed |= !etch_array_push(&w->held, held);
+}
+
+/* A function that begins where nothing was called is a signal handler. It ends with the return to the outside that goes
+ * with its beginning. Returns whether the step is one of a handler's. */
+static bool take_handler(struct build *b, struct walk *w, const struct etch_step *step)
+{
+    bool enters = step->kind == ETCH_STEP_BEGIN && step->ip && is_function(b, step->ip);
+    bool called = w->last_kind != ETCH_STEP_BLOCK && w->last_kind != ETCH_STEP_BEGIN;
+    bool leaves = step->kind == ETCH_STEP_END && !called && w->last_branch == ETCH_BRANCH_RETURN;
+    bool begins = !w->nesting && enters && !called && w->block;
+
+    if (b->recording->source != ETCH__SOURCE__SOURCE_SOFT || (!w->nesting && !begins))
+        return false;
+    if (begins && w->held.n)
+        run_handler(b, w); /* the one before had no access that would say more */
+    w->nesting += enters;
+    if (begins || w->held.n)
+        hold(b, w, step);
+    else
+        take_step(b, w, step);
+    w->nesting -= leaves;
+    if (w->held.n > HELD_MAX)
+        run_handler(b, w);
+    else if (!w->nesting && !w->held.n)
+        leave_handler(w);
+    return true;
+}
+
+/* Whether none of the accesses to come is of the held steps: then nothing says where they belong. */
+static bool is_nowhere(const struct build *b, const struct walk *w)
+{
+    for (size_t i = w->next_access; i < accesses_end(b, w); i++)
+        if (is_of_held(b, w, i))
+            return false;
+    return true;
+}
+
+static void take_step(struct build *b, struct walk *w, const struct etch_step *step)
+{
+    const Etch__Failure *f = b->recording->failure;
+
     if (step->kind == ETCH_STEP_LOSS) {
         w->lost = true;
     } else if (step->kind == ETCH_STEP_INTERRUPT && f && f->tid == step->tid && f->ip == step->ip &&
@@ -939,6 +1146,31 @@ static int on_step(void *context, const struct etch_step *step)
         }
         w->last_ip = step->ip;
     }
+}
+
+static int on_step(void *context, const struct etch_step *step)
+{
+    struct build *b = context;
+    struct walk *w = b->walk;
+
+    if (b->pid && step->pid && b->pid != step->pid)
+        return 0;
+    if (w->tid != step->tid) {
+        end_walk(b);
+        begin_walk(b, step);
+    }
+    if (w->thread == ETCH_NOWHERE || b->failed)
+        return -1;
+    if (w->over)
+        return 0;
+    if (!take_handler(b, w, step)) {
+        if (w->held.n && is_nowhere(b, w))
+            run_handler(b, w);
+        take_step(b, w, step);
+    }
+    w->last_kind = step->kind;
+    if (step->kind == ETCH_STEP_BLOCK)
+        w->last_branch = step->branch;
     return 0;
 }
 
@@ -962,6 +1194,8 @@ static int walk_steps(struct build *b, struct etch_error *err)
     }
     free(b->walk->visit);
     etch_array_free(&b->walk->creates);
+    etch_array_free(&b->walk->held);
+    etch_array_free(&b->walk->held_sizes);
     free(b->walk);
     return status;
 }
@@ -980,14 +1214,6 @@ static uint32_t frame_place(struct build *b, const uint64_t *frames, size_t n, u
         *outside = frames[i] - (i > 0);
     }
     return ETCH_NOWHERE;
-}
-
-static const Etch__ThreadState *state_of(const Etch__Failure *f, uint32_t tid)
-{
-    for (size_t i = 0; f && i < f->n_threads; i++)
-        if (f->threads[i]->tid == tid)
-            return f->threads[i];
-    return NULL;
 }
 
 static void stack_places(struct build *b, struct etch_run_thread *t)
@@ -1304,23 +1530,17 @@ static void place_last(struct build *b)
     }
 }
 
-/* As if it had been watched: a read of the failing statement's, its thread's last access. */
-static int add_null(struct build *b, struct etch_error *err)
+/* As if it had been seen: a read of the failing statement's, its thread's last access. */
+static int add_last(struct build *b, struct etch_run_access a, struct etch_error *err)
 {
     const struct etch_run *run = b->run;
     const struct etch_run_visit *visit = etch_run_visited_by(run, run->failing_thread, run->failing_place);
-    struct etch_run_access a = {.thread = run->failing_thread,
-                                .place = run->failing_place,
-                                .operand = run->null_operand,
-                                .watch = ETCH_NOWHERE,
-                                .variable = run->null_operand,
-                                .object = ETCH_NOWHERE,
-                                .hi = run->failure->tsc,
-                                .event = ETCH_NOWHERE,
-                                .read = true,
-                                .known = true,
-                                .crash = true};
 
+    a.thread = run->failing_thread;
+    a.place = run->failing_place;
+    a.hi = run->failure->tsc;
+    a.event = ETCH_NOWHERE;
+    a.read = true;
     a.nth = visit ? visit->count : 0;
     a.seq = visit ? visit->seq : UINT64_MAX;
     a.depth = visit ? visit->depth : 0;
@@ -1331,6 +1551,63 @@ static int add_null(struct build *b, struct etch_error *err)
             return 0;
     }
     return etch_array_push(&b->run->accesses, a) ? 0 : out_of_memory(err);
+}
+
+static int add_null(struct build *b, struct etch_error *err)
+{
+    const struct etch_run_access a = {.operand = b->run->null_operand,
+                                      .watch = ETCH_NOWHERE,
+                                      .variable = b->run->null_operand,
+                                      .object = ETCH_NOWHERE,
+                                      .known = true,
+                                      .crash = true};
+
+    return add_last(b, a, err);
+}
+
+/* The watch whose location the failing instruction's memory operand is at, by the registers before it; NULL: none. */
+static const struct watched *fatal_watch(struct build *b, const Etch__ThreadState *state)
+{
+    const struct watched *found = NULL;
+    struct etch_error ignored;
+    struct etch_code *code;
+    const uint8_t *bytes;
+    uint64_t pointer;
+    size_t size;
+
+    if (etch_code_open(&code, b->recording, NULL, &ignored) < 0)
+        return NULL;
+    bytes = instruction_at(code, b, b->run->failure->ip, &size);
+    for (size_t i = 0; bytes && !found && i < b->watched.n; i++)
+        if (etch_value_pointer(bytes, size, b->run->failure->ip, state->registers, b->watched.v[i].watch->address,
+                               &pointer))
+            found = &b->watched.v[i];
+    etch_code_free(code);
+    return found;
+}
+
+/* An instruction that fails after it has read (a division) makes no debug register trap. It read all the same. */
+static int add_fatal(struct build *b, struct etch_error *err)
+{
+    const Etch__Failure *f = b->run->failure;
+    const Etch__ThreadState *state = f ? state_of(f, f->tid) : NULL;
+    const struct watched *watched;
+    const Etch__Operand *operand;
+    struct etch_run_access a = {.watch = ETCH_NOWHERE};
+
+    if (b->recording->source == ETCH__SOURCE__SOURCE_VPT || !state || f->signal != SIGFPE || f->code == SI_USER ||
+        state->n_registers < 24 || !use_image(b, image_at(b, f->ip)) || b->run->failing_place == ETCH_NOWHERE)
+        return 0;
+    operand = operand_at(b, f->ip - b->bias, false);
+    watched = operand ? fatal_watch(b, state) : NULL;
+    if (!watched)
+        return 0;
+    a.operand = etch_names_variable(b->names, operand->name);
+    a.watch = a.variable = watched->variable;
+    a.object = watched->object;
+    a.address = watched->watch->address;
+    a.size = watched->watch->size;
+    return add_last(b, a, err);
 }
 
 /* That the failing instruction followed a null pointer is known from the crash itself, without a watch. */
@@ -1414,6 +1691,10 @@ static int list_watched(struct build *b, struct etch_error *err)
         if (w->reads && w->writes && !is_left_out(b, b->watched.v[i].variable) &&
             (!etch_array_push(&b->run->watched_operands, b->watched.v[i].variable) ||
              !etch_array_push(&b->run->watched, b->watched.v[i].variable)))
+            return out_of_memory(err);
+        if (w->site && !w->emulated &&
+            (!etch_array_push(&b->run->sited_operands, b->watched.v[i].variable) ||
+             !etch_array_push(&b->run->sited, b->watched.v[i].variable)))
             return out_of_memory(err);
     }
     return 0;
@@ -1539,6 +1820,8 @@ static void name_threads(struct build *b)
 
 static int fill(struct build *b, struct etch_error *err)
 {
+    struct etch_timeline_options options = {0};
+
     if (check_program(b, err) < 0)
         return -1;
     find_program(b);
@@ -1555,12 +1838,16 @@ static int fill(struct build *b, struct etch_error *err)
         return 0;
     if (b->run->failing && b->run->flow)
         place_last(b);
-    if (b->accesses.n + b->recording->syncs.n && etch_run_order_build(&b->run->order, b->recording, err) < 0)
+    options.marks = b->marks.v;
+    options.n_marks = b->marks.n;
+    options.ties = b->ties.v;
+    options.n_ties = b->ties.n;
+    if (b->accesses.n + b->recording->syncs.n && etch_run_order_build(&b->run->order, b->recording, &options, err) < 0)
         return -1;
     if (sort_accesses(b, err) < 0 || list_watched(b, err) < 0 || list_syncs(b, err) < 0)
         return -1;
     find_null(b);
-    if (b->run->null_operand != ETCH_NOWHERE && add_null(b, err) < 0)
+    if ((b->run->null_operand != ETCH_NOWHERE && add_null(b, err) < 0) || add_fatal(b, err) < 0)
         return -1;
     if (!b->run->flow) {
         name_threads(b);
@@ -1597,6 +1884,8 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
     etch_symbols_free(b.symbols);
     etch_array_free(&b.accesses);
     etch_array_free(&b.from);
+    etch_array_free(&b.marks);
+    etch_array_free(&b.ties);
     etch_array_free(&b.operands);
     etch_array_free(&b.watched);
     etch_index_release(&b.by_address);

@@ -46,15 +46,16 @@ static int index_events(struct etch_run_order *o, const struct etch_recording *r
     return 0;
 }
 
-int etch_run_order_build(struct etch_run_order **order, const struct etch_recording *recording, struct etch_error *err)
+int etch_run_order_build(struct etch_run_order **order, const struct etch_recording *recording,
+                         const struct etch_timeline_options *options, struct etch_error *err)
 {
-    static const struct etch_timeline_options options = {0};
+    static const struct etch_timeline_options nothing = {0};
     struct etch_run_order *o = calloc(1, sizeof(*o));
 
     *order = NULL;
     if (!o)
         return out_of_memory(err);
-    if (etch_timeline_build(&o->timeline, recording, &options, err) < 0) {
+    if (etch_timeline_build(&o->timeline, recording, options ? options : &nothing, err) < 0) {
         free(o);
         return -1;
     }

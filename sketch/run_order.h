@@ -9,10 +9,13 @@
 #include <stdint.h>
 
 struct etch_recording;
+struct etch_timeline_options;
 struct etch_run_order;
 
-/* Orders the accesses and sync events of a recording. Returns 0, or -1 with `err` set. */
-int etch_run_order_build(struct etch_run_order **order, const struct etch_recording *recording, struct etch_error *err);
+/* Orders the accesses and sync events of a recording; `options`: what else is known of them, or NULL. Returns 0, or -1
+ * with `err` set. */
+int etch_run_order_build(struct etch_run_order **order, const struct etch_recording *recording,
+                         const struct etch_timeline_options *options, struct etch_error *err);
 
 void etch_run_order_free(struct etch_run_order *order);
 

@@ -111,6 +111,60 @@ static bool writes(const Etch__Statement *s, const Etch__Operand *operand)
     return false;
 }
 
+/* The newest write that a read at a place was seen to have read from, in another failing run; ETCH_NOWHERE: none was.
+ */
+static uint32_t written_elsewhere(const struct composition *c, const struct etch_run *run, uint32_t place,
+                                  const char *name)
+{
+    for (uint32_t i = (uint32_t)run->accesses.n; i-- > 0;) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+        uint32_t write;
+
+        if (a->place != place || !a->read || a->crash || a->operand == ETCH_NOWHERE ||
+            strcmp(c->names->variables.v[a->operand], name) != 0)
+            continue;
+        write = etch_story_definition(run, i);
+        return write == ETCH_NOWHERE ? ETCH_NOWHERE : run->accesses.v[write].place;
+    }
+    return ETCH_NOWHERE;
+}
+
+/* The newest visit of a place that is not known to be behind another; NULL: there is none. */
+static const struct etch_run_visit *visited_by_then(const struct etch_run *run, uint32_t place,
+                                                    const struct etch_run_visit *then)
+{
+    const struct etch_run_visit *newest = NULL;
+
+    for (size_t i = 0; i < run->history.n; i++) {
+        const struct etch_run_visit *v = &run->history.v[i];
+        bool behind = v->thread == then->thread ? v->seq >= then->seq : v->lo > then->hi;
+
+        if (v->count && v->place == place && !behind && (!newest || v->lo > newest->lo))
+            newest = v;
+    }
+    return newest;
+}
+
+/* Debug registers are few: what was not watched in this run was perhaps in another that failed likewise. If what wrote
+ * it there ran here too, it is part of the story, without a value. */
+static const struct etch_run_visit *by_other_run(const struct composition *c, const struct etch_run_visit *visit,
+                                                 const Etch__Operand *operand)
+{
+    for (size_t i = 0; i < c->n_runs; i++) {
+        const struct etch_run *run = c->runs[i];
+        uint32_t from =
+            run->failing && run != c->run ? written_elsewhere(c, run, visit->place, operand->name) : ETCH_NOWHERE;
+        const struct etch_run_visit *v;
+
+        if (from == ETCH_NOWHERE || from == visit->place || !etch_story_statement(c, from))
+            continue;
+        v = visited_by_then(c->run, from, visit);
+        if (v)
+            return v;
+    }
+    return NULL;
+}
+
 const struct etch_run_visit *etch_story_by_flow(const struct composition *c, const struct etch_run_visit *visit,
                                                 const Etch__Operand *operand)
 {
@@ -134,7 +188,7 @@ const struct etch_run_visit *etch_story_by_flow(const struct composition *c, con
         if (v && (!newest || v->seq > newest->seq))
             newest = v;
     }
-    return newest;
+    return newest || !operand->shared ? newest : by_other_run(c, visit, operand);
 }
 
 /* The visit of a place that counts: the failing thread's last, or the last at all. */

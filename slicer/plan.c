@@ -357,6 +357,43 @@ static bool split_sets(struct planning *p)
     return true;
 }
 
+static Etch__PlanWatch *copy_watch(const Etch__PlanWatch *from)
+{
+    Etch__PlanWatch *w = malloc(sizeof(*w));
+
+    if (!w)
+        return NULL;
+    *w = *from;
+    w->name = copy(from->name);
+    w->site_operand = copy(from->site_operand);
+    if (w->name && w->site_operand)
+        return w;
+    etch__plan_watch__free_unpacked(w, NULL);
+    return NULL;
+}
+
+/* An instruction uses many objects, and the one that it will fail with is rarely the first that comes by: debug
+ * registers that are left wait at the same sites for the next. Those furthest from the failure know an object earliest.
+ */
+static bool fill_sets(struct planning *p)
+{
+    for (size_t i = 0; i < p->plan->n_sets; i++) {
+        Etch__PlanSet *set = p->plan->sets[i];
+        size_t n = set->n_watches;
+
+        for (size_t k = n; k-- > 0 && set->n_watches < p->slots;) {
+            Etch__PlanWatch *more = set->watches[k]->global ? NULL : copy_watch(set->watches[k]);
+
+            if (!set->watches[k]->global && !put(set, &more)) {
+                if (more)
+                    etch__plan_watch__free_unpacked(more, NULL);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static bool track_block(struct planning *p, uint32_t block)
 {
     const struct etch_model *m = p->slice->model;
@@ -434,7 +471,7 @@ static bool fill_plan(struct planning *p, uint32_t sigma)
         return false;
     for (uint32_t i = 0; i < sigma; i++)
         p->plan->statements[p->plan->n_statements++] = i;
-    return plan_watches(p, sigma) && split_sets(p) && plan_tracking(p, sigma);
+    return plan_watches(p, sigma) && split_sets(p) && fill_sets(p) && plan_tracking(p, sigma);
 }
 
 Etch__Plan *etch_slice_plan(struct etch_slice *slice, uint32_t sigma, uint32_t slots)

@@ -203,3 +203,74 @@ is "$(labels handler.c clear test use)" "$(field lines)"
 expect 2 "$ETCH" diagnose --source magic ./off-by-one
 has "$work/err" "vpt, none, pt or auto"
 done_checking
+
+# With watchpoints: how the program said that it failed is no cause as long as there is more to watch; and where the cause is clear the
+# other sets of watches are seen too.
+cat >pause.h <<'C'
+#include "turn.h"
+#include <pthread.h>
+#include <time.h>
+static void rest(long ms)
+{
+    struct timespec t = {0, ms * 1000000};
+    nanosleep(&t, NULL);
+}
+C
+cat >said.c <<'C'
+#include "pause.h"
+static volatile int level, wrong;
+static void *check(void *arg)
+{
+    rest(20);
+    if (level == 0) //@look
+        wrong++;
+    return arg;
+}
+static void fill(void)
+{
+    level = 1; //@fill
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, check, NULL);
+    rest(turn() % 2 ? 60 : 1);
+    fill();
+    pthread_join(t, NULL);
+    return wrong > 0;
+}
+C
+cat >sets.c <<'C'
+#include "pause.h"
+static volatile int level, a, b, c, d, e;
+static void *check(void *arg)
+{
+    rest(20);
+    if (level + a + b + c + d + e == 0) //@look
+        abort();
+    return arg;
+}
+static void fill(void)
+{
+    level = 1; //@fill
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, check, NULL);
+    rest(turn() % 2 ? 60 : 1);
+    fill();
+    pthread_join(t, NULL);
+    return 0;
+}
+C
+if [ "$sources" != vpt ]; then
+  for name in said sets; do
+    "$ETCH" cc --record -O0 -g $name.c -o $name -pthread
+    expect 0 "$ETCH" diagnose --source soft --sigma $([ $name = said ] && echo 2 || echo 99) --store s-$name --time 200 --timeout 20 --json sketch.json ./$name
+    is order "$(field kind)"
+    is "$(labels $name.c look fill)" "$(field lines)"
+  done
+  for bundle in s-sets/*/*.etch; do "$ETCH" info "$bundle"; done >watched
+  has "$work/watched" "level at 0x0, 4 bytes, rw, not armed" # a run that took the other set
+fi

@@ -8,4 +8,5 @@ set_target_properties(sketch_picture PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE
 etch_unit(render_terminal LINKS etch_sketch_render sketch_samples)
 etch_e2e(sketch_picture)
 etch_e2e(sketch_html)
+etch_e2e(sketch_soft)
 etch_fuzz(sketch 30 LINKS etch_sketch_render SEEDS $<TARGET_FILE:sketch_picture> --corpus)

@@ -79,7 +79,7 @@ static void order(struct etch_run *run)
         s.other = run->syncs.v[i].other;
         assert_true(etch_array_push(&recording.syncs, s));
     }
-    assert_int_equal(etch_run_order_build(&run->order, &recording, &err), 0);
+    assert_int_equal(etch_run_order_build(&run->order, &recording, NULL, &err), 0);
     for (size_t i = 0; i < run->syncs.n; i++)
         run->syncs.v[i].event = etch_run_order_event(run->order, i, 1);
     etch_array_free(&recording.syncs);

@@ -64,7 +64,7 @@ static void order(struct etch_run *run, const struct made *made, size_t n)
         a.watch = 1;
         assert_true(etch_array_push(&recording.accesses, a));
     }
-    assert_int_equal(etch_run_order_build(&run->order, &recording, &err), 0);
+    assert_int_equal(etch_run_order_build(&run->order, &recording, NULL, &err), 0);
     etch_array_free(&recording.accesses);
 }
 
@@ -840,6 +840,115 @@ static void find_torn_calls(void **state)
     release(&f);
 }
 
+/* A debug register is set at the first object that comes by. */
+static void watch_at_site(struct etch_run *run)
+{
+    assert_true(etch_array_push(&run->sited_operands, 0));
+    assert_true(etch_array_push(&run->sited, 0));
+}
+
+static const struct etch_predictor *order_of(const struct fixture *f, const char *pattern, uint32_t first,
+                                             uint32_t second)
+{
+    for (size_t i = 0; i < f->found.all.n; i++) {
+        const struct etch_predictor *p = &f->found.all.v[i];
+
+        if (p->kind == ETCH_PREDICTOR_ORDER && !p->ever && !p->refill && strcmp(p->pattern, pattern) == 0 &&
+            p->places[0] == first && p->places[1] == second)
+            return p;
+    }
+    return NULL;
+}
+
+/* It failed in a turn of which nothing was seen: what was seen of an earlier one does not say that the order was
+ * another. */
+static void leave_open_what_it_failed_with(void **state)
+{
+    const struct made first[] = {{0, MAKE, 'W', 7, 100, 0, 0}, {1, USE, 'R', 7, 300, 0, 1}};
+    const struct etch_run_visit unseen = {.thread = 0, .place = CLEAR, .count = 1, .seq = 9};
+    struct fixture f = {.n = 5};
+    const struct etch_predictor *p;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    f.runs[1] = passing_order(2);
+    f.runs[2] = failing_order(3);
+    f.runs[3] = passing_order(4);
+    f.runs[4] = make(true, 5, first, 2);
+    for (size_t i = 0; i < f.n; i++) {
+        f.runs[i]->names = &f.names;
+        watch_at_site(f.runs[i]);
+    }
+    f.runs[4]->visits.v[1].count = 2;
+    assert_true(etch_array_push(&f.runs[4]->visits, unseen));
+    find(&f);
+    p = order_of(&f, "WR", CLEAR, USE);
+    assert_non_null(p);
+    assert_int_equal(p->failing_true, 2);
+    assert_int_equal(p->failing, 2);
+    assert_int_equal(p->unknown, 1);
+    assert_int_equal(p->passing, 2);
+    release(&f);
+}
+
+/* A register that is set in the very turn that fails has not seen who wrote before. */
+static void leave_open_what_was_before_the_register(void **state)
+{
+    const struct made late[] = {{1, USE, 'R', 0, 500, 0, 1}};
+    const struct etch_run_visit unseen = {.thread = 0, .place = CLEAR, .count = 1, .seq = 9};
+    struct fixture f = {.n = 4};
+    const struct etch_predictor *p;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    f.runs[1] = passing_order(2);
+    f.runs[2] = make(true, 3, late, 1);
+    f.runs[3] = passing_order(4);
+    for (size_t i = 0; i < f.n; i++) {
+        f.runs[i]->names = &f.names;
+        watch_at_site(f.runs[i]);
+    }
+    assert_true(etch_array_push(&f.runs[2]->visits, unseen));
+    find(&f);
+    p = order_of(&f, "WR", CLEAR, USE);
+    assert_non_null(p);
+    assert_int_equal(p->failing_true, 1);
+    assert_int_equal(p->failing, 1);
+    assert_int_equal(p->unknown, 1);
+    release(&f);
+}
+
+/* That nobody saw the write before a read does not say that it had not been made: the register was set later. */
+static void claim_no_read_before_an_unseen_write(void **state)
+{
+    const struct made early[] = {
+        {0, MAKE, 'W', 7, 100, 0, 0}, {1, USE, 'R', 7, 300, 0, 1}, {0, CLEAR, 'W', 0, 500, 0, 0}};
+    const struct made late[] = {{1, USE, 'R', 0, 500, 0, 1}};
+    const struct etch_run_visit unseen = {.thread = 0, .place = CLEAR, .count = 1, .seq = 9};
+    struct fixture f = {.n = 3};
+    const struct etch_predictor *p;
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = make(true, 1, early, 3);
+    f.runs[1] = make(false, 2, late, 1);
+    f.runs[2] = make(false, 3, late, 1);
+    for (size_t i = 0; i < f.n; i++) {
+        f.runs[i]->names = &f.names;
+        watch_at_site(f.runs[i]);
+    }
+    assert_true(etch_array_push(&f.runs[1]->visits, unseen));
+    find(&f);
+    p = order_of(&f, "RW", USE, CLEAR);
+    assert_non_null(p);
+    assert_int_equal(p->unknown, 1);
+    assert_int_equal(p->passing, 1); /* where the write did not run at all */
+    assert_int_equal(p->passing_true, 1);
+    release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -867,6 +976,9 @@ int main(void)
         cmocka_unit_test(find_unfilled),
         cmocka_unit_test(find_handler_between),
         cmocka_unit_test(take_the_crash_for_a_value),
+        cmocka_unit_test(leave_open_what_it_failed_with),
+        cmocka_unit_test(leave_open_what_was_before_the_register),
+        cmocka_unit_test(claim_no_read_before_an_unseen_write),
         cmocka_unit_test(find_torn_calls),
     };
 
