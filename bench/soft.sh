@@ -55,7 +55,7 @@ once() { # PROGRAM COLUMN: its processor time, appended
   rm -f "$work"/rings/*
 }
 
-# How many bytes a run left in its rings, over all wraps: whole chunks, counted in each ring's head.
+# How many bytes a run left in its rings, over all wraps: whole chunks without their slack, counted in each ring's head.
 ring_bytes() {
   python3 - "$work"/rings/* <<'PY'
 import struct, sys
@@ -64,7 +64,7 @@ for name in sys.argv[1:]:
     data = open(name, "rb").read()
     chunks, slots, used = struct.unpack_from("<III", data, 16)
     for slot in range(min(slots, used)):
-        total += struct.unpack_from("<Q", data, 65536 + slot * (1 + chunks) * 4096 + 8)[0] * 4096
+        total += struct.unpack_from("<Q", data, 65536 + slot * (1 + chunks) * 4096 + 8)[0] * (4096 - 512)
 print(total)
 PY
 }

@@ -90,7 +90,7 @@ bool etch_can_carry(LLVMValueRef function)
     LLVMTypeRef type = LLVMGlobalGetValueType(function);
 
     if (LLVMIsFunctionVarArg(type) || !is_usual(LLVMGetFunctionCallConv(function)) ||
-        !is_returned_in_registers(LLVMGetReturnType(type)))
+        etch_has_attribute(function, "returns_twice") || !is_returned_in_registers(LLVMGetReturnType(type)))
         return false;
     for (unsigned i = 1; i <= LLVMCountParams(function); i++)
         for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++)
@@ -395,7 +395,7 @@ static bool take_result(struct emitter *e, LLVMValueRef call, LLVMValueRef new, 
     LLVMSetCurrentDebugLocation2(e->builder, NULL);
     if (perhaps && !etch_array_push(&e->is, (is = recall(e))))
         return false;
-    if (result != e->void_type && LLVMGetFirstUse(call))
+    if (result != e->void_type)
         LLVMReplaceAllUsesWith(call, result_of(e, new, result, is));
     return true;
 }

@@ -292,18 +292,25 @@ static uint32_t number_edges(struct flow_graph *g, const struct node *n)
     return paths;
 }
 
-/* So many ways that a byte cannot tell them: segments end on the edge that leads to the most. */
-static void cut_widest(struct flow_graph *g, const struct node *n)
+/* So many ways that a byte cannot tell them: segments end on the edges that lead to many. To end them on the widest
+ * only would leave so many that the next branch before this one has too many again. */
+static void cut_wide(struct flow_graph *g, const struct node *n)
 {
+    const uint32_t many = 16;
     struct edge *widest = NULL;
+    bool any = false;
 
     for (uint32_t i = 0; i < n->n_edges; i++) {
         struct edge *e = &g->edges.v[n->first_edge + i];
 
-        if (!e->cut && (!widest || g->nodes.v[e->target].paths > g->nodes.v[widest->target].paths))
+        if (e->cut)
+            continue;
+        if (!widest || g->nodes.v[e->target].paths > g->nodes.v[widest->target].paths)
             widest = e;
+        e->cut = g->nodes.v[e->target].paths > many;
+        any |= e->cut;
     }
-    if (widest)
+    if (!any && widest)
         widest->cut = true;
 }
 
@@ -326,20 +333,55 @@ static bool begins_alone(const struct flow_graph *g, const struct node *n)
     return n->tells || n->lands || (n->loop && is_told_anyway(g, n));
 }
 
-static void number(struct flow_graph *g)
+/* Does one of the ways from a node go back to a loop's head? */
+static bool goes_back(const struct flow_graph *g, const struct node *n, const bool *back)
 {
+    for (uint32_t k = 0; k < n->n_edges; k++)
+        if (back[n->first_edge + k] && g->edges.v[n->first_edge + k].target != NO_NODE)
+            return n->kind == ETCH_SOFT_FLOW;
+    return false;
+}
+
+/* With `apart`, segments end where a loop that could go round is left. Returns whether one had to end for its many
+ * ways. */
+static bool number(struct flow_graph *g, const bool *back, bool apart)
+{
+    const uint32_t few = 2;
+    bool crowded = false;
+
     for (uint32_t i = g->n_order; i > 0; i--) {
         struct node *n = &g->nodes.v[g->order[i - 1]];
+        bool last = apart && goes_back(g, n, back);
 
         for (uint32_t k = 0; k < n->n_edges; k++) {
             struct edge *e = &g->edges.v[n->first_edge + k];
+            const struct node *to = e->target == NO_NODE ? NULL : &g->nodes.v[e->target];
 
-            if (e->target != NO_NODE && begins_alone(g, &g->nodes.v[e->target]))
-                e->cut = true;
+            e->cut |= to && (begins_alone(g, to) || (last && to->paths > few));
         }
-        while ((n->paths = number_edges(g, n)) > ETCH_SOFT_PATHS)
-            cut_widest(g, n);
+        for (; (n->paths = number_edges(g, n)) > ETCH_SOFT_PATHS; crowded = true)
+            cut_wide(g, n);
     }
+    return crowded;
+}
+
+/* A way that goes on behind a loop is one more for each of the loop's own: where those become too many, the segment
+ * ends behind the loop rather than in it. */
+static bool number_all(struct flow_graph *g)
+{
+    bool *back = calloc(g->edges.n + 1, sizeof(bool));
+
+    if (!back)
+        return false;
+    for (size_t i = 0; i < g->edges.n; i++)
+        back[i] = g->edges.v[i].cut;
+    if (number(g, back, false)) {
+        for (size_t i = 0; i < g->edges.n; i++)
+            g->edges.v[i].cut = back[i];
+        number(g, back, true);
+    }
+    free(back);
+    return true;
 }
 
 static void find_heads(struct flow_graph *g)
@@ -383,9 +425,8 @@ bool etch_flow_graph_build(struct flow_graph *g, LLVMValueRef function, call_cla
 {
     memset(g, 0, sizeof(*g));
     g->function = function;
-    if (!cut_blocks(g, classify, context) || !connect(g, classify, context) || !search(g))
+    if (!cut_blocks(g, classify, context) || !connect(g, classify, context) || !search(g) || !number_all(g))
         return false;
-    number(g);
     find_heads(g);
     find_silent(g);
     return true;

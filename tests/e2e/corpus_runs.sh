@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Each program of the corpus fails in some runs, in the way that its ideal file says, and passes in others, by itself; its fixed
-# twin does not fail. Runs until both were seen, at most $tries times.
+# twin does not fail. Runs until both were seen, at most $tries times; before other work where it may, because threads that
+# wait for a CPU do not race.
 set -u
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-tries=200 fixed_runs=8 failed=0 total=0
+tries=1000 fixed_runs=8 failed=0 total=0
 run_one() { # PROGRAM: prints "passed", "signal N", "exit N" or "hang"
-  timeout -s KILL 2 "$1" >/dev/null 2>&1
+  nice -n -15 timeout -s KILL 2 "$1" >/dev/null 2>&1
   local status=$?
   case $status in
   0) echo passed ;;
