@@ -57,10 +57,14 @@ static void number_threads(struct build *b)
             etch_build_thread(b, r->threads.v[i]->tid);
     for (size_t i = 0; i < r->threads.n; i++) {
         const Etch__Thread *t = r->threads.v[i];
+        uint32_t thread, parent;
 
         if ((pid && t->pid != pid) || !t->parent_tid || t->parent_tid == t->tid)
             continue;
-        b->run->threads.v[etch_build_thread(b, t->tid)].parent = etch_build_thread(b, t->parent_tid);
+        thread = etch_build_thread(b, t->tid);
+        parent = etch_build_thread(b, t->parent_tid); /* a new one moves the array */
+        if (thread != ETCH_NOWHERE)
+            b->run->threads.v[thread].parent = parent;
     }
 }
 

@@ -230,7 +230,7 @@ int etch_build_list_accesses(struct build *b, struct etch_error *err)
                                     .event = ETCH_NOWHERE};
 
         name_access(b, &a, from);
-        if (!etch_array_push(&b->accesses, a))
+        if (a.thread == ETCH_NOWHERE || !etch_array_push(&b->accesses, a))
             return etch_build_out_of_memory(err);
     }
     if (b->accesses.n)
