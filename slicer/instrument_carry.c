@@ -84,12 +84,19 @@ static bool is_usual(unsigned convention)
     return convention == LLVMCCallConv || convention == LLVMFastCallConv || convention == LLVMColdCallConv;
 }
 
+/* Code that runs before the function's own takes r10 for itself. */
+static bool has_other_entry(LLVMValueRef function)
+{
+    return LLVMGetStringAttributeAtIndex(function, self, "fentry-call", strlen("fentry-call")) ||
+           LLVMGetStringAttributeAtIndex(function, self, "split-stack", strlen("split-stack"));
+}
+
 bool etch_can_carry(LLVMValueRef function)
 {
     static const char *const others[] = {"nest", "swiftself", "swifterror", "swiftasync", "inalloca", "preallocated"};
     LLVMTypeRef type = LLVMGlobalGetValueType(function);
 
-    if (LLVMIsFunctionVarArg(type) || !is_usual(LLVMGetFunctionCallConv(function)) ||
+    if (has_other_entry(function) || LLVMIsFunctionVarArg(type) || !is_usual(LLVMGetFunctionCallConv(function)) ||
         etch_has_attribute(function, "returns_twice") || !is_returned_in_registers(LLVMGetReturnType(type)))
         return false;
     for (unsigned i = 1; i <= LLVMCountParams(function); i++)

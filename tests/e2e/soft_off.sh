@@ -21,7 +21,7 @@ for flags in -O0 -O2 "-O2 -fPIC" "-O2 -fcf-protection=full" "-O3 -ffunction-sect
   same want got
 done
 # Whatever is passed and returned comes through, where both files have a recorder or only one.
-for flags in -O0 -O1 -O2 "-O2 -fPIC" "-O3 -fcf-protection=full"; do
+for flags in -O0 -O1 -O2 "-O2 -fPIC" "-O3 -fcf-protection=full" "-O2 -pg -mfentry"; do
   clang-19 -w $flags "$programs"/soft/conventions{,_other}.c -lm -o plain
   ./plain >want
   for file in conventions conventions_other; do
