@@ -537,8 +537,21 @@ static const struct recorded *callee_of(struct instrument *in, LLVMValueRef call
     return r && r->direct && LLVMGetCalledFunctionType(call) == LLVMGlobalGetValueType(callee) ? r : NULL;
 }
 
+static bool may_wait(const char *name)
+{
+    static const char *const heads[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_", "epoll_", "wait", "recv", "send"};
+    static const char *const names[] = {"read",    "write",     "poll",   "select", "accept",
+                                        "connect", "nanosleep", "usleep", "sleep",  "sched_yield",
+                                        "syscall", "futex",     "open",   "close",  "fsync"};
+
+    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+        if (begins_with(name, heads[i]) && strcmp(name, "pthread_self") != 0)
+            return true;
+    return is_one_of(name, names, sizeof(names) / sizeof(names[0]));
+}
+
 /* Of another file, perhaps with a recorder: that file then defines NAME.etch and NAME.etch.plain, and if not, we do,
- * weakly. */
+ * weakly. What is watched as synchronisation is called from where the program has it, not from a stub. */
 static bool call_outside(struct instrument *in, LLVMValueRef call, bool recorded)
 {
     LLVMValueRef callee = LLVMGetCalledValue(call), inner;
@@ -551,8 +564,8 @@ static bool call_outside(struct instrument *in, LLVMValueRef call, bool recorded
     plain = name_of(callee);
     type = LLVMGlobalGetValueType(callee);
     if (LLVMIsFunctionVarArg(type) || etch_call_returns_twice(call) || etch_call_forks(call) ||
-        (recorded && !etch_fits_registers(type, call)) || begins_with(plain, "__") || strlen(plain) > 400 ||
-        strpbrk(plain, "\1\"\\@$") || LLVMGetLinkage(callee) != LLVMExternalLinkage ||
+        (recorded && (may_wait(plain) || !etch_fits_registers(type, call))) || begins_with(plain, "__") ||
+        strlen(plain) > 400 || strpbrk(plain, "\1\"\\@$") || LLVMGetLinkage(callee) != LLVMExternalLinkage ||
         LLVMGetCalledFunctionType(call) != type || LLVMGetFunctionCallConv(callee) != LLVMCCallConv)
         return true;
     snprintf(name, sizeof(name), "%s%s", plain, recorded ? ETCH_SOFT_CODE_SUFFIX : ETCH_SOFT_PLAIN_SUFFIX);
@@ -568,19 +581,6 @@ static bool call_outside(struct instrument *in, LLVMValueRef call, bool recorded
         return etch_carry_call(&in->emitter, call, inner, NULL) != NULL;
     set_callee(call, inner);
     return true;
-}
-
-static bool may_wait(const char *name)
-{
-    static const char *const heads[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_", "epoll_", "wait", "recv", "send"};
-    static const char *const names[] = {"read",    "write",     "poll",   "select", "accept",
-                                        "connect", "nanosleep", "usleep", "sleep",  "sched_yield",
-                                        "syscall", "futex",     "open",   "close",  "fsync"};
-
-    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
-        if (begins_with(name, heads[i]) && strcmp(name, "pthread_self") != 0)
-            return true;
-    return is_one_of(name, names, sizeof(names) / sizeof(names[0]));
 }
 
 static void stamp_around(struct instrument *in, LLVMValueRef call)

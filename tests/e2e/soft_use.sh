@@ -63,6 +63,11 @@ while read -r _ time; do
   [ "$hi" = "?" ] || ((hi >= from)) || fail "not after $hi, which is before $from"
 done <times
 
+# Locks are taken where the program has it, not in a stub of the recorder's.
+expect 0 "$ETCH" cc --record -O0 -g -w -pthread "$ETCH_SOURCE/tests/corpus/deadlock-abba/bug.c" -o abba
+"$ETCH" diagnose --source soft --timeout 2 --time 40 --store abba.store ./abba >cause 2>&1 || true
+has cause "lock_order"
+
 # The functions of a slice, by its plan: also where they were inlined, and no other.
 cat >sliced.c <<'C'
 #include <stdlib.h>
