@@ -242,8 +242,12 @@ static void take_pool(struct collect *c, const struct mapped *m)
     size_t ring;
     places found = {0};
 
-    if (m->size < sizeof(*pool) || pool->magic != ETCH_SOFT_MAGIC || pool->version != ETCH_SOFT_VERSION)
+    if (m->size < sizeof(*pool) || pool->magic != ETCH_SOFT_MAGIC)
         return;
+    if (pool->version != ETCH_SOFT_VERSION) {
+        c->summary->others++;
+        return;
+    }
     ring = (size_t)(1 + (uint64_t)pool->chunks) * ETCH_SOFT_CHUNK;
     c->summary->processes++;
     c->summary->ringless += pool->ringless;
@@ -451,6 +455,9 @@ int etch_soft_bundle(const char *folder, const char *output, struct etch_soft_su
     if (etch_host_write(w.bundle, err) == 0 && write_program(&w) == 0 &&
         etch_soft_collect(folder, 0, &sink, summary, &cause) < 0)
         *err = cause;
+    else if (!summary->threads && summary->others)
+        etch_error_set(err, "the rings in %s are of a program built with another version of etch; that one reads them",
+                       folder);
     else if (!summary->threads)
         etch_error_set(err, "%s holds no rings of a program built with etch cc --record", folder);
     else

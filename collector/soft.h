@@ -25,6 +25,7 @@ struct etch_soft_summary {
     uint32_t processes, threads;
     uint64_t bytes;    /* of chunks */
     uint64_t ringless; /* threads that got no ring */
+    uint32_t others;   /* processes built with another version of etch */
 };
 
 /* Hands all rings of a folder to `sink`: streams and their bytes, threads, and the images of processes other than

@@ -410,19 +410,25 @@ bool etch_soft_map_is_stub(const struct etch_soft_map *map, uint64_t address)
     return map->stubs.n && bsearch(&address, map->stubs.v, map->stubs.n, sizeof(address), compare_addresses);
 }
 
-uint64_t etch_soft_map_stub_before(const struct etch_soft_map *map, uint64_t address)
+/* The last address at or before one, in a sorted list; 0: there is none. */
+static uint64_t last_before(const uint64_t *v, size_t n, uint64_t address)
 {
-    size_t lo = 0, hi = map->stubs.n;
+    size_t lo = 0, hi = n;
 
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
 
-        if (map->stubs.v[mid] <= address)
+        if (v[mid] <= address)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return lo > 0 ? map->stubs.v[lo - 1] : 0;
+    return lo > 0 ? v[lo - 1] : 0;
+}
+
+uint64_t etch_soft_map_stub_before(const struct etch_soft_map *map, uint64_t address)
+{
+    return last_before(map->stubs.v, map->stubs.n, address);
 }
 
 uint32_t etch_soft_map_edges(const struct etch_soft_function *f, uint32_t node)
@@ -480,15 +486,7 @@ const struct etch_soft_place *etch_soft_map_places(const struct etch_soft_map *m
 
 uint64_t etch_soft_map_begin(const struct etch_soft_map *map, uint64_t address)
 {
-    size_t lo = 0, hi = map->begins.n;
+    uint64_t begin = last_before(map->begins.v, map->begins.n, address);
 
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (map->begins.v[mid] <= address)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo > 0 ? map->begins.v[lo - 1] : address;
+    return begin ? begin : address;
 }

@@ -141,7 +141,7 @@ static void ask(struct emitter *e, const struct flow_graph *g, const struct reco
 
     t->n = 0;
     say(t, "testl $$%u, ${0:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_FULL);
-    say(t, "pushq $$%u\npushq $0\ncall etch_soft_turn\n7:\npopq $0\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n",
+    say(t, "pushq $$%u\npushq $0\ncall etch_soft_turn3\n7:\npopq $0\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n",
         r->edge);
     say_mark(t, g, "7b", r->node, ETCH_SOFT_MARK_FLUSH);
     next = build_asm(e, t, e->pointer, "=q,0,~{flags}", &place, 1);
@@ -834,7 +834,7 @@ void etch_emitter_open(struct emitter *e, LLVMModuleRef module)
     e->shared = LLVMGetModuleFlag(module, "PIC Level", 9) && !LLVMGetModuleFlag(module, "PIE Level", 9);
     e->enter_type =
         LLVMFunctionType(e->void_type, (types[0] = p, types[1] = q, types[2] = q, types[3] = p, types), 4, 0);
-    e->enter = declare(e, "etch_soft_enter", e->enter_type);
+    e->enter = declare(e, "etch_soft_enter3", e->enter_type);
     e->leave_type = LLVMFunctionType(e->void_type, (types[0] = p, types), 1, 0);
     e->leave = declare(e, "etch_soft_leave", e->leave_type);
     e->unwind = declare(e, "etch_soft_unwind", e->leave_type);

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+/* The names of what recorded code calls end with the version of how it calls recorded code of other files: objects of
+ * another version are refused by the linker, where calls between them would go wrong. */
 #define SHARED __attribute__((visibility("default"))) /* one for all modules of a process */
 #define HIDDEN __attribute__((visibility("hidden")))
 
@@ -246,7 +248,7 @@ static void continue_at(const struct etch_soft_sync *sync, uintptr_t frame)
     *(uint8_t *volatile *)&etch_soft_cur = cur ? put_sync(cur, *sync, &frames) : NOWHERE;
 }
 
-/* The chunk is full. Called by etch_soft_turn with the registers saved; returns where it goes on. */
+/* The chunk is full. Called by etch_soft_turn3 with the registers saved; returns where it goes on. */
 HIDDEN uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint8_t *cur);
 uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint8_t *cur)
 {
@@ -262,10 +264,10 @@ uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint
 
 /* From compiled code: on the stack is where it writes, which changes, and the edge taken; no register may change. */
 __asm__(".text\n"
-        ".hidden etch_soft_turn\n"
-        ".globl etch_soft_turn\n"
-        ".type etch_soft_turn,@function\n"
-        "etch_soft_turn:\n"
+        ".hidden etch_soft_turn3\n"
+        ".globl etch_soft_turn3\n"
+        ".type etch_soft_turn3,@function\n"
+        "etch_soft_turn3:\n"
         "  .cfi_startproc\n"
         "  push %rax\n  .cfi_adjust_cfa_offset 8\n"
         "  push %rcx\n  .cfi_adjust_cfa_offset 8\n"
@@ -298,7 +300,7 @@ __asm__(".text\n"
         "  pop %rax\n  .cfi_adjust_cfa_offset -8\n"
         "  ret\n"
         "  .cfi_endproc\n"
-        ".size etch_soft_turn,.-etch_soft_turn\n");
+        ".size etch_soft_turn3,.-etch_soft_turn3\n");
 
 /* A chunk is full behind OUT. `where` is what the function outside returns to, `frame` that of who called it. */
 HIDDEN void etch_soft_gone(uintptr_t where, uintptr_t frame);
@@ -557,8 +559,8 @@ static __attribute__((noinline)) void enter_slowly(struct etch_soft_act *act, ui
         put_entry(act, function, from);
 }
 
-HIDDEN void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from);
-void etch_soft_enter(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from)
+HIDDEN void etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from);
+void etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from)
 {
     uint8_t *cur = etch_soft_cur;
 

@@ -68,6 +68,17 @@ expect 0 "$ETCH" cc --record -O0 -g -w -pthread "$ETCH_SOURCE/tests/corpus/deadl
 "$ETCH" diagnose --source soft --timeout 2 --time 40 --store abba.store ./abba >cause 2>&1 || true
 has cause "lock_order"
 
+# What another version of etch left, or compiled, is said to be that: nothing is read or linked wrongly.
+rm -rf others && mkdir others
+ETCH_RING=$work/others ./both1
+printf '\002' | dd of="$(ls others/*)" bs=1 seek=8 conv=notrunc 2>/dev/null
+expect 125 "$ETCH" record --rings others -o others.etch
+has err "another version"
+[ -n "$(ls others)" ] || fail "the rings are gone"
+printf '.globl b\nb: call etch_soft_enter\nret\n' >older.s
+expect 1 "$ETCH" cc --record older.s a.c b.c -o older
+has err "etch_soft_enter"
+
 # The functions of a slice, by its plan: also where they were inlined, and no other.
 cat >sliced.c <<'C'
 #include <stdlib.h>
