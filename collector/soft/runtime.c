@@ -544,6 +544,13 @@ static bool is_behind(void)
     return behind_paths(etch_soft_cur) != etch_soft_cur;
 }
 
+/* Without a ring the place moves on as well, and only some of what writes asks for room. */
+static void begin_nowhere(void)
+{
+    if (is_nowhere(etch_soft_cur))
+        etch_soft_cur = NOWHERE;
+}
+
 static __attribute__((noinline)) void enter_slowly(struct etch_soft_act *act, uint64_t function, const uint8_t *from)
 {
     if (!etch_soft_cur)
@@ -557,6 +564,8 @@ static __attribute__((noinline)) void enter_slowly(struct etch_soft_act *act, ui
     etch_soft_top = act;
     if (has_ring())
         put_entry(act, function, from);
+    else
+        begin_nowhere();
 }
 
 HIDDEN void etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from);
@@ -681,8 +690,10 @@ void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node)
     etch_soft_top = top;
     if (node & ETCH_SOFT_MAY_FORK)
         after_fork();
-    if (!has_ring())
+    if (!has_ring()) {
+        begin_nowhere();
         return;
+    }
     etch_soft_cur = behind_paths(etch_soft_cur);
     collect_frames(&frames, etch_soft_top, frame);
     if (room(etch_soft_cur) < 1 + sizeof(sync) + frames.n * sizeof(frames.v[0])) {

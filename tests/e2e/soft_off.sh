@@ -47,6 +47,16 @@ for flags in -O2 "-O2 -fPIC"; do
     same want got
   done
 done
+# Entered again and again, with a ring and without: where there is none, nothing but the recorder's own memory is written.
+for level in -O0 -O1 -O2; do
+  clang-19 $level "$programs/soft/called_back.c" -o plain
+  ./plain >want
+  "$ETCH" cc --record $level "$programs/soft/called_back.c" -o called_back
+  for ring in "" "$work/rings"; do
+    ETCH_RECORDED=1 ETCH_RING=$ring ./called_back >got || fail "called back, $level, ring '$ring'"
+    same want got
+  done
+done
 clang-19 $sources -O2 -o plain && ./plain >want
 # One file with a recorder and one without, both ways; only some functions; and -S.
 for recorded in worlds worlds_other; do
