@@ -10,6 +10,8 @@
 #define DEPTH_MAX 32u      /* of signal handlers within each other */
 #define TAPE_MAX ((size_t)64 << 20)
 #define AFTER_TELLING 0xffu
+#define CALL_SIZE 5u  /* of a direct call */
+#define STUB_SIZE 96u /* more than any has */
 
 /* Who goes on when the function at hand returns. */
 struct frame {
@@ -629,23 +631,61 @@ static size_t own_frames(const uint8_t *addresses, size_t n)
     return own;
 }
 
-/* Frames from return addresses; those beyond an entry from outside whose caller is not known are of no use. */
+/* What the direct call before a return address leads to; 0: there is no such call. */
+static uint64_t called_before(const struct replay *r, uint64_t address)
+{
+    const char *why;
+    const struct etch_block *b = etch_block_at(etch_soft_walks_view(r->walks), address - CALL_SIZE, &why);
+
+    return b && b->branch == ETCH_BRANCH_CALL && b->count == 1 && b->end == address ? b->target : 0;
+}
+
+static bool is_in_stub(const struct replay *r, uint64_t address)
+{
+    uint64_t stub = etch_soft_map_stub_before(r->map, address);
+
+    return stub && address - stub < STUB_SIZE && called_before(r, address);
+}
+
+/* Frames were followed through code without a recorder, from `before` to `address` in a function that has one. Is that
+ * who called out? Code without frame pointers hides its caller, and then it is the caller's caller. So it is sure only
+ * behind a stub, which has a frame, or where the call itself is seen to lead out. */
+static bool called_out(const struct replay *r, uint64_t before, uint64_t address)
+{
+    uint64_t target = called_before(r, address);
+
+    return is_in_stub(r, before) || (target && etch_soft_map_function(r->map, target) == UINT32_MAX);
+}
+
+/* Frames from return addresses. Beyond an entry from outside whose caller is not known they are of no use. */
 static bool build_frames(struct replay *r, const uint8_t *addresses, size_t n)
 {
-    r->c->frames.n = 0;
-    for (size_t i = n; i > 0; i--) {
-        struct frame f = {.stand = etch_soft_stand_at(r->walks, word_at(addresses + 8 * (i - 1)))};
-        bool entry = i > 1 && word_at(addresses + 8 * (i - 2)) == 0;
+    struct frame found[UINT8_MAX];
+    size_t k = 0;
+    bool entry = false;
 
-        if (f.stand.now == 0)
+    for (size_t i = 0; i < n; i++) {
+        uint64_t address = word_at(addresses + 8 * i), before = i ? word_at(addresses + 8 * (i - 1)) : 0;
+        struct frame f = {.stand = etch_soft_stand_at(r->walks, address), .outside = entry, .called = entry};
+
+        if (address == 0 && entry)
+            break;
+        if (address == 0) {
+            entry = true;
             continue;
-        f.bare = !etch_soft_next_node(r->walks, f.stand.now, &f.function, &f.node);
-        f.outside = f.called = entry;
+        }
+        f.bare = !etch_soft_next_node(r->walks, address, &f.function, &f.node);
         if (entry && f.bare)
-            r->c->frames.n = 0;
-        else if (!push(r, f))
-            return false;
+            continue;
+        if (entry && before && !called_out(r, before, address))
+            break;
+        entry = false;
+        found[k++] = f;
     }
+    r->c->frames.n = 0;
+    while (k > 0)
+        if (!push(r, found[--k]))
+            return false;
     return true;
 }
 
@@ -761,7 +801,7 @@ static void resume(struct replay *r, const struct etch_soft_place *flush, const 
 static void take_caller(struct replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
 {
     struct context *c = r->c;
-    uint64_t where = sync->where;
+    uint64_t where = sync->where, before = 0;
     uint32_t function, node;
     size_t i = 0;
 
@@ -770,8 +810,11 @@ static void take_caller(struct replay *r, const struct etch_soft_sync *sync, con
     while (where == 0 || !etch_soft_next_node(r->walks, where, &function, &node)) {
         if (i == sync->frames)
             return;
+        before = where;
         where = word_at(addresses + 8 * i++);
     }
+    if (before && !called_out(r, before, where))
+        return;
     if (!build_frames(r, addresses + 8 * i, sync->frames - i))
         return;
     c->mode = IN_CALL;

@@ -175,7 +175,58 @@ for level in -O0 -O2; do
   clang-19 $level -fno-omit-frame-pointer -g -c calls.c -o plain.o
   "$ETCH" cc --record $level -g plain.o called.c -o calls
   replay all 16384 ./calls
-  replay part 16 ./calls
+  replay pieces 16 ./calls # called out through a pointer: whether to what calls in is not seen from there
+done
+# Code that keeps no frame pointers hides who called it: after a wrap that is not known, which is said, and nothing wrong is shown.
+cat >hides.c <<'C'
+int with(int (*f)(int), ...);
+static volatile int sum;
+static int step(int x) { return x & 1 ? (sum++, x) : (sum += 2, x); }
+static __attribute__((noinline)) int inner(int x)
+{
+    int r = with(step, x);
+
+    sum += r & 4 ? 1 : 0;
+    if (r & 8)
+        sum += 3;
+    return r;
+}
+static __attribute__((noinline)) int outer(int x)
+{
+    int r = inner(x);
+
+    if (r & 2)
+        sum++;
+    r += inner(x + 1);
+    if (r & 16)
+        sum += 5;
+    return r;
+}
+int main(void)
+{
+    for (int i = 0; i < 3000; i++)
+        sum += i & 1 ? outer(i) : -outer(i + 2);
+    return 0;
+}
+C
+cat >hidden.c <<'C'
+#include <stdarg.h>
+int with(int (*f)(int), ...)
+{
+    va_list a;
+    int x;
+
+    va_start(a, f);
+    x = va_arg(a, int);
+    va_end(a);
+    return f(x) + f(x + 1) + f(x + 2);
+}
+C
+for level in -O0 -O2; do
+  clang-19 -O2 -fomit-frame-pointer -w -c hidden.c -o hidden.o
+  "$ETCH" cc --record $level -g hides.c hidden.o -o hides
+  replay all 16384 ./hides
+  replay pieces 16 ./hides
 done
 "$ETCH" cc --record -O2 -g "$programs/soft/worlds.c" "$programs/soft/worlds_other.c" -o worlds
 replay all 16384 ./worlds

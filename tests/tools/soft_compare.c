@@ -3,9 +3,10 @@
  * source that sees every instruction), and the rings. Compares, thread by thread, the sequence of nodes that were
  * passed, which the truth gives by the addresses of executed instructions and the rings by their bytes.
  *
- *   soft_compare TRUTH RINGS [part | apart | cut]
+ *   soft_compare TRUTH RINGS [part | pieces | apart | cut]
  *
- * part: the rings may lack the begin (they wrapped) and the end (they were cut). apart: each function's nodes for
+ * part: the rings may lack the begin (they wrapped) and the end (they were cut). pieces: and anything where a loss is
+ * told. apart: each function's nodes for
  * themselves, for programs with signal handlers, whose place within a segment the rings do not tell. cut: threads that
  * end in the middle of something, when the process does, of which either side may have seen a little more.
  */
@@ -143,6 +144,27 @@ static int compare(const struct side *truth, const struct thread *a, const struc
     return -1;
 }
 
+/* What lies between two losses ran in one piece, and behind the piece before. */
+static int compare_pieces(const struct side *truth, const struct thread *a, const struct thread *b)
+{
+    size_t at = 0, from = 0;
+
+    for (size_t gap = 0; gap <= b->gaps.n; gap++) {
+        size_t to = gap < b->gaps.n ? b->gaps.v[gap] : b->marks.n, n = to - from;
+
+        while (n && at + n <= a->marks.n && memcmp(a->marks.v + at, b->marks.v + from, n * sizeof(*b->marks.v)) != 0)
+            at++;
+        if (at + n > a->marks.n) {
+            printf("thread %u: nodes %zu to %zu did not run so: %s ...\n", a->tid, from, to,
+                   name_of(truth, b->marks.v[from]));
+            return -1;
+        }
+        at += n;
+        from = to;
+    }
+    return 0;
+}
+
 /* A thread's nodes function by function, in the order in which each ran. */
 static const struct etch_soft_map *sort_map;
 
@@ -208,14 +230,14 @@ int main(int argc, char **argv)
     struct etch_code *code;
     struct etch_error err;
     bool part = argc == 4 && strcmp(argv[3], "part") == 0, apart = argc == 4 && strcmp(argv[3], "apart") == 0;
-    bool cuts = argc == 4 && strcmp(argv[3], "cut") == 0;
+    bool cuts = argc == 4 && strcmp(argv[3], "cut") == 0, pieces = argc == 4 && strcmp(argv[3], "pieces") == 0;
     size_t nodes = 0;
     int status = 0;
 
     if (argc < 3 || etch_recording_open(&truth.recording, argv[1], &err) < 0 ||
         etch_recording_open(&rings.recording, argv[2], &err) < 0 ||
         etch_code_open(&code, rings.recording, NULL, &err) < 0) {
-        fprintf(stderr, "soft_compare: %s\n", argc < 3 ? "TRUTH RINGS [part]" : err.what);
+        fprintf(stderr, "soft_compare: %s\n", argc < 3 ? "TRUTH RINGS [part | pieces | apart | cut]" : err.what);
         return 2;
     }
     truth.rings = rings.rings = rings.recording;
@@ -232,7 +254,7 @@ int main(int argc, char **argv)
             set_apart(truth.map, a);
         if (apart)
             set_apart(truth.map, b);
-        if (compare(&truth, a, b, part) < 0)
+        if ((pieces ? compare_pieces(&truth, a, b) : compare(&truth, a, b, part)) < 0)
             status = 1;
     }
     if (rings.threads.n == 0 || nodes == 0 || truth.map->damaged) {
@@ -242,7 +264,7 @@ int main(int argc, char **argv)
     printf("%zu threads, %zu nodes replayed, %" PRIu64 " losses, %" PRIu64 " of %" PRIu64 " instructions: %s\n",
            rings.threads.n, nodes, rings.losses, rings.instructions, truth.instructions,
            status ? "different" : "the same");
-    if (!part && rings.losses)
+    if (!part && !pieces && rings.losses)
         status = 1;
     release(&truth);
     release(&rings);
