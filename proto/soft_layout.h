@@ -113,6 +113,20 @@ struct etch_soft_sync {
     uint64_t where; /* LANDED: the function; else where the recording code goes on */
 } __attribute__((packed));
 
+/* ---- In the process ---- */
+
+/* One entry into compiled code from outside, on the stack of who was entered. */
+struct etch_soft_act {
+    struct etch_soft_act *prev;
+    uintptr_t frame;
+    uint64_t flags;
+};
+
+enum etch_soft_act_flags {
+    ETCH_SOFT_HANDLER = 1, /* a signal handler that interrupted compiled code */
+    ETCH_SOFT_OWN = 2,     /* `frame` is that of a function that tells itself that it was entered */
+};
+
 #define ETCH_SOFT_MAY_FORK 0x80000000u /* to the runtime, with a node: this may be a child process */
 
 /* ---- In the binary: sections that are not loaded ---- */

@@ -398,12 +398,6 @@ static void tell(struct emitter *e, const struct flow_graph *g, uint32_t at, str
     record(e, g, &r, t);
 }
 
-static void call_runtime(struct emitter *e, LLVMTypeRef type, LLVMValueRef function, LLVMValueRef *arguments,
-                         unsigned n)
-{
-    LLVMBuildCall2(e->builder, type, function, arguments, n, "");
-}
-
 static void land(struct emitter *e, const struct flow_graph *g, uint32_t at, LLVMValueRef saved)
 {
     LLVMValueRef arguments[3] = {LLVMBuildLoad2(e->builder, e->pointer, saved, ""),
@@ -411,7 +405,7 @@ static void land(struct emitter *e, const struct flow_graph *g, uint32_t at, LLV
                                  LLVMConstInt(e->word, at | (g->nodes.v[at].forks ? ETCH_SOFT_MAY_FORK : 0), false)};
 
     LLVMSetVolatile(arguments[0], true);
-    call_runtime(e, e->land_type, e->land, arguments, 3);
+    LLVMBuildCall2(e->builder, e->land_type, e->land, arguments, 3, "");
 }
 
 /* The begin of a node: what tells, the mark, what lands; in this order, and behind what a switch records. */
@@ -469,29 +463,6 @@ static void say_table(struct text *t, const struct flow_graph *g, bool enters)
 
 /* ---- Functions ---- */
 
-static LLVMValueRef intrinsic_pointer(struct emitter *e, const char *name)
-{
-    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-    bool frame = strcmp(name, "llvm.frameaddress") == 0;
-    LLVMValueRef function = LLVMGetIntrinsicDeclaration(e->module, id, &e->pointer, frame ? 1 : 0);
-    LLVMValueRef zero = LLVMConstInt(e->word, 0, false);
-
-    return LLVMBuildCall2(e->builder, LLVMGlobalGetValueType(function), function, &zero, 1, "");
-}
-
-static LLVMValueRef enter(struct emitter *e, LLVMValueRef body, bool own)
-{
-    LLVMValueRef act = LLVMBuildAlloca(e->builder, LLVMArrayType2(e->quad, 4), "");
-    LLVMValueRef arguments[4] = {act, LLVMBuildPtrToInt(e->builder, body, e->quad, ""),
-                                 LLVMBuildPtrToInt(e->builder, intrinsic_pointer(e, "llvm.frameaddress"), e->quad, ""),
-                                 intrinsic_pointer(e, "llvm.returnaddress")};
-
-    if (own)
-        arguments[2] = LLVMBuildOr(e->builder, arguments[2], LLVMConstInt(e->quad, 1, false), "");
-    call_runtime(e, e->enter_type, e->enter, arguments, 4);
-    return act;
-}
-
 static bool has_landings(const struct flow_graph *g)
 {
     for (uint32_t i = 0; i < g->nodes.n; i++)
@@ -505,7 +476,7 @@ static void leave_before_returns(struct emitter *e, const struct flow_graph *g, 
     for (uint32_t i = 0; i < g->nodes.n; i++)
         if (LLVMIsAReturnInst(g->nodes.v[i].end)) {
             before(e, g->nodes.v[i].end);
-            call_runtime(e, e->leave_type, e->leave, &act, 1);
+            LLVMBuildCall2(e->builder, e->leave_type, e->leave, &act, 1, "");
         }
 }
 
@@ -520,7 +491,7 @@ static LLVMValueRef begin_function(struct emitter *e, struct flow_graph *g, bool
     say_table(t, g, enters);
     build_asm(e, t, e->void_type, "", NULL, 0);
     if (enters)
-        *act = enter(e, g->function, true);
+        *act = etch_emit_own_entry(e, g->function);
     if (has_landings(g)) {
         saved = LLVMBuildAlloca(e->builder, e->pointer, "");
         top = LLVMBuildLoad2(e->builder, e->pointer, e->top, "");
@@ -552,116 +523,6 @@ bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters)
     whole = whole && !t.failed && etch_cursor_close(e, g->function);
     free(t.v);
     return whole;
-}
-
-/* ---- The entry from outside ---- */
-
-static void copy_attributes(LLVMValueRef from, LLVMValueRef to, LLVMAttributeIndex index, LLVMValueRef call)
-{
-    unsigned n = LLVMGetAttributeCountAtIndex(from, index);
-    LLVMAttributeRef *all = calloc(n + 1, sizeof(*all));
-
-    if (!all)
-        return;
-    LLVMGetAttributesAtIndex(from, index, all);
-    for (unsigned i = 0; i < n; i++) {
-        if (to)
-            LLVMAddAttributeAtIndex(to, index, all[i]);
-        if (call)
-            LLVMAddCallSiteAttribute(call, index, all[i]);
-    }
-    free(all);
-}
-
-static void copy_shape(LLVMValueRef from, LLVMValueRef to)
-{
-    LLVMSetFunctionCallConv(to, LLVMGetFunctionCallConv(from));
-    copy_attributes(from, to, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, NULL);
-    for (unsigned i = 0; i <= LLVMCountParams(from); i++)
-        copy_attributes(from, to, i, NULL);
-}
-
-void etch_emit_at_end(struct emitter *e, LLVMBasicBlockRef block)
-{
-    LLVMPositionBuilderAtEnd(e->builder, block);
-    LLVMSetCurrentDebugLocation2(e->builder, NULL); /* else that of where it stood before, in another function */
-}
-
-/* An exception goes on through the entry, which is then left. */
-static void clean_up(struct emitter *e, LLVMBasicBlockRef block, LLVMValueRef act)
-{
-    LLVMTypeRef parts[2] = {e->pointer, e->word};
-    LLVMValueRef pad;
-
-    etch_emit_at_end(e, block);
-    pad = LLVMBuildLandingPad(e->builder, LLVMStructTypeInContext(e->context, parts, 2, false), NULL, 0, "");
-    LLVMSetCleanup(pad, true);
-    call_runtime(e, e->leave_type, e->unwind, &act, 1);
-    LLVMBuildResume(e->builder, pad);
-}
-
-static LLVMValueRef personality(struct emitter *e, LLVMValueRef body)
-{
-    LLVMValueRef named = LLVMGetNamedFunction(e->module, "__gxx_personality_v0");
-
-    if (LLVMHasPersonalityFn(body))
-        return LLVMGetPersonalityFn(body);
-    if (named)
-        return named;
-    named = LLVMGetNamedFunction(e->module, "__gcc_personality_v0");
-    return named ? named : LLVMAddFunction(e->module, "__gcc_personality_v0", LLVMFunctionType(e->word, NULL, 0, true));
-}
-
-static LLVMValueRef call_body(struct emitter *e, LLVMValueRef entry, LLVMValueRef body, LLVMValueRef act)
-{
-    LLVMTypeRef type = LLVMGlobalGetValueType(body);
-    unsigned n = LLVMCountParams(body);
-    LLVMValueRef *arguments = calloc(n + 1, sizeof(*arguments)), call;
-    bool unwinds = !etch_has_attribute(body, "nounwind");
-
-    if (!arguments)
-        return NULL;
-    LLVMGetParams(entry, arguments);
-    arguments[n - 1] = LLVMBuildLoad2(e->builder, e->pointer, e->cursor, "");
-    if (unwinds) {
-        LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(e->context, entry, "");
-        LLVMBasicBlockRef pad = LLVMAppendBasicBlockInContext(e->context, entry, "");
-
-        LLVMSetPersonalityFn(entry, personality(e, body));
-        call = LLVMBuildInvoke2(e->builder, type, body, arguments, n, next, pad, "");
-        clean_up(e, pad, act);
-        etch_emit_at_end(e, next);
-    } else {
-        call = LLVMBuildCall2(e->builder, type, body, arguments, n, "");
-    }
-    LLVMSetInstructionCallConv(call, LLVMGetFunctionCallConv(body));
-    for (unsigned i = 0; i <= n; i++)
-        copy_attributes(body, NULL, i, call);
-    free(arguments);
-    return call;
-}
-
-LLVMValueRef etch_emit_entry(struct emitter *e, LLVMValueRef body, LLVMValueRef like, const char *name)
-{
-    LLVMTypeRef type = LLVMGlobalGetValueType(like);
-    LLVMValueRef entry = LLVMAddFunction(e->module, name, type), act, result;
-    bool nothing = LLVMGetReturnType(type) == e->void_type;
-
-    copy_shape(like, entry);
-    if (LLVMGetSection(body) && LLVMGetSection(body)[0])
-        LLVMSetSection(entry, LLVMGetSection(body));
-    etch_emit_at_end(e, LLVMAppendBasicBlockInContext(e->context, entry, ""));
-    act = enter(e, body, false);
-    result = call_body(e, entry, body, act);
-    if (!result)
-        return NULL;
-    LLVMBuildStore(e->builder, nothing ? result : LLVMBuildExtractValue(e->builder, result, 0, ""), e->cursor);
-    call_runtime(e, e->leave_type, e->leave, &act, 1);
-    if (nothing)
-        LLVMBuildRetVoid(e->builder);
-    else
-        LLVMBuildRet(e->builder, LLVMBuildExtractValue(e->builder, result, 1, ""));
-    return entry;
 }
 
 /* ---- Calls of other files ---- */
@@ -762,7 +623,7 @@ LLVMValueRef etch_emit_gate(struct emitter *e, LLVMValueRef body, LLVMValueRef l
     bool passable = can_pass(e, body);
     struct text t = {0};
 
-    copy_shape(like, gate);
+    etch_copy_shape(like, gate);
     LLVMRemoveStringAttributeAtIndex(gate, self, "frame-pointer", strlen("frame-pointer"));
     set_flag(e, gate, "naked");
     set_flag(e, gate, "noinline");
@@ -832,8 +693,7 @@ void etch_emitter_open(struct emitter *e, LLVMModuleRef module)
     e->quad = q = LLVMInt64TypeInContext(e->context);
     e->pointer = p = LLVMPointerTypeInContext(e->context, 0);
     e->shared = LLVMGetModuleFlag(module, "PIC Level", 9) && !LLVMGetModuleFlag(module, "PIE Level", 9);
-    e->enter_type =
-        LLVMFunctionType(e->void_type, (types[0] = p, types[1] = q, types[2] = q, types[3] = p, types), 4, 0);
+    e->enter_type = LLVMFunctionType(p, (types[0] = p, types[1] = q, types[2] = q, types[3] = p, types), 4, 0);
     e->enter = declare(e, "etch_soft_enter3", e->enter_type);
     e->leave_type = LLVMFunctionType(e->void_type, (types[0] = p, types), 1, 0);
     e->leave = declare(e, "etch_soft_leave", e->leave_type);

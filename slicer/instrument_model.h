@@ -165,6 +165,13 @@ bool etch_emit_function(struct emitter *emitter, struct flow_graph *graph, bool 
 /* The stub that stands for a function which has no recorder after all. */
 void etch_emit_stub(struct emitter *emitter, const char *stub, const char *function, bool tells);
 
+/* What one function has, besides its code, the other gets. */
+void etch_copy_shape(LLVMValueRef from, LLVMValueRef to);
+
+/* In a function that tells itself that it was entered, where the builder stands. Returns what the runtime is told on
+ * leaving. */
+LLVMValueRef etch_emit_own_entry(struct emitter *emitter, LLVMValueRef body);
+
 /* A function like `like`, entered from outside, that tells so and calls the body. */
 LLVMValueRef etch_emit_entry(struct emitter *emitter, LLVMValueRef body, LLVMValueRef like, const char *name);
 

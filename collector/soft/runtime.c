@@ -19,14 +19,6 @@
 #define SHARED __attribute__((visibility("default"))) /* one for all modules of a process */
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* One entry into compiled code from outside, on the stack of who was entered. */
-struct etch_soft_act {
-    struct etch_soft_act *prev;
-    uintptr_t frame;
-    uint64_t handler; /* 1: this is a signal handler that interrupted compiled code */
-    uint64_t own;     /* 1: `frame` is that of a function that tells itself that it was entered */
-};
-
 struct state {
     struct etch_soft_pool *pool;
     uint64_t pool_size;
@@ -210,12 +202,12 @@ static void collect_frames(struct frames *f, const struct etch_soft_act *top, ui
         bool entry = frame == top->frame;
 
         if (!entry && next == top->frame) {
-            if (top->own && !push_frame(f, words[1]))
+            if ((top->flags & ETCH_SOFT_OWN) && !push_frame(f, words[1]))
                 return;
             frame = next;
             continue;
         }
-        if (entry && (!top->prev || top->handler))
+        if (entry && (!top->prev || (top->flags & ETCH_SOFT_HANDLER)))
             return;
         if (!is_between(next, frame, entry ? top->prev : top)) {
             f->flags = ETCH_SOFT_TRUNCATED;
@@ -262,45 +254,44 @@ uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint
     return etch_soft_cur;
 }
 
-/* From compiled code: on the stack is where it writes, which changes, and the edge taken; no register may change. */
-__asm__(".text\n"
-        ".hidden etch_soft_turn3\n"
-        ".globl etch_soft_turn3\n"
-        ".type etch_soft_turn3,@function\n"
-        "etch_soft_turn3:\n"
-        "  .cfi_startproc\n"
-        "  push %rax\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %rcx\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %rdx\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %rsi\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %rdi\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %r8\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %r9\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %r10\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %r11\n  .cfi_adjust_cfa_offset 8\n"
-        "  mov 72(%rsp), %rdi\n"
-        "  mov 80(%rsp), %rcx\n"
-        "  mov 88(%rsp), %rsi\n"
-        "  mov %rbp, %rdx\n"
-        "  push %rbp\n  .cfi_adjust_cfa_offset 8\n  .cfi_rel_offset %rbp, 0\n"
-        "  mov %rsp, %rbp\n  .cfi_def_cfa_register %rbp\n"
-        "  and $-16, %rsp\n"
-        "  call etch_soft_turned\n"
-        "  mov %rbp, %rsp\n  .cfi_def_cfa_register %rsp\n"
-        "  pop %rbp\n  .cfi_adjust_cfa_offset -8\n  .cfi_restore %rbp\n"
-        "  mov %rax, 80(%rsp)\n"
-        "  pop %r11\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %r10\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %r9\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %r8\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %rdi\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %rsi\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %rdx\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %rcx\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %rax\n  .cfi_adjust_cfa_offset -8\n"
-        "  ret\n"
-        "  .cfi_endproc\n"
-        ".size etch_soft_turn3,.-etch_soft_turn3\n");
+/* Functions that compiled code calls where the compiler knows of no call: no register changes but what is said. `ready`
+ * finds nine on the stack, the last saved first, then what the call left there. */
+#define SAVED_CALL(name, ready, function, done)                                                                        \
+    __asm__(".text\n.hidden " name "\n.globl " name "\n.type " name ",@function\n" name ":\n"                          \
+            "  .cfi_startproc\n"                                                                                       \
+            "  push %rax\n  .cfi_adjust_cfa_offset 8\n"                                                                \
+            "  push %rcx\n  .cfi_adjust_cfa_offset 8\n"                                                                \
+            "  push %rdx\n  .cfi_adjust_cfa_offset 8\n"                                                                \
+            "  push %rsi\n  .cfi_adjust_cfa_offset 8\n"                                                                \
+            "  push %rdi\n  .cfi_adjust_cfa_offset 8\n"                                                                \
+            "  push %r8\n  .cfi_adjust_cfa_offset 8\n"                                                                 \
+            "  push %r9\n  .cfi_adjust_cfa_offset 8\n"                                                                 \
+            "  push %r10\n  .cfi_adjust_cfa_offset 8\n"                                                                \
+            "  push %r11\n  .cfi_adjust_cfa_offset 8\n" ready                                                          \
+            "  push %rbp\n  .cfi_adjust_cfa_offset 8\n  .cfi_rel_offset %rbp, 0\n"                                     \
+            "  mov %rsp, %rbp\n  .cfi_def_cfa_register %rbp\n"                                                         \
+            "  and $-16, %rsp\n"                                                                                       \
+            "  call " function "\n"                                                                                    \
+            "  mov %rbp, %rsp\n  .cfi_def_cfa_register %rsp\n"                                                         \
+            "  pop %rbp\n  .cfi_adjust_cfa_offset -8\n  .cfi_restore %rbp\n" done                                      \
+            "  pop %r11\n  .cfi_adjust_cfa_offset -8\n"                                                                \
+            "  pop %r10\n  .cfi_adjust_cfa_offset -8\n"                                                                \
+            "  pop %r9\n  .cfi_adjust_cfa_offset -8\n"                                                                 \
+            "  pop %r8\n  .cfi_adjust_cfa_offset -8\n"                                                                 \
+            "  pop %rdi\n  .cfi_adjust_cfa_offset -8\n"                                                                \
+            "  pop %rsi\n  .cfi_adjust_cfa_offset -8\n"                                                                \
+            "  pop %rdx\n  .cfi_adjust_cfa_offset -8\n"                                                                \
+            "  pop %rcx\n  .cfi_adjust_cfa_offset -8\n"                                                                \
+            "  pop %rax\n  .cfi_adjust_cfa_offset -8\n"                                                                \
+            "  ret\n"                                                                                                  \
+            "  .cfi_endproc\n"                                                                                         \
+            ".size " name ",.-" name "\n")
+
+/* On the stack is where it writes, which changes, and the edge taken. */
+SAVED_CALL("etch_soft_turn3",
+           "  mov 72(%rsp), %rdi\n  mov 80(%rsp), %rcx\n"
+           "  mov 88(%rsp), %rsi\n  mov %rbp, %rdx\n",
+           "etch_soft_turned", "  mov %rax, 80(%rsp)\n");
 
 /* A chunk is full behind OUT. `where` is what the function outside returns to, `frame` that of who called it. */
 HIDDEN void etch_soft_gone(uintptr_t where, uintptr_t frame);
@@ -314,39 +305,8 @@ void etch_soft_gone(uintptr_t where, uintptr_t frame)
         continue_at(&sync, frame);
 }
 
-/* From a stub, whose caller's arguments are in the registers. */
-__asm__(".text\n"
-        ".hidden etch_soft_outside\n"
-        ".globl etch_soft_outside\n"
-        ".type etch_soft_outside,@function\n"
-        "etch_soft_outside:\n"
-        "  .cfi_startproc\n"
-        "  .cfi_adjust_cfa_offset 8\n" /* what the stub was called with */
-        "  push %rdi\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %rsi\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %rdx\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %rcx\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %r8\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %r9\n  .cfi_adjust_cfa_offset 8\n"
-        "  push %r10\n  .cfi_adjust_cfa_offset 8\n"
-        "  mov 64(%rsp), %rdi\n"
-        "  mov %rbp, %rsi\n"
-        "  push %rbp\n  .cfi_adjust_cfa_offset 8\n  .cfi_rel_offset %rbp, 0\n"
-        "  mov %rsp, %rbp\n  .cfi_def_cfa_register %rbp\n"
-        "  and $-16, %rsp\n"
-        "  call etch_soft_gone\n"
-        "  mov %rbp, %rsp\n  .cfi_def_cfa_register %rsp\n"
-        "  pop %rbp\n  .cfi_adjust_cfa_offset -8\n  .cfi_restore %rbp\n"
-        "  pop %r10\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %r9\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %r8\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %rcx\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %rdx\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %rsi\n  .cfi_adjust_cfa_offset -8\n"
-        "  pop %rdi\n  .cfi_adjust_cfa_offset -8\n"
-        "  ret\n"
-        "  .cfi_endproc\n"
-        ".size etch_soft_outside,.-etch_soft_outside\n");
+/* From a stub: below where it goes on is what it was called with. */
+SAVED_CALL("etch_soft_outside", "  mov 80(%rsp), %rdi\n  mov %rbp, %rsi\n", "etch_soft_gone", "");
 
 /* ---- Threads ---- */
 
@@ -497,7 +457,7 @@ static void begin_signal(struct etch_soft_act *act, uint64_t ip)
     uint64_t written = (uint64_t)(behind_paths(etch_soft_cur) - chunk);
     uint64_t seq = ((struct etch_soft_chunk *)chunk)->seq;
 
-    act->handler = 1;
+    act->flags |= ETCH_SOFT_HANDLER;
     etch_soft_ring->handler[etch_soft_ring->handlers].act = (uintptr_t)act;
     etch_soft_ring->handler[etch_soft_ring->handlers].cur = (uintptr_t)etch_soft_cur;
     etch_soft_ring->handler[etch_soft_ring->handlers].context = etch_soft_ring->context;
@@ -551,8 +511,13 @@ static void begin_nowhere(void)
         etch_soft_cur = NOWHERE;
 }
 
-static __attribute__((noinline)) void enter_slowly(struct etch_soft_act *act, uint64_t function, const uint8_t *from)
+/* Where a function goes on that was entered. What can be entered so tells the usual itself (instrument_entry.c). */
+HIDDEN uint8_t *etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from);
+uint8_t *etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from)
 {
+    act->prev = etch_soft_top;
+    act->frame = frame & ~(uintptr_t)1;
+    act->flags = frame & 1 ? ETCH_SOFT_OWN : 0;
     if (!etch_soft_cur)
         begin_thread(ETCH_SOFT_START);
     if (has_ring() && etch_soft_ring->handlers < ETCH_SOFT_HANDLERS) {
@@ -566,27 +531,14 @@ static __attribute__((noinline)) void enter_slowly(struct etch_soft_act *act, ui
         put_entry(act, function, from);
     else
         begin_nowhere();
+    return etch_soft_cur;
 }
 
-HIDDEN void etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from);
-void etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from)
-{
-    uint8_t *cur = etch_soft_cur;
-
-    act->prev = etch_soft_top;
-    act->own = frame & 1;
-    act->frame = frame - act->own;
-    act->handler = 0;
-    if (!cur || *cur != ETCH_SOFT_NOTHING || !has_ring() || room(cur) < ETCH_SOFT_ENTRY_SIZE ||
-        is_signal_return(from)) {
-        enter_slowly(act, function, from);
-        return;
-    }
-    etch_soft_top = act;
-    put_word(cur + 1, function);
-    *(volatile uint8_t *)cur = ETCH_SOFT_ENTRY;
-    etch_soft_cur = cur + ETCH_SOFT_ENTRY_SIZE;
-}
+/* In r11 is the act, in r10 the function, and then where it goes on; rbp is the entry's. */
+SAVED_CALL("etch_soft_entered3",
+           "  mov %r11, %rdi\n  mov %r10, %rsi\n"
+           "  mov %rbp, %rdx\n  mov 8(%rbp), %rcx\n",
+           "etch_soft_enter3", "  mov %rax, 8(%rsp)\n");
 
 static void put_byte(uint8_t byte)
 {
@@ -628,37 +580,29 @@ static void put_left(const struct etch_soft_act *act)
 HIDDEN void etch_soft_unwind(struct etch_soft_act *act);
 void etch_soft_unwind(struct etch_soft_act *act)
 {
-    if (act->handler && etch_soft_ring && etch_soft_ring->handlers)
+    if ((act->flags & ETCH_SOFT_HANDLER) && etch_soft_ring && etch_soft_ring->handlers)
         end_signal();
     etch_soft_top = act->prev;
 }
 
-static __attribute__((noinline)) void leave_slowly(const struct etch_soft_act *act)
+HIDDEN void etch_soft_leave(const struct etch_soft_act *act);
+void etch_soft_leave(const struct etch_soft_act *act)
 {
-    if (has_ring() && act->handler)
+    bool handler = act->flags & ETCH_SOFT_HANDLER;
+
+    if (has_ring() && handler)
         put_byte(ETCH_SOFT_RETURNED);
     else if (has_ring() && !act->prev)
         put_byte(ETCH_SOFT_END);
     else if (has_ring())
         put_left(act);
-    if (act->handler && etch_soft_ring && etch_soft_ring->handlers)
+    if (handler && etch_soft_ring && etch_soft_ring->handlers)
         end_signal();
     etch_soft_top = act->prev;
 }
 
-HIDDEN void etch_soft_leave(struct etch_soft_act *act);
-void etch_soft_leave(struct etch_soft_act *act)
-{
-    uint8_t *cur = etch_soft_cur;
-
-    if (!has_ring() || act->handler || room(cur) < 2) {
-        leave_slowly(act);
-        return;
-    }
-    *(volatile uint8_t *)cur = act->prev ? ETCH_SOFT_LEFT : ETCH_SOFT_END;
-    etch_soft_cur = cur + 1;
-    etch_soft_top = act->prev;
-}
+/* In r11 is the act. */
+SAVED_CALL("etch_soft_left3", "  mov %r11, %rdi\n", "etch_soft_leave", "");
 
 /* ---- Control comes back by another way than a return ---- */
 
