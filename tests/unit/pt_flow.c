@@ -614,6 +614,26 @@ static void report_a_hole(void **state)
     etch_recording_free(r);
 }
 
+static void report_a_hole_at_the_end(void **state)
+{
+    struct etch_recording *r;
+    struct etch_steps_options options = {.jobs = 1};
+    struct seen seen = {0};
+
+    (void)state;
+    begin();
+    put_ip(&stream, ppt_tip_pge, 0x1020);
+    put_ip(&stream, ppt_tip_pgd, 0);
+    r = recording_of(&stream);
+    memory_hole(r, 1, "", 0);
+    run(r, &seen, &options);
+    assert_int_equal(seen.ips.n, 2);
+    assert_losses(&seen, LOSS(UNSPECIFIED), 1);
+    assert_int_equal(seen.events.v[seen.events.n - 1].kind, ETCH_STEP_LOSS);
+    seen_free(&seen);
+    etch_recording_free(r);
+}
+
 static void add_switch(struct etch_recording *r, uint64_t tsc, bool in, uint32_t tid)
 {
     Etch__Switch s = ETCH__SWITCH__INIT;
@@ -815,6 +835,7 @@ int main(void)
         cmocka_unit_test(lose_and_double_nothing_at_seams),
         cmocka_unit_test(give_the_last),
         cmocka_unit_test(report_a_hole),
+        cmocka_unit_test(report_a_hole_at_the_end),
         cmocka_unit_test(cut_a_cpu_into_threads),
         cmocka_unit_test(end_at_the_fault),
         cmocka_unit_test(go_on_behind_the_address_of_the_fault),
