@@ -666,7 +666,7 @@ static int put_streams(struct writer *w)
             for (n = 1; k + n < stream->pieces.n && piece[n].offset == piece[n - 1].offset + piece[n - 1].size;)
                 n++;
             queue += k > 0;
-            if (put_auxtrace(w, stream, piece, n, queue) < 0)
+            if (piece->size && put_auxtrace(w, stream, piece, n, queue) < 0)
                 return -1;
         }
         queue++;

@@ -3,6 +3,7 @@
  * went, threads, switches, losses. Records of different CPUs are not in order in the file: the side-band is gathered,
  * sorted by time and then applied. */
 #include "decoder/perf_recording.h"
+#include "decoder/cuts.h"
 #include "decoder/perf_overlap.h"
 #include "decoder/recording_fill.h"
 
@@ -672,8 +673,7 @@ static bool apply_aux(struct loader *l, const struct event *e)
         if (!loss)
             return false;
         loss->offset = e->aux.offset + e->aux.size;
-        if (stream)
-            loss->stream = stream->about->id;
+        loss->stream = stream ? stream->about->id : UINT32_MAX;
         if (!stream && !etch_message_set_string(&loss->detail, "of a stream that is not in the file"))
             return false;
     }
@@ -737,6 +737,8 @@ static int apply_events(struct loader *l)
     for (size_t i = 0; i < l->events.n; i++)
         if (!apply(l, &l->events.v[i]))
             return no_memory(l);
+    if (!etch_cuts_open(l->recording) || !etch_cuts_end(l->recording))
+        return no_memory(l);
     drop_empty_images(l->recording);
     name_processes(l);
     etch_recording_fill_end(l->recording);

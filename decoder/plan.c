@@ -38,6 +38,13 @@ struct cursor {
     struct etch_tape_event lead; /* of the next stretch */
 };
 
+/* Where the thread that failed did what it did last. */
+struct end {
+    bool known;
+    size_t tenure;
+    const struct place *place; /* NULL: nothing of it is there */
+};
+
 struct etch_plan {
     const struct etch_recording *recording;
     const struct etch_code *code;
@@ -52,6 +59,7 @@ struct etch_plan {
     struct etch_slots slots;
     struct etch_tenures tenures;
     size_t tenure, cpu, place; /* what is next */
+    struct end end;
 
     size_t end_stream, end_tenure; /* where to stop */
     uint64_t skip;                 /* stretches of the row that lie before its tail */
@@ -465,12 +473,23 @@ static int read_place(struct etch_plan *plan, const struct cpu *cpu, const struc
     return has_lost(place, slots, n, tenure);
 }
 
+/* From when to when: of what is missing before it, too. */
+static struct etch_interval span_of(const struct place *place)
+{
+    return (struct etch_interval){is_loss(&place->lead) ? place->lost.lo : place->time.lo, place->time.hi};
+}
+
+static bool may_be_in(const struct etch_tenure *t, const struct cpu *cpu, const struct place *place)
+{
+    struct etch_interval time = span_of(place);
+
+    return cpu->stream->about->cpu == t->cpu && time.lo <= t->end && time.hi >= t->begin;
+}
+
 static bool may_hold(const struct etch_plan *plan, const struct etch_tenure *t, const struct cpu *cpu,
                      const struct place *place)
 {
-    struct etch_interval time = {is_loss(&place->lead) ? place->lost.lo : place->time.lo, place->time.hi};
-
-    return cpu->stream->about->cpu == t->cpu && time.lo <= t->end && time.hi >= t->begin && !is_outside(plan, time);
+    return may_be_in(t, cpu, place) && !is_outside(plan, span_of(place));
 }
 
 static bool same_thread(const struct etch_tenure *a, const struct etch_tenure *b)
@@ -478,17 +497,63 @@ static bool same_thread(const struct etch_tenure *a, const struct etch_tenure *b
     return a->pid == b->pid && a->tid == b->tid;
 }
 
-/* Whether nothing behind this place is the tenant's. */
-static bool is_end_of_thread(const struct etch_plan *plan, const struct cpu *cpu, size_t place)
+/* Where the row of tenures that `from` is in ends. */
+static size_t row_end(const struct etch_plan *plan, size_t from)
 {
-    const struct etch_tenure *t = &plan->tenures.v.v[plan->tenure];
+    size_t end = from;
 
-    if (plan->tenure + 1 < plan->tenures.v.n && same_thread(t, t + 1))
-        return false;
-    for (place++; place < cpu->places.n; place++)
-        if (may_hold(plan, t, cpu, &cpu->places.v[place]))
-            return false;
-    return true;
+    while (end < plan->tenures.v.n && same_thread(&plan->tenures.v.v[from], &plan->tenures.v.v[end]))
+        end++;
+    return end;
+}
+
+/* Whether anything in this place is the tenant's. Returns 1, 0, or -1 with `err` set. */
+static int holds(struct etch_plan *plan, const struct etch_tenure *t, const struct cpu *cpu, const struct place *place,
+                 struct etch_stretch *scratch, struct etch_error *err)
+{
+    if (!may_be_in(t, cpu, place))
+        return 0;
+    if (read_place(plan, cpu, place, t, scratch, err) < 0)
+        return -1;
+    return scratch->regions.n > 0;
+}
+
+/* Finds where the thread of this tenure did what it did last, from the end on. The switches do not tell: whoever dies
+ * may be moved to another CPU in the kernel, and run no more code there. */
+static int find_end(struct etch_plan *plan, size_t tenure, struct etch_error *err)
+{
+    size_t last = row_end(plan, tenure);
+    struct etch_stretch scratch = {0};
+    int found = 0;
+
+    plan->end = (struct end){.known = true};
+    while (found == 0 && last-- > 0 && same_thread(&plan->tenures.v.v[last], &plan->tenures.v.v[tenure]))
+        for (size_t c = plan->cpus.n; c-- > 0 && found == 0;) {
+            const struct cpu *cpu = &plan->cpus.v[c];
+
+            for (size_t i = cpu->places.n; i-- > 0 && found == 0;) {
+                found = holds(plan, &plan->tenures.v.v[last], cpu, &cpu->places.v[i], &scratch, err);
+                if (found > 0)
+                    plan->end = (struct end){true, last, &cpu->places.v[i]};
+            }
+        }
+    etch_stretch_release(&scratch);
+    return found < 0 ? -1 : 0;
+}
+
+/* What the thread died of is told where its trace ends. */
+static int note_fault(struct etch_plan *plan, const struct place *place, struct etch_stretch *stretch,
+                      struct etch_error *err)
+{
+    uint64_t fault = fault_of(plan, stretch->pid, stretch->tid);
+
+    if (!fault)
+        return 0;
+    if (!plan->end.known && find_end(plan, plan->tenure, err) < 0)
+        return -1;
+    if (plan->end.place == place && plan->end.tenure == plan->tenure)
+        stretch->input.fault = fault;
+    return 0;
 }
 
 static int next_of_cpus(struct etch_plan *plan, struct etch_stretch *stretch, struct etch_error *err)
@@ -505,8 +570,8 @@ static int next_of_cpus(struct etch_plan *plan, struct etch_stretch *stretch, st
 
                 if (may_hold(plan, t, cpu, place) && (plan->skip == 0 || plan->skip-- == 0))
                     found = read_place(plan, cpu, place, t, stretch, err);
-                if (found > 0 && fault_of(plan, t->pid, t->tid) && is_end_of_thread(plan, cpu, plan->place - 1))
-                    stretch->input.fault = fault_of(plan, t->pid, t->tid);
+                if (found > 0 && note_fault(plan, place, stretch, err) < 0)
+                    return -1;
                 if (found != 0)
                     return found;
             }
@@ -525,16 +590,6 @@ int etch_plan_next(struct etch_plan *plan, struct etch_stretch *stretch, struct 
 }
 
 /* ---- Rows, and their ends ---- */
-
-/* Where the row of tenures that begins at `from` ends. */
-static size_t row_end(const struct etch_plan *plan, size_t from)
-{
-    size_t end = from;
-
-    while (end < plan->tenures.v.n && same_thread(&plan->tenures.v.v[from], &plan->tenures.v.v[end]))
-        end++;
-    return end;
-}
 
 size_t etch_plan_rows(const struct etch_plan *plan)
 {

@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A piece of a stream that is there: [offset, offset + size). Between two pieces bytes were lost. */
+/* A piece of a stream that is there: [offset, offset + size). Where the next begins further on, bytes were lost: how
+ * many is not known where it is one. The last may have none: what was lost is at the end. */
 struct etch_piece {
     uint64_t offset;
     uint64_t size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Loads a bundle of etch's: everything but the control-flow bytes into memory, of those only where they stand. They are
  * unpacked record by record when they are read, the last few of them kept. */
+#include "decoder/cuts.h"
 #include "decoder/loaders.h"
 #include "proto/bundle.h"
 
@@ -367,5 +368,7 @@ int etch_recording_load_bundle(struct etch_recording *r, const char *path, struc
     status = read_records(r, reader, err);
     etch_bundle_reader_free(reader);
     etch_recording_sort(r);
+    if (status == 0 && !etch_cuts_end(r))
+        status = etch_error_set_errno(err, ENOMEM, "cannot open %s", path);
     return status;
 }

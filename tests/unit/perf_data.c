@@ -139,7 +139,7 @@ static void check_losses(const struct etch_recording *r)
         uint64_t offset, events;
     } want[] = {{ETCH__LOSS_CAUSE__LOSS_AUX_TRUNCATED, 20, 1},
                 {ETCH__LOSS_CAUSE__LOSS_AUX_COLLISION, 20, 1},
-                {ETCH__LOSS_CAUSE__LOSS_AUX_PARTIAL, 24, 1},
+                {ETCH__LOSS_CAUSE__LOSS_AUX_PARTIAL, 25, 1}, /* behind the cut */
                 {ETCH__LOSS_CAUSE__LOSS_SIDEBAND, 0, 7},
                 {ETCH__LOSS_CAUSE__LOSS_SIDEBAND, 0, 3}};
 
@@ -160,9 +160,10 @@ static void check_streams(const struct etch_recording *r)
     assert_int_equal(s->about->of_case, ETCH__STREAM__OF_CPU);
     assert_int_equal(s->about->cpu, 1);
     assert_int_equal(s->about->pid, 20);
-    assert_int_equal(s->pieces.n, 3);
-    assert_int_equal(s->pieces.v[2].offset, 40);
-    assert_int_equal(r->read(s, &s->pieces.v[2], 2, back, sizeof(back)), 14);
+    assert_int_equal(s->pieces.n, 4);
+    assert_int_equal(s->pieces.v[2].offset, 21);
+    assert_int_equal(s->pieces.v[3].offset, 41);
+    assert_int_equal(r->read(s, &s->pieces.v[3], 2, back, sizeof(back)), 14);
     assert_memory_equal(back, psb + 2, 14);
     assert_int_equal(s->about->pt->model, 94);
     assert_int_equal(s->about->pt->mtc_freq, 3);
@@ -462,10 +463,71 @@ static void write_and_load(void **state)
     assert_int_equal(back.damaged, 0);
     assert_false(back.cut);
     assert_int_equal(back.streams.n, 2);
-    assert_int_equal(back.streams.v[0].pieces.n, 2); /* what follows without a hole is one buffer */
-    assert_int_equal(back.streams.v[0].pieces.v[1].offset, 40);
+    assert_int_equal(back.streams.v[0].pieces.n, 3); /* what follows without a hole is one buffer */
+    assert_int_equal(back.streams.v[0].pieces.v[1].offset, 21);
+    assert_int_equal(back.streams.v[0].pieces.v[2].offset, 41);
     assert_int_equal(back.threads.n, 3);
     assert_int_equal(back.streams.v[0].about->pt->model, 94);
+    recording_release(&back);
+}
+
+static void assert_piece(const struct etch_recording *r, size_t at, uint64_t offset, uint64_t size)
+{
+    assert_true(at < r->streams.v[0].pieces.n);
+    assert_int_equal(r->streams.v[0].pieces.v[at].offset, offset);
+    assert_int_equal(r->streams.v[0].pieces.v[at].size, size);
+}
+
+static void check_cuts(const struct etch_recording *r)
+{
+    static const uint64_t offsets[] = {16, 16, 41};
+
+    assert_int_equal(r->streams.v[0].pieces.n, 4);
+    assert_piece(r, 0, 0, 16);
+    assert_piece(r, 1, 17, 8);
+    assert_piece(r, 2, 25, 16);
+    assert_piece(r, 3, 42, 0);
+    assert_int_equal(r->losses.n, 4);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(r->losses.v[i]->offset, offsets[i]);
+}
+
+/* A full ring: what perf wrote later stands behind a hole, at the end too. It is told again while it stays full, and of
+ * a CPU that left no bytes. */
+static void cut_streams(void **state)
+{
+    static struct perf_bytes written;
+    struct etch_perf_sink sink = {.write = append, .context = &written};
+    struct etch_perf_write_options options = {0};
+    struct etch_recording r, back;
+    struct etch_error err;
+    uint8_t late[8];
+
+    (void)state;
+    pb_start(&bytes, true);
+    pb_auxtrace_info(&bytes, false);
+    pb_words(&bytes, PERF_RECORD_AUX, 0, (uint64_t[]){0, 16, PERF_AUX_FLAG_TRUNCATED}, 3, 20, 200);
+    pb_words(&bytes, PERF_RECORD_AUX, 0, (uint64_t[]){16, 0, PERF_AUX_FLAG_TRUNCATED}, 3, 20, 201);
+    pb_words(&bytes, PERF_RECORD_AUX, 0, (uint64_t[]){16, 24, PERF_AUX_FLAG_TRUNCATED}, 3, 20, 210);
+    pb_begin(&bytes, PERF_RECORD_AUX, 0);
+    pb_bytes(&bytes, (uint64_t[]){16, 8, PERF_AUX_FLAG_TRUNCATED}, 24);
+    pb_end_kernel(&bytes, 20, 20, 220, 2);
+    pb_auxtrace(&bytes, 0, 1, 20, "\2\202\2\202\2\202\2\202\2\202\2\202\2\202\2\202later...", 24);
+    pb_auxtrace(&bytes, 24, 1, 20, psb, sizeof(psb));
+    pb_finish(&bytes);
+    assert_int_equal(load(&r, &err), 0);
+    check_cuts(&r);
+    assert_int_equal(r.read(&r.streams.v[0], &r.streams.v[0].pieces.v[1], 0, late, 8), 8);
+    assert_memory_equal(late, "later...", 8);
+    written.n = 0;
+    assert_int_equal(etch_perf_data_write(&r, &options, &sink, &err), 0);
+    recording_release(&r);
+    bytes = written;
+    assert_int_equal(load(&back, &err), 0);
+    assert_int_equal(back.streams.v[0].pieces.n, 3);
+    assert_piece(&back, 0, 0, 16);
+    assert_piece(&back, 1, 17, 24);
+    assert_piece(&back, 2, 42, 0);
     recording_release(&back);
 }
 
@@ -489,12 +551,19 @@ static void fail_on_full_disk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(load_file_layout),        cmocka_unit_test(load_pipe_layout),
-        cmocka_unit_test(load_cut_anywhere),       cmocka_unit_test(load_each_byte_wrong),
-        cmocka_unit_test(refuse_foreign),          cmocka_unit_test(refuse_without_pt),
-        cmocka_unit_test(pass_over_hostile_sizes), cmocka_unit_test(load_compressed),
-        cmocka_unit_test(join_snapshots),          cmocka_unit_test(join_padded),
-        cmocka_unit_test(convert_times),           cmocka_unit_test(write_and_load),
+        cmocka_unit_test(load_file_layout),
+        cmocka_unit_test(load_pipe_layout),
+        cmocka_unit_test(load_cut_anywhere),
+        cmocka_unit_test(load_each_byte_wrong),
+        cmocka_unit_test(refuse_foreign),
+        cmocka_unit_test(refuse_without_pt),
+        cmocka_unit_test(pass_over_hostile_sizes),
+        cmocka_unit_test(load_compressed),
+        cmocka_unit_test(join_snapshots),
+        cmocka_unit_test(join_padded),
+        cmocka_unit_test(convert_times),
+        cmocka_unit_test(write_and_load),
+        cmocka_unit_test(cut_streams),
         cmocka_unit_test(fail_on_full_disk),
     };
 

@@ -10,7 +10,9 @@
 #include "memory_recording.h"
 #include "pt_stream.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* 1000: nop; je 1005; nop; nop; 1005: call 1010; 100a: syscall; 100c: jmp 1000; 1010: ret
  * 1020: nop; 1021: syscall; 1023: jmp *%rax; 1025: ptwrite %eax; 1029: syscall; 102b: jmp 102b;
@@ -612,6 +614,26 @@ static void report_a_hole(void **state)
     etch_recording_free(r);
 }
 
+static void report_a_hole_at_the_end(void **state)
+{
+    struct etch_recording *r;
+    struct etch_steps_options options = {.jobs = 1};
+    struct seen seen = {0};
+
+    (void)state;
+    begin();
+    put_ip(&stream, ppt_tip_pge, 0x1020);
+    put_ip(&stream, ppt_tip_pgd, 0);
+    r = recording_of(&stream);
+    memory_hole(r, 1, "", 0);
+    run(r, &seen, &options);
+    assert_int_equal(seen.ips.n, 2);
+    assert_losses(&seen, LOSS(UNSPECIFIED), 1);
+    assert_int_equal(seen.events.v[seen.events.n - 1].kind, ETCH_STEP_LOSS);
+    seen_free(&seen);
+    etch_recording_free(r);
+}
+
 static void add_switch(struct etch_recording *r, uint64_t tsc, bool in, uint32_t tid)
 {
     Etch__Switch s = ETCH__SWITCH__INIT;
@@ -660,6 +682,98 @@ static void cut_a_cpu_into_threads(void **state)
     seen_free(&one);
     seen_free(&two);
     etch_recording_free(r);
+}
+
+static void add_failure(struct etch_recording *r, uint32_t tid, uint64_t ip)
+{
+    Etch__Failure *failure = malloc(sizeof(*failure));
+
+    assert_non_null(failure);
+    etch__failure__init(failure);
+    failure->kind = ETCH__FAILURE_KIND__FAILURE_SIGNAL;
+    failure->signal = SIGSEGV;
+    failure->code = 1;
+    failure->pid = 1;
+    failure->tid = tid;
+    failure->ip = ip;
+    r->failure = failure;
+}
+
+/* Thread 11 is interrupted at 1021 on CPU 3, and is on CPU 4 from 350 to 400, whose trace is in `stream`; 12 is there
+ * before and after. Thread 11 dies at 1021. */
+static struct seen die_after_a_move(void)
+{
+    struct etch_recording *r = memory_recording("synthetic");
+    struct etch_steps_options options = {.jobs = 1};
+    struct seen seen = {.tid = 11};
+
+    memory_stream(r, 4, 0, 0, stream.bytes, stream.n);
+    begin();
+    put_ip(&stream, ppt_tip_pge, 0x1020);
+    put_tsc(&stream, 150);
+    put_ip(&stream, ppt_fup, 0x1021);
+    put_ip(&stream, ppt_tip_pgd, 0);
+    memory_stream(r, 3, 0, 0, stream.bytes, stream.n);
+    memory_image(r, 1, 0x1000, sizeof(code), NULL, code);
+    add_switch(r, 50, true, 11);
+    add_switch(r, 300, false, 11);
+    add_switch(r, 60, true, 12);
+    add_switch(r, 340, false, 12);
+    add_switch(r, 350, true, 11);
+    add_switch(r, 400, false, 11);
+    add_switch(r, 410, true, 12);
+    for (size_t i = 2; i < r->switches.n; i++)
+        r->switches.v[i].cpu = 4;
+    add_failure(r, 11, 0x1021);
+    run(r, &seen, &options);
+    etch_recording_free(r);
+    return seen;
+}
+
+/* The instruction that a thread died of is the last of its trace, wherever the kernel took the thread to afterwards. */
+static void end_at_the_fault(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    stream.n = 0;
+    seen = die_after_a_move();
+    assert_int_equal(seen.ips.n, 2);
+    assert_int_equal(seen.ips.v[1], 0x1021);
+    seen_free(&seen);
+
+    begin(); /* another thread's, before and after */
+    put_ip(&stream, ppt_tip_pge, 0x1020);
+    put_tsc(&stream, 160);
+    put_ip(&stream, ppt_tip_pgd, 0);
+    put_tsc(&stream, 420);
+    put_ip(&stream, ppt_tip_pge, 0x1020);
+    put_tsc(&stream, 430);
+    put_ip(&stream, ppt_tip_pgd, 0);
+    seen = die_after_a_move();
+    assert_int_equal(seen.ips.n, 2);
+    assert_int_equal(seen.ips.v[1], 0x1021);
+    seen_free(&seen);
+}
+
+/* An interrupt at that instruction is no end where the thread went on elsewhere. */
+static void go_on_behind_the_address_of_the_fault(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    begin();
+    put_tsc(&stream, 360);
+    put_ip(&stream, ppt_tip_pge, 0x1005);
+    put_tsc(&stream, 370);
+    put_tnt(&stream, "T");
+    put_ip(&stream, ppt_tip_pgd, 0);
+    put_tsc(&stream, 390);
+    seen = die_after_a_move();
+    assert_int_equal(seen.ips.n, 4);
+    assert_int_equal(seen.ips.v[0], 0x1020);
+    assert_int_equal(seen.ips.v[1], 0x1005);
+    seen_free(&seen);
 }
 
 /* Another library takes the place of the first: each run gets its own code. */
@@ -721,7 +835,10 @@ int main(void)
         cmocka_unit_test(lose_and_double_nothing_at_seams),
         cmocka_unit_test(give_the_last),
         cmocka_unit_test(report_a_hole),
+        cmocka_unit_test(report_a_hole_at_the_end),
         cmocka_unit_test(cut_a_cpu_into_threads),
+        cmocka_unit_test(end_at_the_fault),
+        cmocka_unit_test(go_on_behind_the_address_of_the_fault),
         cmocka_unit_test(see_the_code_of_the_time),
     };
 

@@ -97,20 +97,6 @@ static void begin(struct tracer *cpu)
     cpu->packets.aux = cpu->aux;
 }
 
-/* What the PMI does on a CPU: hands over what was written, and goes on if there is room. */
-static void hand_over(struct tracer *cpu)
-{
-    if (!cpu->aux || !rig_aux_wants_end(cpu->aux))
-        return;
-    rig_aux_end(&cpu->handle, cpu->aux);
-    begin(cpu);
-    if (cpu->aux)
-        return;
-    cpu->event->hw.state = PERF_HES_STOPPED; /* perf's core disables it */
-    cpu->on = false;
-    rig_packets_resume(&cpu->packets);
-}
-
 static void follow(struct tracer *cpu, struct task_struct *task)
 {
     struct pt_regs *regs = task_pt_regs(task);
@@ -129,6 +115,22 @@ static void leave(struct tracer *cpu)
     interrupt(cpu, cpu->ip);
     task_pt_regs(cpu->task)->flags &= ~X86_EFLAGS_TF;
     cpu->task = NULL;
+}
+
+/* What the PMI does on a CPU: hands over what was written, and goes on if there is room. If not, perf's core disables
+ * the event, but by an interrupt, which may come many thousand instructions later: none of them is traced, or stepped.
+ */
+static void hand_over(struct tracer *cpu)
+{
+    if (!cpu->aux || !rig_aux_wants_end(cpu->aux))
+        return;
+    rig_aux_end(&cpu->handle, cpu->aux);
+    begin(cpu);
+    if (cpu->aux)
+        return;
+    cpu->event->hw.state = PERF_HES_STOPPED;
+    leave(cpu);
+    rig_packets_resume(&cpu->packets);
 }
 
 bool rig_steps_busy(void)
@@ -319,8 +321,8 @@ static int on_trap(struct notifier_block *block, unsigned long what, void *data)
         return NOTIFY_DONE;
     cpu = this_cpu_ptr(&tracers);
     if (cpu->task == current) {
-        step(cpu, regs);
         regs->flags |= X86_EFLAGS_TF;
+        step(cpu, regs);
     } else if (!test_thread_flag(TIF_SINGLESTEP)) {
         regs->flags &= ~X86_EFLAGS_TF;
     }
@@ -383,7 +385,7 @@ static void on_switch(void *data, bool preempted, struct task_struct *from, stru
     leave(cpu);
     cpu->from = from;
     cpu->to = to;
-    if (cpu->event)
+    if (cpu->aux)
         follow(cpu, to);
 }
 
