@@ -324,6 +324,72 @@ static void find_origin(void **state)
     release(&f);
 }
 
+static void branch(struct etch_run *run, bool taken)
+{
+    const struct etch_run_branch b = {.place = CHECK_IT, .address = 64, .taken = taken, .to = USE};
+
+    assert_true(etch_array_push(&run->branches, b));
+}
+
+/* A statement whose work it is to write that wrote it last: how a branch went says why. */
+static void rank_proper_origin_behind_branch(void **state)
+{
+    const struct made bad[] = {{1, CLEAR, 'W', 9, 300, 0, 1}, {1, USE, 'R', 9, 500, 0, 1}};
+    const struct made good[] = {{1, MAKE, 'W', 7, 300, 0, 1}, {1, USE, 'R', 7, 500, 0, 1}};
+
+    (void)state;
+    for (int named = 0; named < 2; named++) {
+        struct fixture f = {.n = 2};
+
+        name_places(&f.names);
+        if (named)
+            assert_int_equal(etch_names_locate(&f.names, 0, "f:item.1"), 0);
+        f.runs[0] = make(true, 1, bad, 2);
+        f.runs[1] = make(false, 2, good, 2);
+        branch(f.runs[0], true);
+        branch(f.runs[1], false);
+        find(&f);
+        assert_int_equal(f.found.all.v[0].kind, named ? ETCH_PREDICTOR_BRANCH : ETCH_PREDICTOR_ORIGIN);
+        assert_int_equal(best_of(&f, ETCH_PREDICTOR_ORIGIN)->proper, named);
+        release(&f);
+    }
+}
+
+/* Between write and read a library was at another field of the structure: what was read is what another owner left. */
+static void take_no_leftover_for_an_origin(void **state)
+{
+    const struct made bad[] = {{1, OTHER, 'W', 1, 100, 0, 1},
+                               {1, CLEAR, 'W', 9, 200, 0, 1},
+                               {1, OTHER, 'W', 1, 300, 0, 1},
+                               {1, USE, 'R', 9, 500, 0, 1}};
+    const struct made good[] = {{1, MAKE, 'W', 7, 300, 0, 1}, {1, USE, 'R', 7, 500, 0, 1}};
+
+    (void)state;
+    for (int freed = 0; freed < 2; freed++) {
+        struct fixture f = {.n = 2};
+        uint32_t other;
+
+        name_places(&f.names);
+        other = etch_names_variable(&f.names, "y");
+        assert_int_equal(etch_names_locate(&f.names, 0, "f:item.1"), 0);
+        assert_int_equal(etch_names_locate(&f.names, other, "f:item.0"), 0);
+        f.runs[0] = make(true, 1, bad, 4);
+        f.runs[1] = make(false, 2, good, 2);
+        f.runs[0]->accesses.v[0].operand = f.runs[0]->accesses.v[0].variable = other;
+        f.runs[0]->accesses.v[2].operand = ETCH_NOWHERE;
+        f.runs[0]->accesses.v[2].variable = other;
+        f.runs[0]->accesses.v[0].object = f.runs[0]->accesses.v[2].object = 2;
+        f.runs[0]->accesses.v[1].operand = ETCH_NOWHERE;
+        f.runs[0]->accesses.v[2].outside = freed;
+        branch(f.runs[0], true);
+        branch(f.runs[1], false);
+        find(&f);
+        assert_int_equal(f.found.all.v[0].kind, freed ? ETCH_PREDICTOR_BRANCH : ETCH_PREDICTOR_ORIGIN);
+        assert_int_equal(best_of(&f, ETCH_PREDICTOR_ORIGIN)->left_over, freed);
+        release(&f);
+    }
+}
+
 /* A state between two writes was seen, and the second had not been made when it failed. */
 static void find_unfinished_write(void **state)
 {
@@ -959,6 +1025,8 @@ int main(void)
         cmocka_unit_test(find_atomicity),
         cmocka_unit_test(find_read_too_early),
         cmocka_unit_test(find_origin),
+        cmocka_unit_test(rank_proper_origin_behind_branch),
+        cmocka_unit_test(take_no_leftover_for_an_origin),
         cmocka_unit_test(find_unfinished_write),
         cmocka_unit_test(find_two_variables),
         cmocka_unit_test(rank_given_order_last),
