@@ -277,6 +277,9 @@ static bool is_meant(const struct search *s, const struct etch_predictor *p)
         return is_update(s, p) || (together && decides(s, p->places[0]));
     if (strcmp(p->pattern, "WWR") == 0 && !is_callers(s, p->places[0]) && is_own_in_passing(s, p))
         return true;
+    /* Written twice by one statement: each time is a step of its own. */
+    if (strcmp(p->pattern, "WRW") == 0 && p->places[0] == p->places[2])
+        return false;
     if (strcmp(p->pattern, "WRW") == 0 && is_between(s, p))
         return true;
     return together && (strcmp(p->pattern, "RWR") != 0 || decides(s, p->places[0]));

@@ -863,6 +863,30 @@ static void take_the_crash_for_a_value(void **state)
     release(&f);
 }
 
+/* What one statement writes twice was not meant to be one step. */
+static void take_no_turns_for_one_step(void **state)
+{
+    const struct made good[] = {{1, OTHER, 'W', 2, 100, 0, 1}, {1, USE, 'R', 2, 300, 0, 1}};
+
+    (void)state;
+    for (int twice = 0; twice < 2; twice++) {
+        const struct made bad[] = {
+            {0, MAKE, 'W', 1, 100, 0, 0}, {1, USE, 'R', 1, 300, 0, 1}, {0, twice ? MAKE : CLEAR, 'W', 1, 500, 0, 0}};
+        struct fixture f = {.n = 2};
+        const struct etch_predictor *found;
+
+        name_places(&f.names);
+        f.runs[0] = make(true, 1, bad, 3);
+        f.runs[1] = make(false, 2, good, 2);
+        find(&f);
+        found = best_of(&f, ETCH_PREDICTOR_ATOMICITY);
+        assert_non_null(found);
+        assert_string_equal(found->pattern, "WRW");
+        assert_int_equal(found->guarded, !twice);
+        release(&f);
+    }
+}
+
 static void in_call(struct etch_run *run, size_t access, uint32_t call)
 {
     run->accesses.v[access].call = call;
@@ -903,6 +927,48 @@ static void find_torn_calls(void **state)
     assert_int_equal(found->places[0], MAKE);
     assert_int_equal(found->places[3], CLEAR);
     assert_true(found->f == 1);
+    release(&f);
+}
+
+/* The same in a run that failed before the writing call came to its second write: torn for certain, unless that call
+ * may have come to it unseen. A turn belongs to one call, also where nobody knows which of the statement's visits it
+ * was. */
+static void find_torn_cut_short(void **state)
+{
+    const struct made cut[] = {{1, CHECK_IT, 'R', 0, 50, 0, 1},
+                               {0, MAKE, 'W', 1, 100, 0, 0},
+                               {1, CHECK_IT, 'R', 1, 200, 0, 1},
+                               {1, CHECK_IT, 'R', 1, 300, 0, 1},
+                               {1, USE, 'R', 5, 400, 0, 1}};
+    const uint32_t calls[] = {2, 1, 2, 3, 3};
+    const struct etch_predictor p = {.kind = ETCH_PREDICTOR_ATOMICITY,
+                                     .n_places = 4,
+                                     .places = {MAKE, CHECK_IT, USE, CLEAR},
+                                     .second = 1,
+                                     .pattern = "WRRW",
+                                     .torn = true};
+    const struct etch_run_visit later = {.thread = 0, .place = CLEAR, .count = 1, .seq = 9};
+    struct fixture f = {.n = 1};
+    uint32_t at[ETCH_PREDICTOR_ACCESSES];
+
+    (void)state;
+    name_places(&f.names);
+    assert_int_equal(etch_names_variable(&f.names, "y"), 1);
+    f.runs[0] = make(true, 1, cut, 5);
+    of_second_variable(f.runs[0], USE);
+    assert_true(etch_array_push(&f.runs[0]->watched_operands, 1));
+    for (size_t i = 0; i < 5; i++) {
+        in_call(f.runs[0], i, calls[i]);
+        f.runs[0]->accesses.v[i].nth = 0;
+    }
+    unify(&f);
+    assert_int_equal(etch_predictor_holds(&p, &f.names, f.runs[0]), ETCH_TRUE);
+    assert_int_equal(etch_predictor_instance(&p, f.runs[0], at), 3);
+    assert_int_equal(at[1], 3);
+    assert_true(etch_array_push(&f.runs[0]->visits, later));
+    assert_int_equal(etch_run_index(f.runs[0]), 0);
+    assert_int_equal(etch_predictor_holds(&p, &f.names, f.runs[0]), ETCH_UNKNOWN);
+    assert_int_equal(etch_predictor_instance(&p, f.runs[0], at), 0);
     release(&f);
 }
 
@@ -1048,6 +1114,8 @@ int main(void)
         cmocka_unit_test(leave_open_what_was_before_the_register),
         cmocka_unit_test(claim_no_read_before_an_unseen_write),
         cmocka_unit_test(find_torn_calls),
+        cmocka_unit_test(find_torn_cut_short),
+        cmocka_unit_test(take_no_turns_for_one_step),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
