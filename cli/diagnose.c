@@ -37,6 +37,7 @@
 #define HOPELESS 20u              /* runs, of which none passed: more will not either */
 #define SLOWDOWN 12.0             /* of a program by watches, beside its runs without */
 #define DISTURBED 16u             /* failures with a set of watches, and no pass, that are the watches' own doing */
+#define FOUND_MAX 3u              /* plans for the same statements, for what runs have shown of them */
 #define SET_PATIENCE 12u          /* runs that a set of watches may be ahead of another */
 
 struct diagnose_options {
@@ -75,6 +76,7 @@ struct diagnosis {
     char plan[4200];                  /* for soft and none: the file with this round's watches, in sets; empty: none */
     uint32_t slots;                   /* debug registers that a set takes */
     size_t found;                     /* watches of the plan whose object other runs have shown */
+    unsigned plans;                   /* for this many statements */
     ETCH_ARRAY(struct set_seen) sets; /* of the plan, nearest to the failure first; one where there is no plan */
     char *best;                       /* the top predictor's words */
     double best_f;
@@ -516,6 +518,7 @@ static int next_round(struct diagnosis *d, uint32_t sigma, struct etch_error *er
 
     measure_clocks(d);
     d->round++;
+    d->plans = sigma == d->sigma ? d->plans + 1 : 1;
     d->sigma = sigma < statements ? sigma : statements;
     d->exhausted = d->sigma == statements;
     d->failing_tracked = count_tracked(d, d->s.sliced);
@@ -620,7 +623,7 @@ static bool has_found(const struct diagnosis *d)
     bool more;
 
     for (size_t i = 0; i < d->sets.n; i++)
-        if (!is_native(d) || d->sets.v[i].passing + d->sets.v[i].failing == 0)
+        if (!is_native(d) || d->plans > FOUND_MAX || d->sets.v[i].passing + d->sets.v[i].failing == 0)
             return false;
     made = make_plan(d);
     more = made && count_found(made) > d->found;
