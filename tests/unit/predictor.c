@@ -570,10 +570,10 @@ static void count_lost_as_unknown(void **state)
     release(&f);
 }
 
-static Etch__Sketch *compose(struct fixture *f, bool backwards)
+static Etch__Sketch *compose_some(struct fixture *f, bool backwards, bool all)
 {
     Etch__Slice slice = ETCH__SLICE__INIT;
-    struct etch_compose_options options = {.slice = &slice};
+    struct etch_compose_options options = {.slice = &slice, .all = all};
     struct etch_run *runs[8];
     Etch__Statement statements[PLACES], *list[PLACES];
     Etch__Place place = ETCH__PLACE__INIT;
@@ -594,6 +594,11 @@ static Etch__Sketch *compose(struct fixture *f, bool backwards)
         runs[i] = f->runs[backwards ? f->n - 1 - i : i];
     sketch = etch_compose(&f->names, runs, f->n, &options, &err);
     return sketch;
+}
+
+static Etch__Sketch *compose(struct fixture *f, bool backwards)
+{
+    return compose_some(f, backwards, false);
 }
 
 static void compose_in_any_order(void **state)
@@ -633,6 +638,45 @@ static void compose_in_any_order(void **state)
     free(y);
     etch__sketch__free_unpacked(a, NULL);
     etch__sketch__free_unpacked(b, NULL);
+    release(&f);
+}
+
+static void visit(struct etch_run *run, uint32_t place, uint64_t count, uint64_t seq)
+{
+    const struct etch_run_visit v = {.thread = 1, .place = place, .count = count, .seq = seq, .hi = UINT64_MAX};
+
+    assert_true(etch_array_push(&run->visits, v));
+    assert_true(etch_array_push(&run->history, v));
+}
+
+/* A branch is shown when it went the way that the predictor speaks of, though it ran again later. */
+static void compose_the_turn_of_a_branch(void **state)
+{
+    const struct etch_run_visit first = {.thread = 1, .place = CHECK_IT, .count = 1, .seq = 3, .hi = UINT64_MAX};
+    struct fixture f = {.n = 2};
+    Etch__Sketch *sketch;
+    size_t at[PLACES] = {0};
+
+    (void)state;
+    name_places(&f.names);
+    for (size_t i = 0; i < 2; i++) {
+        f.runs[i] = make(i == 0, i + 1, NULL, 0);
+        if (i == 0)
+            visit(f.runs[i], OTHER, 1, 4);
+        visit(f.runs[i], CHECK_IT, 2, 9);
+        visit(f.runs[i], USE, 1, 12);
+        assert_true(etch_array_push(&f.runs[i]->history, first));
+        branch(f.runs[i], i == 0);
+        f.runs[i]->branches.v[0].to = i == 0 ? OTHER : USE;
+    }
+    sketch = compose_some(&f, false, true);
+    assert_non_null(sketch);
+    assert_string_equal(sketch->predictors[0]->kind, "branch");
+    for (size_t i = 0; i < sketch->n_steps; i++)
+        at[sketch->steps[i]->place->line - 10] = i + 1;
+    assert_true(at[CHECK_IT] && at[OTHER]);
+    assert_true(at[CHECK_IT] < at[OTHER]);
+    etch__sketch__free_unpacked(sketch, NULL);
     release(&f);
 }
 
@@ -1101,6 +1145,7 @@ int main(void)
         cmocka_unit_test(leave_out_the_failure_itself),
         cmocka_unit_test(count_lost_as_unknown),
         cmocka_unit_test(compose_in_any_order),
+        cmocka_unit_test(compose_the_turn_of_a_branch),
         cmocka_unit_test(compose_without_passing_runs),
         cmocka_unit_test(keep_two_bugs_apart),
         cmocka_unit_test(ask_when_it_could_have_failed),
