@@ -606,12 +606,16 @@ static bool is_enough(const struct diagnosis *d)
 }
 
 /* A set of watches that was not seen may hold what explains more, or how it came to that: the round is brought to its
- * end, if that does not take for ever. */
+ * end, if that does not take for ever. So may a failure with an object that a register is on, where all that is known
+ * is what came of it. */
 static bool is_told(struct diagnosis *d)
 {
+    bool most = is_native(d) && is_symptom(d);
+
     if (!d->enough)
         d->enough = d->runs;
-    return d->sets.n <= 1 || is_round_over(d, false) || d->runs - d->enough >= for_each_set(d, SET_PATIENCE);
+    return (d->sets.n <= 1 && !most) || is_round_over(d, most) ||
+           d->runs - d->enough >= for_each_set(d, most ? 2 * SET_PATIENCE : SET_PATIENCE);
 }
 
 /* Whether runs have shown of what the plan looks for at instructions that it is the program's own variables: these can
