@@ -10,6 +10,9 @@ build=$(cd "$1" && pwd)
 source=$(cd "$(dirname "$0")/.." && pwd)
 shift
 [ $# -gt 0 ] || set -- $(cd "$source/tests/corpus" && ls -d */ | tr -d /)
+for name in "$@"; do
+  [ -f "$source/tests/corpus/$name/bug.c" ] || { echo "accuracy.sh: the corpus has no bug '$name'" >&2; exit 2; }
+done
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 

@@ -26,14 +26,18 @@
 #define STRONG 0.97
 #define FAILING_ENOUGH 2u /* failing runs of which a strong predictor is true */
 #define FAILING_ENOUGH_OF_VALUE                                                                                        \
-    3u                            /* the same, of one that is a value: two runs have the same one by chance too often */
-#define FAILING_MAX 4u            /* kept of a bug for each set of watches of a round */
-#define PASSING_ENOUGH 5u         /* passing runs of which it is known not to be */
-#define PASSING_KEPT 40u          /* bundles of passing runs, with watches */
+    3u                 /* the same, of one that is a value: two runs have the same one by chance too often */
+#define FAILING_MAX 4u /* kept of a bug for each set of watches of a round */
+#define FAILING_MAX_AT_LAST                                                                                            \
+    8u                    /* where there is no more to watch: many failed with an object that no register was on       \
+                           */
+#define PASSING_ENOUGH 5u /* passing runs of which it is known not to be */
+#define PASSING_KEPT 40u  /* bundles of passing runs, with watches */
 #define PASSING_KEPT_UNTRACKED 4u /* and without */
 #define HOPELESS 20u              /* runs, of which none passed: more will not either */
 #define SLOWDOWN 12.0             /* of a program by watches, beside its runs without */
 #define DISTURBED 16u             /* failures with a set of watches, and no pass, that are the watches' own doing */
+#define FOUND_MAX 3u              /* plans for the same statements, for what runs have shown of them */
 #define SET_PATIENCE 12u          /* runs that a set of watches may be ahead of another */
 
 struct diagnose_options {
@@ -71,6 +75,8 @@ struct diagnosis {
     ETCH_ARRAY(char *) watches;
     char plan[4200];                  /* for soft and none: the file with this round's watches, in sets; empty: none */
     uint32_t slots;                   /* debug registers that a set takes */
+    size_t found;                     /* watches of the plan whose object other runs have shown */
+    unsigned plans;                   /* for this many statements */
     ETCH_ARRAY(struct set_seen) sets; /* of the plan, nearest to the failure first; one where there is no plan */
     char *best;                       /* the top predictor's words */
     double best_f;
@@ -255,19 +261,30 @@ static uint32_t next_set(const struct diagnosis *d)
     return (uint32_t)least;
 }
 
-/* Whether this round has what it can have: failures and passes with every set of watches, or, where one of them never
- * has both, as many as that over all. */
-static bool is_round_over(const struct diagnosis *d)
+/* The watches are the CPU's own. */
+static bool is_native(const struct diagnosis *d)
 {
-    unsigned failing = 0, passing = 0;
+    return strcmp(d->o->source, "none") == 0 || strcmp(d->o->source, "soft") == 0;
+}
+
+static unsigned most_failing(const struct diagnosis *d)
+{
+    return d->exhausted && is_native(d) ? FAILING_MAX_AT_LAST : FAILING_MAX;
+}
+
+/* Whether this round has what it can have: failures and passes with every set of watches, or, where one of them never
+ * has both, as many as that over all. `most`: as many failures as are kept, for want of a cause. */
+static bool is_round_over(const struct diagnosis *d, bool most)
+{
+    unsigned each = most ? most_failing(d) : d->sets.n > 1 ? FAILING_ENOUGH : FAILING_MAX, failing = 0, passing = 0;
     bool all = true;
 
     for (size_t i = 0; i < d->sets.n; i++) {
-        all &= is_seen(&d->sets.v[i], d->sets.n > 1 ? FAILING_ENOUGH : FAILING_MAX);
+        all &= is_seen(&d->sets.v[i], each);
         failing += d->sets.v[i].failing;
         passing += d->sets.v[i].passing;
     }
-    return all || (failing >= for_each_set(d, FAILING_MAX) && passing >= for_each_set(d, PASSING_ENOUGH));
+    return all || (failing >= for_each_set(d, most ? each : FAILING_MAX) && passing >= for_each_set(d, PASSING_ENOUGH));
 }
 
 /* Whether watching keeps the program from passing: hits make a thread slow, and another overtakes it each time. Fewer
@@ -323,7 +340,7 @@ static bool is_surplus(struct diagnosis *d, const struct runner_result *result, 
     if (!b->failing || !b->tracked)
         return false;
     if (is_ours(d, b) && set)
-        return set->failing > FAILING_MAX;
+        return set->failing > most_failing(d);
     return b->unplaced || count_tracked(d, b->bucket) > FAILING_MAX;
 }
 
@@ -386,16 +403,42 @@ static bool has_watch(const struct diagnosis *d, const char *text)
     return false;
 }
 
-/* The watches are the CPU's own. */
-static bool is_native(const struct diagnosis *d)
+/* A plan with what the runs so far have shown of where things are. NULL where memory is short. */
+static Etch__Plan *make_plan(const struct diagnosis *d)
 {
-    return strcmp(d->o->source, "none") == 0 || strcmp(d->o->source, "soft") == 0;
+    ETCH_ARRAY(struct etch_slice_seen) seen = {0};
+    Etch__Plan *made = NULL;
+    bool good = true;
+
+    for (size_t i = 0; i < d->s.bundles.n; i++) {
+        const struct etch_run *run = d->s.bundles.v[i].run;
+
+        for (size_t k = 0; good && run && k < run->sites.n; k++) {
+            const struct etch_slice_seen site = {run->sites.v[k].instruction, run->sites.v[k].object};
+
+            good = etch_array_push(&seen, site);
+        }
+    }
+    if (good)
+        made = etch_slice_plan(d->s.slicing, d->sigma, d->slots, seen.v, seen.n);
+    etch_array_free(&seen);
+    return made;
+}
+
+static size_t count_found(const Etch__Plan *plan)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < plan->n_sets; i++)
+        for (size_t k = 0; k < plan->sets[i]->n_watches; k++)
+            n += plan->sets[i]->watches[k]->global && plan->sets[i]->watches[k]->site;
+    return n;
 }
 
 /* A debug register takes shared memory only, four at a time: runs take turns at the sets of the plan. */
 static int plan_sets(struct diagnosis *d, struct etch_error *err)
 {
-    Etch__Plan *made = etch_slice_plan(d->s.slicing, d->sigma, d->slots);
+    Etch__Plan *made = make_plan(d);
     int status;
 
     if (!made)
@@ -404,6 +447,7 @@ static int plan_sets(struct diagnosis *d, struct etch_error *err)
         etch__plan__free_unpacked(made, NULL);
         return etch_error_set(err, "out of memory");
     }
+    d->found = count_found(made);
     snprintf(d->plan, sizeof(d->plan), "%.4000s/round-%u.plan", d->folder, d->round);
     status = sketching_write_plan(d->plan, made, err);
     if (!made->n_sets)
@@ -474,6 +518,7 @@ static int next_round(struct diagnosis *d, uint32_t sigma, struct etch_error *er
 
     measure_clocks(d);
     d->round++;
+    d->plans = sigma == d->sigma ? d->plans + 1 : 1;
     d->sigma = sigma < statements ? sigma : statements;
     d->exhausted = d->sigma == statements;
     d->failing_tracked = count_tracked(d, d->s.sliced);
@@ -550,23 +595,45 @@ static int rank(struct diagnosis *d, struct etch_error *err)
  * cause may be nearer. */
 static bool is_symptom(const struct diagnosis *d)
 {
-    return (d->best_is_value || d->best_is_said) && !d->exhausted && sketching_is_threaded(&d->s);
+    return (d->best_is_value || d->best_is_said) && sketching_is_threaded(&d->s);
 }
 
 static bool is_enough(const struct diagnosis *d)
 {
-    return d->best && !is_symptom(d) && d->best_f >= STRONG &&
+    return d->best && !(is_symptom(d) && !d->exhausted) && d->best_f >= STRONG &&
            d->best_true >= (d->best_is_value ? FAILING_ENOUGH_OF_VALUE : FAILING_ENOUGH) &&
            d->best_passing >= PASSING_ENOUGH;
 }
 
 /* A set of watches that was not seen may hold what explains more, or how it came to that: the round is brought to its
- * end, if that does not take for ever. */
+ * end, if that does not take for ever. So may a failure with an object that a register is on, where all that is known
+ * is what came of it. */
 static bool is_told(struct diagnosis *d)
 {
+    bool most = is_native(d) && is_symptom(d);
+
     if (!d->enough)
         d->enough = d->runs;
-    return d->sets.n <= 1 || is_round_over(d) || d->runs - d->enough >= for_each_set(d, SET_PATIENCE);
+    return (d->sets.n <= 1 && !most) || is_round_over(d, most) ||
+           d->runs - d->enough >= for_each_set(d, most ? 2 * SET_PATIENCE : SET_PATIENCE);
+}
+
+/* Whether runs have shown of what the plan looks for at instructions that it is the program's own variables: these can
+ * be watched from the start, and need no register for each of those instructions. Asked once each set has been tried.
+ */
+static bool has_found(const struct diagnosis *d)
+{
+    Etch__Plan *made;
+    bool more;
+
+    for (size_t i = 0; i < d->sets.n; i++)
+        if (!is_native(d) || d->plans > FOUND_MAX || d->sets.v[i].passing + d->sets.v[i].failing == 0)
+            return false;
+    made = make_plan(d);
+    more = made && count_found(made) > d->found;
+    if (made)
+        etch__plan__free_unpacked(made, NULL);
+    return more;
 }
 
 /* `result`: of the run that has come in; NULL: those of the store have. */
@@ -581,16 +648,18 @@ static int consider(struct diagnosis *d, const struct runner_result *result, str
             return -1;
         return rank(d, err);
     }
-    if (set && d->best_f < STRONG && set->passing > PASSING_ENOUGH && !is_round_over(d))
+    if (set && d->best_f < STRONG && set->passing > PASSING_ENOUGH && !is_round_over(d, d->exhausted))
         return 0; /* only failing runs can still make it stronger */
     if (rank(d, err) < 0)
         return -1;
+    if ((!is_enough(d) || is_symptom(d)) && has_found(d))
+        return next_round(d, d->sigma, err);
     if (is_enough(d))
         d->done = is_told(d);
     else if (is_disturbed(d)) {
         d->slots /= 2;
         return next_round(d, d->sigma, err);
-    } else if (is_round_over(d)) {
+    } else if (is_round_over(d, d->exhausted)) {
         if (d->exhausted)
             d->done = true;
         else

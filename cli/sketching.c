@@ -118,10 +118,10 @@ int sketching_add(struct sketching *s, const char *path, const char *verdict, bo
     b.path = strdup(path);
     if (!b.path)
         status = out_of_memory(err);
-    else if (!recording->program)
+    else if (!recording->program && !s->lenient)
         status = etch_error_set(err, "%s does not say which program ran", path);
-    else if (!etch_recording_runs(recording, &s->build_id))
-        foreign = true;
+    else if (!recording->program || !etch_recording_runs(recording, &s->build_id))
+        foreign = true; /* of another build, or ended before the program began */
     else if (b.failing)
         status = find_bucket(s, &b, recording, err);
     etch_recording_free(recording);

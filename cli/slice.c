@@ -394,7 +394,7 @@ static int show(const struct slice_options *o, struct etch_slice *slice, struct 
 {
     bool wanted = o->plan || o->sigma;
     Etch__Slice *message = etch_slice_message(slice);
-    Etch__Plan *plan = wanted ? etch_slice_plan(slice, o->sigma ? o->sigma : 4, o->slots) : NULL;
+    Etch__Plan *plan = wanted ? etch_slice_plan(slice, o->sigma ? o->sigma : 4, o->slots, NULL, 0) : NULL;
     int result = -1;
 
     if (message && (plan || !wanted))

@@ -86,6 +86,7 @@ static int take_planned(struct native *n, const Etch__PlanWatch *planned, uint32
     watch->id = (uint32_t)n->n_list + 1;
     watch->set = set;
     watch->size = place->size;
+    watch->found_at = planned->global ? planned->site : 0;
     n->n_list++;
     return 0;
 }
@@ -202,6 +203,7 @@ static int arm_watch(struct native *n, uint32_t index, const struct etch_object 
     }
     w->address = at;
     w->size = size;
+    w->site = w->found_at ? w->found_at + bias : 0;
     if (arm_everywhere(n, index, false, err) < 0)
         return -1;
     w->armed = true;

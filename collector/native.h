@@ -27,6 +27,7 @@ struct native_watch {
     uint64_t address, site;
     uint32_t size;
     bool armed;
+    uint64_t found_at;       /* in the file: where runs before found the address; 0: nowhere */
     bool further;            /* another of the same site is first */
     unsigned known;          /* arrivals at its site with one that is watched already */
     uint64_t hits, reported; /* seen; lost by perf's own word */

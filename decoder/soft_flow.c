@@ -52,6 +52,16 @@ struct chunk {
     bool done;
 };
 
+/* A byte tells of code that ran before it was written, and of code that ran then. So a TIME may lie before the byte
+ * that leads past the call which wrote it, or right behind: it is taken where the walk passes that call. */
+struct stamps {
+    ETCH_ARRAY(uint64_t) read; /* since the last byte */
+    size_t passed;             /* of those */
+    const uint8_t *ahead;      /* what is behind the record in hand, up to the end of its chunk */
+    const uint8_t *end;
+    size_t taken; /* records behind the one in hand that the walk has passed: not to be taken again */
+};
+
 struct replay {
     const struct etch_soft_input *in;
     const struct etch_soft_map *map;
@@ -59,8 +69,9 @@ struct replay {
     struct etch_tape *tape;
     ETCH_ARRAY(struct chunk) chunks; /* by seq */
     struct context *c;
-    uint64_t offset;  /* of the record in hand, in the stream */
-    uint64_t pending; /* a stamp that what follows the next byte is not before; 0: none */
+    uint64_t offset; /* of the record in hand, in the stream */
+    struct stamps stamps;
+    uint64_t pending; /* a stamp whose call is not known: what follows the next byte is not before it; 0: none */
     uint64_t low;     /* the one that what comes now is not before */
     bool failed;      /* memory */
 };
@@ -93,8 +104,17 @@ static void tell_rest(struct replay *r)
     *s = etch_soft_stand_at(r->walks, s->now);
 }
 
+/* Stamps that were read and whose calls will not be passed any more. */
+static void drop_stamps(struct replay *r)
+{
+    if (r->stamps.passed < r->stamps.read.n)
+        r->pending = r->stamps.read.v[r->stamps.read.n - 1];
+    r->stamps.read.n = r->stamps.passed = 0;
+}
+
 static void lose(struct replay *r, const char *detail)
 {
+    drop_stamps(r);
     if (r->c->mode == HEAD)
         tell_rest(r);
     if (r->c->mode != LOST)
@@ -112,6 +132,34 @@ static bool passes_call(const struct etch_block *b)
     return b->branch == ETCH_BRANCH_CALL || b->branch == ETCH_BRANCH_CALL_INDIRECT;
 }
 
+/* The stamp that the walk has come to; 0: none was written, for want of room. Such a chunk has none behind it, either.
+ */
+static uint64_t next_stamp(struct replay *r)
+{
+    struct stamps *s = &r->stamps;
+    uint64_t tsc = 0;
+
+    if (s->passed < s->read.n)
+        return s->read.v[s->passed++];
+    if (s->end - s->ahead >= (ptrdiff_t)ETCH_SOFT_TIME_SIZE && *s->ahead == ETCH_SOFT_TIME) {
+        memcpy(&tsc, s->ahead + 1, sizeof(tsc));
+        s->ahead += ETCH_SOFT_TIME_SIZE;
+        s->taken++;
+    }
+    return tsc;
+}
+
+static void pass_stamp(struct replay *r)
+{
+    uint64_t tsc = next_stamp(r);
+
+    if (!tsc)
+        return;
+    etch_tape_until(r->tape, tsc, 0);
+    r->low = tsc > r->low ? tsc : r->low;
+    etch_tape_time(r->tape, r->low, 0);
+}
+
 static void tell_way(struct replay *r, const struct etch_soft_way *way, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -121,6 +169,8 @@ static void tell_way(struct replay *r, const struct etch_soft_way *way, size_t n
         if (!passes_call(b))
             continue;
         event(r, ETCH_STEP_END, b->branch == ETCH_BRANCH_CALL ? b->target : 0, 0);
+        if (b->branch == ETCH_BRANCH_CALL && etch_soft_map_is_stamp(r->map, b->target))
+            pass_stamp(r);
         event(r, ETCH_STEP_BEGIN, b->end, 0);
     }
 }
@@ -844,17 +894,40 @@ static void take_sync(struct replay *r, const struct etch_soft_sync *sync, const
         resume(r, flush, sync, addresses);
 }
 
-/* What was told so far is not after it. Of what the next byte tells, some may have run before it and some behind. */
+/* What was told so far is not after it. */
 static void stamp(struct replay *r, uint64_t tsc)
 {
     etch_tape_until(r->tape, tsc, 0);
     etch_tape_time(r->tape, r->low, 0);
+}
+
+/* Of what the next byte tells, some may have run before it and some behind. */
+static void stamp_somewhere(struct replay *r, uint64_t tsc)
+{
+    stamp(r, tsc);
     r->pending = tsc;
 }
 
+static void take_time(struct replay *r, uint64_t tsc)
+{
+    if (r->stamps.taken) {
+        r->stamps.taken--;
+        return;
+    }
+    if (!r->map->stamps.n || r->c->mode == LOST || r->c->mode == OUT) {
+        stamp_somewhere(r, tsc);
+        return;
+    }
+    stamp(r, tsc);
+    if (!etch_array_push(&r->stamps.read, tsc))
+        r->failed = true;
+}
+
+/* Once a byte was taken: all that was stamped before it has been told. */
 static void apply_stamp(struct replay *r)
 {
-    if (r->pending)
+    drop_stamps(r);
+    if (r->pending > r->low)
         etch_tape_time(r->tape, r->low = r->pending, 0);
     r->pending = 0;
 }
@@ -873,64 +946,76 @@ static void take_end(struct replay *r)
     event(r, ETCH_STEP_END, 0, 0);
 }
 
-/* One record at `at`; returns its size, 0 where there is none. */
-static size_t take_record(struct replay *r, const uint8_t *at, size_t size)
+/* Of the record at `at`; 0 where there is none. */
+static size_t size_of_record(const uint8_t *at, size_t size)
 {
     struct etch_soft_sync sync;
-    size_t n;
+    size_t n = 1;
 
     switch (*at) {
     case ETCH_SOFT_NOTHING:
         return 0;
     case ETCH_SOFT_ENTRY:
-        if (size < ETCH_SOFT_ENTRY_SIZE)
-            return 0;
-        take_entry(r, word_at(at + 1));
-        apply_stamp(r);
-        return ETCH_SOFT_ENTRY_SIZE;
+        n = ETCH_SOFT_ENTRY_SIZE;
+        break;
     case ETCH_SOFT_PASSED:
-        if (size < ETCH_SOFT_PASSED_SIZE)
-            return 0;
-        take_passed(r,
-                    etch_soft_map_address(r->map, half_at(at + 1), r->c->mode == LOST ? 0 : function_of(r)->address));
-        apply_stamp(r);
-        return ETCH_SOFT_PASSED_SIZE;
+        n = ETCH_SOFT_PASSED_SIZE;
+        break;
     case ETCH_SOFT_TIME:
-        if (size < ETCH_SOFT_TIME_SIZE)
-            return 0;
-        stamp(r, word_at(at + 1));
-        return ETCH_SOFT_TIME_SIZE;
+        n = ETCH_SOFT_TIME_SIZE;
+        break;
     case ETCH_SOFT_SYNC:
         if (size < 1 + sizeof(sync))
             return 0;
         memcpy(&sync, at + 1, sizeof(sync));
         n = 1 + sizeof(sync) + 8 * (size_t)sync.frames;
-        if (size < n)
-            return 0;
+        break;
+    default:
+        break;
+    }
+    return n <= size ? n : 0;
+}
+
+static void take_record(struct replay *r, const uint8_t *at)
+{
+    struct etch_soft_sync sync;
+
+    switch (*at) {
+    case ETCH_SOFT_ENTRY:
+        take_entry(r, word_at(at + 1));
+        break;
+    case ETCH_SOFT_PASSED:
+        take_passed(r,
+                    etch_soft_map_address(r->map, half_at(at + 1), r->c->mode == LOST ? 0 : function_of(r)->address));
+        break;
+    case ETCH_SOFT_TIME:
+        take_time(r, word_at(at + 1));
+        return;
+    case ETCH_SOFT_SYNC:
+        memcpy(&sync, at + 1, sizeof(sync));
         take_sync(r, &sync, at + 1 + sizeof(sync));
-        apply_stamp(r);
-        return n;
+        if (r->stamps.passed < r->stamps.read.n)
+            return; /* no code was told: that is for the next byte */
+        break;
     case ETCH_SOFT_OUT:
         take_out(r);
-        apply_stamp(r);
-        return 1;
+        break;
     case ETCH_SOFT_LEFT:
         take_left(r);
-        apply_stamp(r);
-        return 1;
+        break;
     case ETCH_SOFT_END:
     case ETCH_SOFT_RETURNED:
         take_end(r);
-        return 1;
+        return;
     default:
         if (*at > ETCH_SOFT_PATHS) {
             lose(r, "a byte that no recorder writes");
-            return 1;
+            return;
         }
         take_path(r, *at);
-        apply_stamp(r);
-        return 1;
+        break;
     }
+    apply_stamp(r);
 }
 
 /* ---- Chunks and contexts ---- */
@@ -981,13 +1066,18 @@ static void run_chunk(struct replay *r, size_t index, unsigned depth)
     size_t at = sizeof(struct etch_soft_chunk), n;
 
     chunk->done = true;
-    stamp(r, chunk->head.tsc);
+    stamp_somewhere(r, chunk->head.tsc);
+    r->stamps.taken = 0;
     while (at < ETCH_SOFT_CHUNK && !r->failed && r->tape->blocks.n < TAPE_MAX) {
         run_handlers(r, index, at, depth);
         r->offset = chunk->head.seq * ETCH_SOFT_CHUNK + at;
-        n = take_record(r, chunk->bytes + at, ETCH_SOFT_CHUNK - at);
+        n = size_of_record(chunk->bytes + at, ETCH_SOFT_CHUNK - at);
         if (!n)
             break;
+        if (!r->stamps.taken)
+            r->stamps.ahead = chunk->bytes + at + n;
+        r->stamps.end = chunk->bytes + ETCH_SOFT_CHUNK;
+        take_record(r, chunk->bytes + at);
         at += n;
     }
     run_handlers(r, index, ETCH_SOFT_CHUNK, depth);
@@ -1026,12 +1116,19 @@ static void run_chunks(struct replay *r, size_t from, unsigned depth)
 static void run_context(struct replay *r, size_t from, unsigned depth)
 {
     struct context own = {.mode = LOST, .high = -1}, *outer = r->c;
+    struct stamps stamps = r->stamps;
+    uint64_t low = r->low, pending = r->pending;
 
     outer->signal_ip = r->chunks.v[from].head.ip;
     r->c = &own;
+    r->stamps = (struct stamps){0};
     run_chunks(r, from, depth);
     etch_array_free(&own.frames);
+    etch_array_free(&r->stamps.read);
     r->c = outer;
+    r->stamps = stamps;
+    r->pending = pending;
+    etch_tape_time(r->tape, r->low = low, 0); /* of what is told next some ran before the handler */
 }
 
 /* ---- The end ---- */
@@ -1078,13 +1175,33 @@ static bool go_to_last(struct replay *r, uint64_t ip, bool returns)
     return true;
 }
 
-/* The thread stands in a function that had called outside, and not behind that call: it came back. */
-static bool came_back(const struct replay *r, uint64_t ip, bool returns)
+/* Whether a function that has called others, directly or not, is where the thread stands: by its caller. */
+static bool is_left(const struct replay *r, uint32_t function)
+{
+    const struct etch_soft_input *in = r->in;
+
+    for (size_t k = r->c->frames.n; k-- > 0 && !r->c->frames.v[k].outside;) {
+        if (r->c->frames.v[k].function != function || in->n_frames < 2)
+            continue;
+        if (k > 0 ? stands_in(r, k - 1, in->frames[1]) : function_around(r, in->frames[1] - 1) == UINT32_MAX)
+            return true;
+    }
+    return false;
+}
+
+/* The thread had called outside, and came back: it stamped the time behind that call, or it stands in the function that
+ * called, and not behind the call, or in one further out. */
+static bool came_back(const struct replay *r, size_t frame)
 {
     const struct context *c = r->c;
+    uint64_t ip = r->in->frames[frame];
+    bool returns = frame > 0;
+    uint32_t function = function_around(r, ip - returns);
 
-    return c->mode == IN_CALL && !c->awaits && !c->away && c->node != UINT32_MAX &&
-           function_around(r, ip - returns) == c->function && !(returns && ip == c->stand.now);
+    if (c->mode != IN_CALL || c->awaits || c->away || c->node == UINT32_MAX)
+        return false;
+    return r->stamps.passed < r->stamps.read.n || (function == c->function && !(returns && ip == c->stand.now)) ||
+           (!returns && is_left(r, function));
 }
 
 static void finish(struct replay *r)
@@ -1094,7 +1211,7 @@ static void finish(struct replay *r)
 
     while (i < in->n_frames && function_around(r, in->frames[i] - (i > 0)) == UINT32_MAX)
         i++;
-    if (i < in->n_frames && came_back(r, in->frames[i], i > 0))
+    if (i < in->n_frames && came_back(r, i))
         come_back(r);
     for (unsigned n = 0; n < SILENT_MAX && r->c->mode == HEAD && i < in->n_frames; n++) {
         const struct etch_soft_map_edge *end;
@@ -1148,5 +1265,6 @@ void etch_soft_decode(const struct etch_soft_input *input, struct etch_blocks *b
     tape->failed |= r.failed;
     tape->bytes = input->size;
     etch_array_free(&r.chunks);
+    etch_array_free(&r.stamps.read);
     etch_soft_walks_free(r.walks);
 }

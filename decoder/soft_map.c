@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STAMP_NAME "etch_soft_stamp" /* of the runtime: what compiled code calls to write TIME */
+
 /* ---- The file ---- */
 
 struct file {
@@ -182,6 +184,36 @@ static bool take_begins(struct etch_soft_map *map, const struct file *file, cons
     return true;
 }
 
+/* ---- The runtime's stamp ---- */
+
+static bool take_symbol(struct etch_soft_map *map, const struct file *file, const Elf64_Shdr *names,
+                        const Elf64_Sym *symbol)
+{
+    static const char stamp[] = STAMP_NAME;
+
+    if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF ||
+        symbol->st_name >= names->sh_size || names->sh_size - symbol->st_name < sizeof(stamp) ||
+        memcmp(file->bytes + names->sh_offset + symbol->st_name, stamp, sizeof(stamp)) != 0)
+        return true;
+    return etch_array_push(&map->stamps, symbol->st_value + file->bias);
+}
+
+static bool take_symbols(struct etch_soft_map *map, const struct file *file, const Elf64_Ehdr *h, const Elf64_Shdr *s)
+{
+    Elf64_Shdr names;
+    bool whole = true;
+
+    if (s->sh_type != SHT_SYMTAB || !section_at(file, h, s->sh_link, &names))
+        return true;
+    for (uint64_t at = 0; whole && s->sh_size - at >= sizeof(Elf64_Sym); at += sizeof(Elf64_Sym)) {
+        Elf64_Sym symbol;
+
+        memcpy(&symbol, file->bytes + s->sh_offset + at, sizeof(symbol));
+        whole = take_symbol(map, file, &names, &symbol);
+    }
+    return whole;
+}
+
 /* ---- Together ---- */
 
 static int compare(uint64_t a, uint64_t b)
@@ -228,7 +260,8 @@ static bool add(struct etch_soft_map *map, const struct file *file, enum pass pa
 {
     Elf64_Ehdr h;
     Elf64_Shdr names, section;
-    bool whole = true;
+    size_t stamps = map->stamps.n;
+    bool whole = true, recorded = false;
 
     if (!header_of(file, &h) || !section_at(file, &h, h.e_shstrndx, &names))
         return true;
@@ -238,10 +271,13 @@ static bool add(struct etch_soft_map *map, const struct file *file, enum pass pa
         if (pass == FUNCTIONS && is_named(file, &names, &section, ETCH_SOFT_MAP_SECTION))
             whole = take_functions(map, file, &section);
         else if (pass == MARKS && is_named(file, &names, &section, ETCH_SOFT_MARK_SECTION))
-            whole = take_marks(map, file, &section);
+            whole = recorded = take_marks(map, file, &section);
         else if (pass == MARKS && is_named(file, &names, &section, ".llvm_bb_addr_map"))
             whole = take_begins(map, file, &section);
+        else if (pass == MARKS && map->functions.n)
+            whole = take_symbols(map, file, &h, &section);
     }
+    map->unstamped |= recorded && map->stamps.n == stamps;
     return whole;
 }
 
@@ -324,6 +360,9 @@ bool etch_soft_map_finish(struct etch_soft_map *map)
     sort(map->places.v, map->places.n, sizeof(map->places.v[0]), compare_places);
     sort(map->begins.v, map->begins.n, sizeof(map->begins.v[0]), compare_addresses);
     sort(map->stubs.v, map->stubs.n, sizeof(map->stubs.v[0]), compare_addresses);
+    if (map->unstamped)
+        map->stamps.n = 0;
+    sort(map->stamps.v, map->stamps.n, sizeof(map->stamps.v[0]), compare_addresses);
     sort(map->flushes.v, map->flushes.n, sizeof(map->flushes.v[0]), compare_addresses);
     if (!etch_array_reserve(&map->marks, map->places.n))
         return false;
@@ -366,6 +405,7 @@ void etch_soft_map_free(struct etch_soft_map *map)
     etch_array_free(&map->flushes);
     etch_array_free(&map->begins);
     etch_array_free(&map->stubs);
+    etch_array_free(&map->stamps);
     etch_array_free(&map->halves);
     free(map);
 }
@@ -408,6 +448,11 @@ uint64_t etch_soft_map_address(const struct etch_soft_map *map, uint32_t half, u
 bool etch_soft_map_is_stub(const struct etch_soft_map *map, uint64_t address)
 {
     return map->stubs.n && bsearch(&address, map->stubs.v, map->stubs.n, sizeof(address), compare_addresses);
+}
+
+bool etch_soft_map_is_stamp(const struct etch_soft_map *map, uint64_t address)
+{
+    return map->stamps.n && bsearch(&address, map->stamps.v, map->stamps.n, sizeof(address), compare_addresses);
 }
 
 /* The last address at or before one, in a sorted list; 0: there is none. */

@@ -34,6 +34,8 @@ struct etch_soft_map {
     ETCH_ARRAY(struct etch_soft_place) flushes;      /* by address */
     ETCH_ARRAY(uint64_t) begins;                     /* of the machine's blocks, by address */
     ETCH_ARRAY(uint64_t) stubs;                      /* which tell that they were called, by address */
+    ETCH_ARRAY(uint64_t) stamps;                     /* functions of the runtime that write TIME, by address */
+    bool unstamped;                                  /* a file was stripped of where it has its own: then none */
     size_t damaged;                                  /* functions or marks that make no sense */
 };
 
@@ -55,6 +57,9 @@ uint64_t etch_soft_map_address(const struct etch_soft_map *map, uint32_t half, u
 
 /* Does a stub stand there, for a function of another file that has no recorder? */
 bool etch_soft_map_is_stub(const struct etch_soft_map *map, uint64_t address);
+
+/* Does the function there write TIME, each time that it is called, if the chunk has room? */
+bool etch_soft_map_is_stamp(const struct etch_soft_map *map, uint64_t address);
 
 /* Where the last stub at or before an address begins; 0: there is none. */
 uint64_t etch_soft_map_stub_before(const struct etch_soft_map *map, uint64_t address);

@@ -19,7 +19,7 @@ static int by_object(const void *x, const void *y, void *context)
 static bool goes_on(const struct etch_turn *newest, const struct etch_run_access *a)
 {
     return newest->object == a->object && newest->thread == a->thread && newest->place == a->place &&
-           newest->nth == a->nth && newest->handler == a->handler;
+           newest->nth == a->nth && newest->call == a->call && newest->handler == a->handler;
 }
 
 static bool is_one_flow(const struct etch_turn *a, const struct etch_turn *b)

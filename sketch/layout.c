@@ -463,6 +463,23 @@ static void choose_instance(struct composition *c)
     }
 }
 
+/* The same of a branch: the time that it went the way in question, and not one at which it let something else happen.
+ */
+static void choose_turn(struct composition *c)
+{
+    const struct etch_predictor *top = c->top && c->top->kind == ETCH_PREDICTOR_BRANCH ? c->top : NULL;
+    const struct etch_run_visit *to = NULL, *visit;
+
+    if (!top || top->to == ETCH_NOWHERE || !c->run->flow)
+        return;
+    to = etch_run_visited_by(c->run, c->run->failing_thread, top->to);
+    if (!to)
+        to = etch_run_visited(c->run, top->to);
+    visit = to ? etch_run_visited_before(c->run, to->thread, top->places[0], to->seq) : NULL;
+    if (visit)
+        c->failed |= !etch_array_push(&c->chosen, *visit);
+}
+
 void etch_layout_fill(struct composition *c)
 {
     bool *shown = etch_compose_new(c, (c->names->places.n + 1) * sizeof(*shown));
@@ -471,6 +488,7 @@ void etch_layout_fill(struct composition *c)
 
     if (shown && column && base_depth) {
         choose_instance(c);
+        choose_turn(c);
         etch_layout_choose(c, shown);
         add_visits(c, shown);
         add_accesses(c, shown);

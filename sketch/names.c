@@ -427,6 +427,7 @@ void etch_run_free(struct etch_run *run)
     etch_array_free(&run->watched_operands);
     etch_array_free(&run->sited);
     etch_array_free(&run->sited_operands);
+    etch_array_free(&run->sites);
     etch_array_free(&run->losses);
     etch_array_free(&run->chances);
     etch_array_free(&run->early_chances);

@@ -59,6 +59,8 @@ struct etch_predictor {
     bool early;    /* an order whose second statement had not run in any failing run */
     bool followed; /* the failing statement follows the pointer: who got past it had one */
     bool stray;    /* an origin that was to write something else */
+    bool left_over;  /* an origin before memory changed hands: what was read is what another owner left */
+    bool proper;     /* an origin that was to write just this */
     bool only_there; /* an origin of what only failing runs read */
     bool unwritten;  /* a value that nothing of the slice wrote in a run where it was seen */
 };

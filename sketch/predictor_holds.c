@@ -238,12 +238,87 @@ static const struct torn_fact *find_torn(const struct etch_predictor *p, const s
     return NULL;
 }
 
+static bool is_turn(const struct etch_turn *t, uint32_t place, uint32_t variable, bool write)
+{
+    return t->place == place && t->variable == variable && (write ? t->write : t->read && !t->write);
+}
+
+/* The turn that wrote what a turn read, if it is of that place and another thread, and proven; NULL: it is not. */
+static const struct etch_turn *seen_from(const struct facts *facts, const struct etch_run *run, size_t read,
+                                         uint32_t place)
+{
+    const struct etch_turn *r = &facts->turns.all.v[read];
+
+    for (size_t k = read; k-- > 0 && facts->turns.all.v[k].object == r->object;) {
+        const struct etch_turn *w = &facts->turns.all.v[k];
+
+        if (w->write)
+            return w->place == place && w->thread != r->thread &&
+                           etch_run_compare(run, &run->accesses.v[w->write_at], &run->accesses.v[r->read_at]) < 0
+                       ? w
+                       : NULL;
+    }
+    return NULL;
+}
+
+/* Whether a thread had come no further than a write when the run failed: it did not execute `place` behind it. */
+static bool had_not_come(const struct etch_run *run, const struct etch_turn *write, uint32_t place)
+{
+    const struct etch_run_visit *last = etch_run_visited_by(run, write->thread, place);
+    uint64_t seq = run->accesses.v[write->write_at].seq;
+
+    return run->flow && !run->lost && !etch_run_may_have(run, place) && seq != UINT64_MAX && (!last || last->seq < seq);
+}
+
+/* Whether a call wrote an object at a place, as far as that was seen. */
+static bool wrote_there(const struct facts *facts, const struct etch_turn *call, uint32_t place, uint32_t object)
+{
+    for (size_t i = 0; i < facts->turns.all.n; i++) {
+        const struct etch_turn *t = &facts->turns.all.v[i];
+
+        if (t->place == place && t->object == object && t->write && t->thread == call->thread && t->call == call->call)
+            return true;
+    }
+    return false;
+}
+
+/* A failing run may end before the call that had made the one new comes to the other: that was old for certain. The
+ * accesses by which it is so, three, the last time that it may be; 0: at none. `open`: perhaps it did come to it. */
+static size_t find_cut_short(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run,
+                             uint32_t at[3], bool *open)
+{
+    const struct etch_turn *turns = facts->turns.all.v;
+
+    for (size_t i = facts->turns.all.n; run->failing && i-- > 0;) {
+        const struct etch_turn *write =
+            is_turn(&turns[i], p->places[1], p->variable, false) ? seen_from(facts, run, i, p->places[0]) : NULL;
+
+        for (size_t k = 0; write && write->call && turns[i].call && k < facts->turns.all.n; k++) {
+            if (!is_turn(&turns[k], p->places[2], p->second, false) || turns[k].thread != turns[i].thread ||
+                turns[k].call != turns[i].call || wrote_there(facts, write, p->places[3], turns[k].object))
+                continue;
+            *open = !had_not_come(run, write, p->places[3]);
+            at[0] = write->write_at;
+            at[1] = turns[i].read_at;
+            at[2] = turns[k].read_at;
+            return 3;
+        }
+    }
+    return 0;
+}
+
 static enum etch_truth torn_holds(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)
 {
     const struct torn_fact *f = find_torn(p, facts);
+    uint32_t at[3];
+    bool open;
 
+    if (f && f->proven)
+        return ETCH_TRUE;
+    if (find_cut_short(p, facts, run, at, &open))
+        return open ? ETCH_UNKNOWN : ETCH_TRUE;
     if (f)
-        return f->proven ? ETCH_TRUE : ETCH_UNKNOWN;
+        return ETCH_UNKNOWN;
     for (uint32_t i = 0; i < 4; i++)
         if (etch_did_execute(run, p->places[i]) == ETCH_FALSE)
             return ETCH_FALSE;
@@ -420,13 +495,19 @@ static size_t both_instances(const struct etch_predictor *p, const struct facts 
     return m ? n : 0;
 }
 
-static size_t torn_instance(const struct etch_predictor *p, const struct facts *facts, uint32_t *at)
+static size_t torn_instance(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run,
+                            uint32_t *at)
 {
     const struct torn_fact *f = find_torn(p, facts);
+    size_t n;
+    bool open = false;
 
-    if (f)
+    if (f && f->proven) {
         memcpy(at, f->at, sizeof(f->at));
-    return f && f->proven ? 4 : 0;
+        return 4;
+    }
+    n = find_cut_short(p, facts, run, at, &open);
+    return open ? 0 : n;
 }
 
 size_t etch_predictor_instance(const struct etch_predictor *p, const struct etch_run *run,
@@ -443,7 +524,7 @@ size_t etch_predictor_instance(const struct etch_predictor *p, const struct etch
     } else if ((p->kind == ETCH_PREDICTOR_ATOMICITY || p->kind == ETCH_PREDICTOR_ORDER ||
                 p->kind == ETCH_PREDICTOR_ORIGIN) &&
                etch_facts_make(&facts, run, p->noticed) == 0) {
-        n = p->torn                     ? torn_instance(p, &facts, at)
+        n = p->torn                     ? torn_instance(p, &facts, run, at)
             : has_halves(p) && !p->ever ? both_instances(p, &facts, run, at)
                                         : order_instance(p, &facts, run, at);
     }

@@ -277,6 +277,9 @@ static bool is_meant(const struct search *s, const struct etch_predictor *p)
         return is_update(s, p) || (together && decides(s, p->places[0]));
     if (strcmp(p->pattern, "WWR") == 0 && !is_callers(s, p->places[0]) && is_own_in_passing(s, p))
         return true;
+    /* Written twice by one statement: each time is a step of its own. */
+    if (strcmp(p->pattern, "WRW") == 0 && p->places[0] == p->places[2])
+        return false;
     if (strcmp(p->pattern, "WRW") == 0 && is_between(s, p))
         return true;
     return together && (strcmp(p->pattern, "RWR") != 0 || decides(s, p->places[0]));
@@ -325,16 +328,47 @@ static const char *location_of(const struct search *s, const struct etch_run_acc
     return a->operand < s->names->locations.n ? s->names->locations.v[a->operand] : NULL;
 }
 
+#define ONE_STRUCTURE 256u /* bytes within which fields of one type are taken for those of one object */
+
+/* Whether a location is a field of the type that another is a field of: "f:record.1" and "f:record.3". */
+static bool is_one_type(const char *a, const char *b)
+{
+    const char *end = strrchr(a, '.');
+
+    return end && strncmp(a, "f:", 2) == 0 && strncmp(a, b, (size_t)(end - a) + 1) == 0;
+}
+
+/* Whether a library's access, as malloc and free make them, was to what is read, or beside it in the same structure. */
+static bool is_at(const struct search *s, const struct etch_run *run, const struct etch_run_access *library,
+                  const struct etch_run_access *read)
+{
+    const char *from = location_of(s, read);
+    uint64_t apart =
+        library->address > read->address ? library->address - read->address : read->address - library->address;
+
+    if (!library->outside || library->object == read->object)
+        return library->outside;
+    for (size_t i = 0; from && apart < ONE_STRUCTURE && i < run->accesses.n; i++) {
+        const char *here = run->accesses.v[i].object == library->object ? location_of(s, &run->accesses.v[i]) : NULL;
+
+        if (here && is_one_type(from, here))
+            return true;
+    }
+    return false;
+}
+
 /* Whether a statement that names the location had written there before: it was in use. Where a library was at it since,
- * as malloc and free are, it may have been another owner's. */
+ * it may have been another owner's. */
 static bool was_written(const struct search *s, const struct etch_run *run, const struct order_fact *f,
                         const char *location)
 {
+    const struct etch_run_access *read = &run->accesses.v[f->at[1]];
+
     for (uint32_t k = f->at[0]; k-- > 0;) {
         const struct etch_run_access *a = &run->accesses.v[k];
-        const char *here = a->object == run->accesses.v[f->at[0]].object ? location_of(s, a) : NULL;
+        const char *here = a->object == read->object ? location_of(s, a) : NULL;
 
-        if (a->outside && a->object == run->accesses.v[f->at[0]].object)
+        if (is_at(s, run, a, read))
             return false;
         if (here && a->write && strcmp(here, location) == 0)
             return true;
@@ -343,21 +377,51 @@ static bool was_written(const struct search *s, const struct etch_run *run, cons
 }
 
 /* Whether what was read had been written as part of something else: a write that went astray. */
-static bool is_stray(const struct search *s, const struct etch_predictor *p)
+static bool is_stray(const struct search *s, const struct etch_run *run, const struct order_fact *f)
+{
+    const struct etch_run_access *write = &run->accesses.v[f->at[0]];
+    const char *to = location_of(s, write), *from = location_of(s, &run->accesses.v[f->at[1]]);
+
+    /* A statement that the slice has not writes nothing by that name, either. */
+    return from && from[0] && !write->outside && (!to || (to[0] && strcmp(to, from) != 0)) &&
+           was_written(s, run, f, from);
+}
+
+/* Whether what was read is what another owner left there. */
+static bool is_left_over(const struct search *s, const struct etch_run *run, const struct order_fact *f)
+{
+    for (uint32_t k = f->at[0] + 1; k < f->at[1]; k++)
+        if (!run->accesses.v[f->at[0]].outside && is_at(s, run, &run->accesses.v[k], &run->accesses.v[f->at[1]]))
+            return true;
+    return false;
+}
+
+/* Whether writer and reader know the location by the same name: equal, or a field that one of them reaches by a pointer
+ * and the other in a variable of its own. */
+static bool is_proper(const struct search *s, const struct etch_run *run, const struct order_fact *f)
+{
+    const char *to = location_of(s, &run->accesses.v[f->at[0]]), *from = location_of(s, &run->accesses.v[f->at[1]]);
+    const char *field = to ? strrchr(to, '.') : NULL, *same = from ? strrchr(from, '.') : NULL;
+
+    if (!to || !from || !to[0] || run->accesses.v[f->at[0]].outside)
+        return false;
+    return strcmp(to, from) == 0 ||
+           (field && same && strcmp(field, same) == 0 && to[0] != from[0] && (to[0] == 'f' || from[0] == 'f') &&
+            strchr("afg", to[0]) && strchr("afg", from[0]));
+}
+
+/* What sort of write it was, by the failing runs. */
+static void judge_origin(struct etch_predictor *p, const struct search *s)
 {
     for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
         bool open;
-        const struct order_fact *f = s->runs[i]->failing ? etch_facts_find(p, &s->facts[i], &open) : NULL;
-        const struct etch_run_access *write = f ? &s->runs[i]->accesses.v[f->at[0]] : NULL;
-        const char *to = f ? location_of(s, write) : NULL;
-        const char *from = f ? location_of(s, &s->runs[i]->accesses.v[f->at[1]]) : NULL;
+        const struct order_fact *f = run->failing ? etch_facts_find(p, &s->facts[i], &open) : NULL;
 
-        /* A statement that the slice has not writes nothing by that name, either. */
-        if (from && from[0] && !write->outside && (!to || (to[0] && strcmp(to, from) != 0)) &&
-            was_written(s, s->runs[i], f, from))
-            return true;
+        p->stray |= f && is_stray(s, run, f);
+        p->left_over |= f && is_left_over(s, run, f);
+        p->proper |= f && is_proper(s, run, f);
     }
-    return false;
 }
 
 /* Whether no passing run came to where the value was read: then it is that this ran, and not who wrote it. */
@@ -392,7 +456,8 @@ void etch_judge(struct etch_predictor *p, const struct search *s)
     p->beside = p->kind == ETCH_PREDICTOR_ORDER && is_beside(s, p);
     p->early = p->kind == ETCH_PREDICTOR_ORDER && !has_happened(s, p);
     p->unwritten = p->kind == ETCH_PREDICTOR_VALUE && is_unwritten(s, p);
-    p->stray = p->kind == ETCH_PREDICTOR_ORIGIN && is_stray(s, p);
+    if (p->kind == ETCH_PREDICTOR_ORIGIN)
+        judge_origin(p, s);
     p->only_there = p->kind == ETCH_PREDICTOR_ORIGIN && is_only_there(s, p);
     p->distance = UINT32_MAX;
     for (uint32_t i = 0; i < p->n_places; i++) {

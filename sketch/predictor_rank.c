@@ -18,6 +18,17 @@ static int by_places(const struct etch_predictor *a, const struct etch_predictor
     return a->n_places < b->n_places ? -1 : a->n_places > b->n_places;
 }
 
+/* Who wrote it says most where that went astray. That one of the statements wrote it whose work it is comes of how the
+ * branches before went; and what another owner left there nobody wrote. */
+static int weight_of_origin(const struct etch_predictor *p)
+{
+    if (p->only_there)
+        return 9;
+    if (p->left_over)
+        return 8;
+    return p->stray ? 2 : p->proper ? 6 : 4;
+}
+
 /* What says more, of predictors with the same numbers: who waits for whom; how threads met; a value that means
  * something (nothing, below nothing); who wrote it; how a branch went, which is the program's own test; a number that
  * only fits these runs; a value that came from nowhere. That a thread waits for what it holds itself is the failure,
@@ -33,13 +44,13 @@ static int weight(const struct etch_predictor *p)
     case ETCH_PREDICTOR_ORDER:
         return 1;
     case ETCH_PREDICTOR_VALUE:
-        return p->unwritten ? 7 : p->test == ETCH_VALUE_ZERO || p->test == ETCH_VALUE_NEGATIVE ? 3 : 6;
+        return p->unwritten ? 8 : p->test == ETCH_VALUE_ZERO || p->test == ETCH_VALUE_NEGATIVE ? 3 : 7;
     case ETCH_PREDICTOR_ORIGIN:
-        return p->only_there ? 8 : p->stray ? 2 : 4;
+        return weight_of_origin(p);
     case ETCH_PREDICTOR_BRANCH:
         return 5;
     default:
-        return 8;
+        return 9;
     }
 }
 

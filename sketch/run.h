@@ -107,6 +107,12 @@ struct etch_run_sync {
     uint32_t event; /* in the order; ETCH_NOWHERE: none */
 };
 
+/* An instruction at which a debug register was set, and the object that it was set on: both as addresses in the
+ * program's file, as if the object were the program's own variable. */
+struct etch_run_site {
+    uint64_t instruction, object;
+};
+
 /* A number + 1 for each place; 0: none. */
 struct etch_by_place {
     uint32_t *v;
@@ -163,6 +169,7 @@ struct etch_run {
     sited_operands;             /* of those, what a debug register watches: the first object that came by, as
                                    far as the registers reach, and no other */
     ETCH_ARRAY(uint32_t) sited; /* the same, as variables */
+    ETCH_ARRAY(struct etch_run_site) sites;
     /* Of a passing run: accesses of the statement where others failed, by number. Each was a chance to fail: what stood
      * then is what can be compared. See etch_runs_unify(). */
     struct etch_chances chances;

@@ -152,6 +152,19 @@ static bool is_left_out(struct build *b, uint32_t variable)
     return false;
 }
 
+/* Also of those that found their object watched already. */
+static bool list_sites(struct build *b)
+{
+    for (size_t i = 0; i < b->recording->watches.n; i++) {
+        const Etch__Watch *w = b->recording->watches.v[i];
+        const struct etch_run_site site = {w->site - b->bias, w->address - b->bias};
+
+        if (w->site && w->address && !w->emulated && !etch_array_push(&b->run->sites, site))
+            return false;
+    }
+    return true;
+}
+
 int etch_build_list_watched(struct build *b, struct etch_error *err)
 {
     for (size_t i = 0; i < b->watched.n; i++) {
@@ -166,7 +179,7 @@ int etch_build_list_watched(struct build *b, struct etch_error *err)
              !etch_array_push(&b->run->sited, b->watched.v[i].variable)))
             return etch_build_out_of_memory(err);
     }
-    return 0;
+    return list_sites(b) ? 0 : etch_build_out_of_memory(err);
 }
 
 /* ---- Accesses ---- */

@@ -19,7 +19,7 @@
 
 struct symbol {
     uint32_t name, source;
-    bool local;
+    bool local, variable;
     uint64_t address, size;
 };
 
@@ -186,8 +186,9 @@ static bool add_symbols_of(struct etch_line_table *t, Elf_Scn *scn, const GElf_S
 
         if (!name || !name[0])
             continue;
-        s = (struct symbol){etch_strings_add(&t->names, name), source, GELF_ST_BIND(sym.st_info) == STB_LOCAL,
-                            sym.st_value, sym.st_size};
+        s = (struct symbol){
+            etch_strings_add(&t->names, name),       source,       GELF_ST_BIND(sym.st_info) == STB_LOCAL,
+            GELF_ST_TYPE(sym.st_info) == STT_OBJECT, sym.st_value, sym.st_size};
         if (GELF_ST_TYPE(sym.st_info) == STT_FILE) {
             source = s.name;
             continue;
@@ -409,6 +410,18 @@ bool etch_line_table_symbol(const struct etch_line_table *t, const char *name, c
     *address = best->address;
     *size = best->size;
     return true;
+}
+
+bool etch_line_table_is_variable(const struct etch_line_table *t, uint64_t address, uint64_t size)
+{
+    for (size_t i = 0; i < t->symbols.n; i++) {
+        const struct symbol *s = &t->symbols.v[i];
+
+        if (s->variable && address >= s->address && address - s->address < s->size &&
+            s->size - (address - s->address) >= size)
+            return true;
+    }
+    return false;
 }
 
 uint32_t etch_line_table_declared(const struct etch_line_table *t, const char *source, const char *function)

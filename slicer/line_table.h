@@ -38,6 +38,9 @@ size_t etch_line_table_find(const struct etch_line_table *table, const char *fil
 bool etch_line_table_symbol(const struct etch_line_table *table, const char *name, const char *source,
                             uint64_t *address, uint64_t *size);
 
+/* Whether the bytes at an address are all of one variable that has a symbol. */
+bool etch_line_table_is_variable(const struct etch_line_table *table, uint64_t address, uint64_t size);
+
 /* The line on which the debug information says that `function` of a unit made from `source` begins; 0: not known. */
 uint32_t etch_line_table_declared(const struct etch_line_table *table, const char *source, const char *function);
 

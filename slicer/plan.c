@@ -217,10 +217,18 @@ struct planned {
     Etch__PlanWatch *near, *far;
 };
 
+typedef ETCH_ARRAY(uint64_t) etch_addresses;
+
+#define SEVERAL UINT64_MAX
+
 struct planning {
     struct etch_slice *slice;
     Etch__Plan *plan;
     uint32_t slots;
+    const struct etch_slice_seen *seen;
+    size_t n_seen;
+    struct etch_strings known;          /* locations whose object was seen */
+    etch_addresses objects;             /* of each; SEVERAL: not one */
     struct etch_strings locations;      /* watched already */
     ETCH_ARRAY(struct planned) watches; /* by location */
 };
@@ -235,8 +243,8 @@ static Etch__PlanWatch *watch_at(uint32_t statement, const struct etch_mention *
     w->name = copy(mention->name);
     w->statement = statement;
     w->global = site->global;
-    w->site = site->global ? 0 : site->address;
-    w->site_operand = copy(site->global ? "" : site->operand);
+    w->site = site->global && !site->seen ? 0 : site->address;
+    w->site_operand = copy(w->site ? site->operand : "");
     w->size = site->size;
     w->writes = w->reads = true; /* the order of reads and writes is what a sketch is made of */
     if (w->name && w->site_operand)
@@ -261,10 +269,48 @@ static bool add_further(struct planning *p, uint32_t number, uint32_t statement,
     return p->watches.v[number].far != NULL;
 }
 
-/* `known`: only as a further site of a location that is watched already. */
-static bool add_watch(struct planning *p, uint32_t statement, const struct etch_mention *mention, bool known)
+/* What a location that is no global is known by. */
+static void name_location(const struct planning *p, const struct etch_mention *mention, char *text, size_t size)
 {
-    char key[ETCH_KEY_SIZE], location[ETCH_KEY_SIZE + 300];
+    char key[ETCH_KEY_SIZE];
+
+    snprintf(text, size, "%s %s", mention->name,
+             etch_memory_key(p->slice->model, mention->pointer, NULL, key) ? key : "");
+}
+
+/* Notes what runs have shown of a mention's location: the variable that its instruction used. An element is one of
+ * many: the next object that comes by is another. */
+static bool learn(struct planning *p, uint32_t statement, const struct etch_mention *mention, bool behind)
+{
+    char location[ETCH_KEY_SIZE + 300];
+    struct etch_site site;
+
+    (void)statement, (void)behind;
+    etch_site_find(p->slice->model, mention, &site);
+    if (!mention->shared || site.global || !site.address || strchr(mention->name, '[') || mention->name[0] == '*')
+        return true;
+    name_location(p, mention, location, sizeof(location));
+    for (size_t i = 0; i < p->n_seen; i++) {
+        uint64_t object = p->seen[i].object;
+        uint32_t number;
+
+        if (p->seen[i].instruction != site.address)
+            continue;
+        if (!etch_line_table_is_variable(p->slice->model->lines, object, site.size))
+            object = SEVERAL;
+        number = etch_strings_add(&p->known, location);
+        if (number == ETCH_NONE || (number == p->objects.n && !etch_array_push(&p->objects, object)))
+            return false;
+        if (p->objects.v[number] != object)
+            p->objects.v[number] = SEVERAL;
+    }
+    return true;
+}
+
+/* `behind`: only as a further site of a location that is watched already. */
+static bool add_watch(struct planning *p, uint32_t statement, const struct etch_mention *mention, bool behind)
+{
+    char location[ETCH_KEY_SIZE + 300];
     size_t before = p->locations.all.n;
     struct planned planned = {0};
     struct etch_site site;
@@ -273,12 +319,15 @@ static bool add_watch(struct planning *p, uint32_t statement, const struct etch_
     etch_site_find(p->slice->model, mention, &site);
     if (!mention->shared || (!site.global && !site.address) || site.size == 0)
         return true;
+    name_location(p, mention, location, sizeof(location));
+    number = site.global ? ETCH_NONE : etch_strings_find(&p->known, location);
+    if (number != ETCH_NONE && p->objects.v[number] != SEVERAL) {
+        site.global = p->objects.v[number];
+        site.seen = true;
+    }
     if (site.global)
         snprintf(location, sizeof(location), "%llx", (unsigned long long)site.global);
-    else
-        snprintf(location, sizeof(location), "%s %s", mention->name,
-                 etch_memory_key(p->slice->model, mention->pointer, NULL, key) ? key : "");
-    if (known && etch_strings_find(&p->locations, location) == ETCH_NONE)
+    if (behind && etch_strings_find(&p->locations, location) == ETCH_NONE)
         return true;
     number = etch_strings_add(&p->locations, location);
     if (number == ETCH_NONE)
@@ -293,9 +342,11 @@ static bool add_watch(struct planning *p, uint32_t statement, const struct etch_
     return false;
 }
 
+typedef bool visit_mention(struct planning *p, uint32_t statement, const struct etch_mention *mention, bool behind);
+
 /* Statements behind the first sigma are asked for sites only: the earlier a location is known the more is seen of it.
  */
-static bool plan_watches(struct planning *p, uint32_t sigma)
+static bool visit_mentions(struct planning *p, uint32_t sigma, visit_mention *visit)
 {
     uint32_t all = (uint32_t)p->slice->statements.n, end = sigma + SITES_BEHIND < all ? sigma + SITES_BEHIND : all;
     bool ok = true;
@@ -307,7 +358,7 @@ static bool plan_watches(struct planning *p, uint32_t sigma)
         for (size_t k = 0; ok && k < s->insns.n; k++)
             ok = etch_mentions_of(p->slice->model, s->insns.v[k], &mentions);
         for (size_t k = 0; ok && k < mentions.n; k++)
-            ok = add_watch(p, i, &mentions.v[k], i >= sigma);
+            ok = visit(p, i, &mentions.v[k], i >= sigma);
         etch_array_free(&mentions);
     }
     return ok;
@@ -471,12 +522,15 @@ static bool fill_plan(struct planning *p, uint32_t sigma)
         return false;
     for (uint32_t i = 0; i < sigma; i++)
         p->plan->statements[p->plan->n_statements++] = i;
-    return plan_watches(p, sigma) && split_sets(p) && fill_sets(p) && plan_tracking(p, sigma);
+    return visit_mentions(p, sigma, learn) && visit_mentions(p, sigma, add_watch) && split_sets(p) && fill_sets(p) &&
+           plan_tracking(p, sigma);
 }
 
-Etch__Plan *etch_slice_plan(struct etch_slice *slice, uint32_t sigma, uint32_t slots)
+Etch__Plan *etch_slice_plan(struct etch_slice *slice, uint32_t sigma, uint32_t slots,
+                            const struct etch_slice_seen *seen, size_t n_seen)
 {
-    struct planning p = {.slice = slice, .plan = malloc(sizeof(Etch__Plan)), .slots = slots ? slots : 4};
+    struct planning p = {
+        .slice = slice, .plan = malloc(sizeof(Etch__Plan)), .slots = slots ? slots : 4, .seen = seen, .n_seen = n_seen};
     bool ok;
 
     if (!p.plan)
@@ -484,6 +538,8 @@ Etch__Plan *etch_slice_plan(struct etch_slice *slice, uint32_t sigma, uint32_t s
     etch__plan__init(p.plan);
     ok = fill_plan(&p, sigma < slice->statements.n ? sigma : (uint32_t)slice->statements.n);
     etch_strings_release(&p.locations);
+    etch_strings_release(&p.known);
+    etch_array_free(&p.objects);
     for (size_t i = 0; i < p.watches.n; i++) {
         if (p.watches.v[i].near)
             etch__plan_watch__free_unpacked(p.watches.v[i].near, NULL);

@@ -52,8 +52,15 @@ void etch_slice_free(struct etch_slice *slice);
 /* As a message, to be freed with etch__slice__free_unpacked(). NULL when memory is short. */
 Etch__Slice *etch_slice_message(struct etch_slice *slice);
 
+/* What an instruction was seen to use in a run; both are addresses in the file, as if what it used were a variable. */
+struct etch_slice_seen {
+    uint64_t instruction, object;
+};
+
 /* The plan for the first `sigma` statements with `slots` watchpoints in a run, to be freed with
- * etch__plan__free_unpacked(). NULL when memory is short. */
-Etch__Plan *etch_slice_plan(struct etch_slice *slice, uint32_t sigma, uint32_t slots);
+ * etch__plan__free_unpacked(). What instructions were `seen` to use that is one of the program's variables, and always
+ * the same, needs no site: it is watched from the start. NULL when memory is short. */
+Etch__Plan *etch_slice_plan(struct etch_slice *slice, uint32_t sigma, uint32_t slots,
+                            const struct etch_slice_seen *seen, size_t n_seen);
 
 #endif

@@ -36,6 +36,7 @@ struct etch_site {
     char operand[64]; /* its address expression: base,index,scale,displacement */
     uint32_t size;
     uint64_t global; /* static address of the location, where it is one */
+    bool seen;       /* it is one by what runs have shown */
 };
 
 /* One memory access of an instruction of the bitcode. */

@@ -20,47 +20,76 @@ expect 0 "$ETCH" cc --record-only=twice -g a.c b.c -o only
 readelf -sW only | grep -q 'twice.etch' || fail "no recorder in twice"
 readelf -sW only | grep -q 'main.etch' && fail "a recorder in main, which was not asked for"
 
-# What ran between the last call of code without a recorder and a crash is known; and no time is said of a statement that it was
-# not executed at.
+# What ran between the last call of code without a recorder and a crash is known, also where the function that called is left by
+# then. Time is told before and after what may wait: a statement is known to be behind the pause that it is behind, and no time is
+# said of it that it was not executed at.
+cat >pause.c <<'C'
+#include <x86intrin.h>
+unsigned long long paused;
+void wait_here(void) /* by its name it may wait */
+{
+    paused = __rdtsc();
+}
+C
+"$ETCH" cc -O2 -g -c pause.c -o pause.o
 cat >late.c <<'C'
 #include <stdio.h>
 #include <unistd.h>
 #include <x86intrin.h>
 int *volatile where;
+extern unsigned long long paused;
+void wait_here(void);
+__attribute__((noinline)) static void rest(void)
+{
+    wait_here();
+}
 int main(int argc, char **argv)
 {
     unsigned long long from, to;
     int x = argc;
 
     (void)argv;
-    usleep(1000);
+    x *= 5; /*@before*/
+    rest();
     from = __rdtsc();
     x += 4; /*@between*/
     to = __rdtsc();
-    printf("%llu %llu\n", from, to);
+    printf("%llu %llu %llu\n", paused, from, to);
     fflush(stdout);
+#ifdef DEEP
+    rest();
+#else
     usleep(1000);
+#endif
     x *= 3;
     where = NULL;
     *where = x; /*@last*/
     return 0;
 }
 C
-for level in -O0 -O2; do
-  expect 0 "$ETCH" cc --record $level -g late.c -o late
+for level in -O0 -O2 "-O0 -DDEEP" "-O2 -DDEEP"; do
+  expect 0 "$ETCH" cc --record $level -g late.c pause.o -o late
   expect 139 "$ETCH" record --source soft -o late.etch ./late
   "$ETCH" decode late.etch --as line >lines
   [ "$(tail -n 1 lines)" = "late.c:$(grep -n '@last' late.c | cut -d: -f1) main" ] || fail "the last line, $level: $(tail -n 1 lines)"
 done
-expect 0 "$ETCH" cc --record -O0 -g late.c -o late
+expect 0 "$ETCH" cc --record -O0 -g late.c pause.o -o late
 expect 139 "$ETCH" record --source soft -o late.etch ./late
 cp out spoken
-"$ETCH" decode late.etch --as line --fields srcline,time | grep "^late.c:$(grep -n '@between' late.c | cut -d: -f1) " >times || fail "no time"
-read -r from to <spoken
-while read -r _ time; do
-  lo=${time%..*} hi=${time#*..}
-  [ "$lo" = "?" ] || ((lo <= to)) || fail "not before $lo, which is after $to"
+"$ETCH" decode late.etch --as line --fields srcline,time >lines
+read -r paused from to <spoken
+times_of() { # MARK: of each time that its line ran
+  grep "^late.c:$(grep -n "@$1" late.c | cut -d: -f1) " lines | sed 's/.* //; s/\.\./ /' | grep . || fail "no time of $1"
+}
+times_of between >times
+while read -r lo hi; do
+  [ "$lo" != "?" ] && ((lo >= paused)) || fail "not before $lo, and it is behind the pause at $paused"
+  ((lo <= to)) || fail "not before $lo, which is after $to"
   [ "$hi" = "?" ] || ((hi >= from)) || fail "not after $hi, which is before $from"
+done <times
+times_of before >times
+while read -r lo hi; do
+  [ "$hi" != "?" ] && ((hi <= paused)) || fail "not after $hi, and it is before the pause at $paused"
 done <times
 
 # Locks are taken where the program has it, not in a stub of the recorder's. Every other start of the program deadlocks, whatever

@@ -324,6 +324,72 @@ static void find_origin(void **state)
     release(&f);
 }
 
+static void branch(struct etch_run *run, bool taken)
+{
+    const struct etch_run_branch b = {.place = CHECK_IT, .address = 64, .taken = taken, .to = USE};
+
+    assert_true(etch_array_push(&run->branches, b));
+}
+
+/* A statement whose work it is to write that wrote it last: how a branch went says why. */
+static void rank_proper_origin_behind_branch(void **state)
+{
+    const struct made bad[] = {{1, CLEAR, 'W', 9, 300, 0, 1}, {1, USE, 'R', 9, 500, 0, 1}};
+    const struct made good[] = {{1, MAKE, 'W', 7, 300, 0, 1}, {1, USE, 'R', 7, 500, 0, 1}};
+
+    (void)state;
+    for (int named = 0; named < 2; named++) {
+        struct fixture f = {.n = 2};
+
+        name_places(&f.names);
+        if (named)
+            assert_int_equal(etch_names_locate(&f.names, 0, "f:item.1"), 0);
+        f.runs[0] = make(true, 1, bad, 2);
+        f.runs[1] = make(false, 2, good, 2);
+        branch(f.runs[0], true);
+        branch(f.runs[1], false);
+        find(&f);
+        assert_int_equal(f.found.all.v[0].kind, named ? ETCH_PREDICTOR_BRANCH : ETCH_PREDICTOR_ORIGIN);
+        assert_int_equal(best_of(&f, ETCH_PREDICTOR_ORIGIN)->proper, named);
+        release(&f);
+    }
+}
+
+/* Between write and read a library was at another field of the structure: what was read is what another owner left. */
+static void take_no_leftover_for_an_origin(void **state)
+{
+    const struct made bad[] = {{1, OTHER, 'W', 1, 100, 0, 1},
+                               {1, CLEAR, 'W', 9, 200, 0, 1},
+                               {1, OTHER, 'W', 1, 300, 0, 1},
+                               {1, USE, 'R', 9, 500, 0, 1}};
+    const struct made good[] = {{1, MAKE, 'W', 7, 300, 0, 1}, {1, USE, 'R', 7, 500, 0, 1}};
+
+    (void)state;
+    for (int freed = 0; freed < 2; freed++) {
+        struct fixture f = {.n = 2};
+        uint32_t other;
+
+        name_places(&f.names);
+        other = etch_names_variable(&f.names, "y");
+        assert_int_equal(etch_names_locate(&f.names, 0, "f:item.1"), 0);
+        assert_int_equal(etch_names_locate(&f.names, other, "f:item.0"), 0);
+        f.runs[0] = make(true, 1, bad, 4);
+        f.runs[1] = make(false, 2, good, 2);
+        f.runs[0]->accesses.v[0].operand = f.runs[0]->accesses.v[0].variable = other;
+        f.runs[0]->accesses.v[2].operand = ETCH_NOWHERE;
+        f.runs[0]->accesses.v[2].variable = other;
+        f.runs[0]->accesses.v[0].object = f.runs[0]->accesses.v[2].object = 2;
+        f.runs[0]->accesses.v[1].operand = ETCH_NOWHERE;
+        f.runs[0]->accesses.v[2].outside = freed;
+        branch(f.runs[0], true);
+        branch(f.runs[1], false);
+        find(&f);
+        assert_int_equal(f.found.all.v[0].kind, freed ? ETCH_PREDICTOR_BRANCH : ETCH_PREDICTOR_ORIGIN);
+        assert_int_equal(best_of(&f, ETCH_PREDICTOR_ORIGIN)->left_over, freed);
+        release(&f);
+    }
+}
+
 /* A state between two writes was seen, and the second had not been made when it failed. */
 static void find_unfinished_write(void **state)
 {
@@ -504,10 +570,10 @@ static void count_lost_as_unknown(void **state)
     release(&f);
 }
 
-static Etch__Sketch *compose(struct fixture *f, bool backwards)
+static Etch__Sketch *compose_some(struct fixture *f, bool backwards, bool all)
 {
     Etch__Slice slice = ETCH__SLICE__INIT;
-    struct etch_compose_options options = {.slice = &slice};
+    struct etch_compose_options options = {.slice = &slice, .all = all};
     struct etch_run *runs[8];
     Etch__Statement statements[PLACES], *list[PLACES];
     Etch__Place place = ETCH__PLACE__INIT;
@@ -528,6 +594,11 @@ static Etch__Sketch *compose(struct fixture *f, bool backwards)
         runs[i] = f->runs[backwards ? f->n - 1 - i : i];
     sketch = etch_compose(&f->names, runs, f->n, &options, &err);
     return sketch;
+}
+
+static Etch__Sketch *compose(struct fixture *f, bool backwards)
+{
+    return compose_some(f, backwards, false);
 }
 
 static void compose_in_any_order(void **state)
@@ -567,6 +638,45 @@ static void compose_in_any_order(void **state)
     free(y);
     etch__sketch__free_unpacked(a, NULL);
     etch__sketch__free_unpacked(b, NULL);
+    release(&f);
+}
+
+static void visit(struct etch_run *run, uint32_t place, uint64_t count, uint64_t seq)
+{
+    const struct etch_run_visit v = {.thread = 1, .place = place, .count = count, .seq = seq, .hi = UINT64_MAX};
+
+    assert_true(etch_array_push(&run->visits, v));
+    assert_true(etch_array_push(&run->history, v));
+}
+
+/* A branch is shown when it went the way that the predictor speaks of, though it ran again later. */
+static void compose_the_turn_of_a_branch(void **state)
+{
+    const struct etch_run_visit first = {.thread = 1, .place = CHECK_IT, .count = 1, .seq = 3, .hi = UINT64_MAX};
+    struct fixture f = {.n = 2};
+    Etch__Sketch *sketch;
+    size_t at[PLACES] = {0};
+
+    (void)state;
+    name_places(&f.names);
+    for (size_t i = 0; i < 2; i++) {
+        f.runs[i] = make(i == 0, i + 1, NULL, 0);
+        if (i == 0)
+            visit(f.runs[i], OTHER, 1, 4);
+        visit(f.runs[i], CHECK_IT, 2, 9);
+        visit(f.runs[i], USE, 1, 12);
+        assert_true(etch_array_push(&f.runs[i]->history, first));
+        branch(f.runs[i], i == 0);
+        f.runs[i]->branches.v[0].to = i == 0 ? OTHER : USE;
+    }
+    sketch = compose_some(&f, false, true);
+    assert_non_null(sketch);
+    assert_string_equal(sketch->predictors[0]->kind, "branch");
+    for (size_t i = 0; i < sketch->n_steps; i++)
+        at[sketch->steps[i]->place->line - 10] = i + 1;
+    assert_true(at[CHECK_IT] && at[OTHER]);
+    assert_true(at[CHECK_IT] < at[OTHER]);
+    etch__sketch__free_unpacked(sketch, NULL);
     release(&f);
 }
 
@@ -797,6 +907,30 @@ static void take_the_crash_for_a_value(void **state)
     release(&f);
 }
 
+/* What one statement writes twice was not meant to be one step. */
+static void take_no_turns_for_one_step(void **state)
+{
+    const struct made good[] = {{1, OTHER, 'W', 2, 100, 0, 1}, {1, USE, 'R', 2, 300, 0, 1}};
+
+    (void)state;
+    for (int twice = 0; twice < 2; twice++) {
+        const struct made bad[] = {
+            {0, MAKE, 'W', 1, 100, 0, 0}, {1, USE, 'R', 1, 300, 0, 1}, {0, twice ? MAKE : CLEAR, 'W', 1, 500, 0, 0}};
+        struct fixture f = {.n = 2};
+        const struct etch_predictor *found;
+
+        name_places(&f.names);
+        f.runs[0] = make(true, 1, bad, 3);
+        f.runs[1] = make(false, 2, good, 2);
+        find(&f);
+        found = best_of(&f, ETCH_PREDICTOR_ATOMICITY);
+        assert_non_null(found);
+        assert_string_equal(found->pattern, "WRW");
+        assert_int_equal(found->guarded, !twice);
+        release(&f);
+    }
+}
+
 static void in_call(struct etch_run *run, size_t access, uint32_t call)
 {
     run->accesses.v[access].call = call;
@@ -837,6 +971,48 @@ static void find_torn_calls(void **state)
     assert_int_equal(found->places[0], MAKE);
     assert_int_equal(found->places[3], CLEAR);
     assert_true(found->f == 1);
+    release(&f);
+}
+
+/* The same in a run that failed before the writing call came to its second write: torn for certain, unless that call
+ * may have come to it unseen. A turn belongs to one call, also where nobody knows which of the statement's visits it
+ * was. */
+static void find_torn_cut_short(void **state)
+{
+    const struct made cut[] = {{1, CHECK_IT, 'R', 0, 50, 0, 1},
+                               {0, MAKE, 'W', 1, 100, 0, 0},
+                               {1, CHECK_IT, 'R', 1, 200, 0, 1},
+                               {1, CHECK_IT, 'R', 1, 300, 0, 1},
+                               {1, USE, 'R', 5, 400, 0, 1}};
+    const uint32_t calls[] = {2, 1, 2, 3, 3};
+    const struct etch_predictor p = {.kind = ETCH_PREDICTOR_ATOMICITY,
+                                     .n_places = 4,
+                                     .places = {MAKE, CHECK_IT, USE, CLEAR},
+                                     .second = 1,
+                                     .pattern = "WRRW",
+                                     .torn = true};
+    const struct etch_run_visit later = {.thread = 0, .place = CLEAR, .count = 1, .seq = 9};
+    struct fixture f = {.n = 1};
+    uint32_t at[ETCH_PREDICTOR_ACCESSES];
+
+    (void)state;
+    name_places(&f.names);
+    assert_int_equal(etch_names_variable(&f.names, "y"), 1);
+    f.runs[0] = make(true, 1, cut, 5);
+    of_second_variable(f.runs[0], USE);
+    assert_true(etch_array_push(&f.runs[0]->watched_operands, 1));
+    for (size_t i = 0; i < 5; i++) {
+        in_call(f.runs[0], i, calls[i]);
+        f.runs[0]->accesses.v[i].nth = 0;
+    }
+    unify(&f);
+    assert_int_equal(etch_predictor_holds(&p, &f.names, f.runs[0]), ETCH_TRUE);
+    assert_int_equal(etch_predictor_instance(&p, f.runs[0], at), 3);
+    assert_int_equal(at[1], 3);
+    assert_true(etch_array_push(&f.runs[0]->visits, later));
+    assert_int_equal(etch_run_index(f.runs[0]), 0);
+    assert_int_equal(etch_predictor_holds(&p, &f.names, f.runs[0]), ETCH_UNKNOWN);
+    assert_int_equal(etch_predictor_instance(&p, f.runs[0], at), 0);
     release(&f);
 }
 
@@ -959,6 +1135,8 @@ int main(void)
         cmocka_unit_test(find_atomicity),
         cmocka_unit_test(find_read_too_early),
         cmocka_unit_test(find_origin),
+        cmocka_unit_test(rank_proper_origin_behind_branch),
+        cmocka_unit_test(take_no_leftover_for_an_origin),
         cmocka_unit_test(find_unfinished_write),
         cmocka_unit_test(find_two_variables),
         cmocka_unit_test(rank_given_order_last),
@@ -967,6 +1145,7 @@ int main(void)
         cmocka_unit_test(leave_out_the_failure_itself),
         cmocka_unit_test(count_lost_as_unknown),
         cmocka_unit_test(compose_in_any_order),
+        cmocka_unit_test(compose_the_turn_of_a_branch),
         cmocka_unit_test(compose_without_passing_runs),
         cmocka_unit_test(keep_two_bugs_apart),
         cmocka_unit_test(ask_when_it_could_have_failed),
@@ -980,6 +1159,8 @@ int main(void)
         cmocka_unit_test(leave_open_what_was_before_the_register),
         cmocka_unit_test(claim_no_read_before_an_unseen_write),
         cmocka_unit_test(find_torn_calls),
+        cmocka_unit_test(find_torn_cut_short),
+        cmocka_unit_test(take_no_turns_for_one_step),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
