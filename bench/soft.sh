@@ -30,6 +30,12 @@ plan_of() {
     stop "no slice of $1"
 }
 
+turned() { # ROUND: the columns, beginning with another one each round
+  local all=($columns) first
+  first=$(($1 % ${#all[@]}))
+  echo "${all[@]:first}" "${all[@]:0:first}"
+}
+
 compile() { # PROGRAM COLUMN
   local flags="-O2 -g -w -o $work/$1.$2"
   case $2 in
@@ -91,8 +97,8 @@ clang-19 -O2 -c "$here/soft_hooks.c" -o "$work/hooks.o"
 for program in $programs; do
   prepare "$program"
   for column in $columns; do compile "$program" "$column"; done
-  for ((round = 0; round < rounds; round++)); do # in turns, so that a noisy neighbour meets all of them
-    for column in $columns; do
+  for ((round = 0; round < rounds; round++)); do # in turns, so that a noisy neighbour meets all of them, each time from another on
+    for column in $(turned "$round"); do
       [ "$column" = tsan ] && ((round > 2)) && continue # far from the others: three are enough
       once "$program" "$column"
     done
