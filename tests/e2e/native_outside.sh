@@ -28,13 +28,19 @@ for how in none soft; do
   has "$work/err" "nothing lost"
   "$ETCH_BUILD/tests/accesses" --callers "$work/run.etch" >"$work/accesses" || fail "the accesses cannot be read"
   check '^fill[.+]' -
-  check 'mem(cpy|move)' "copy:$(line memcpy)"
-  check strncpy "main:$(line strncpy)"
   check use_told "main:$(line told)"
   check use_untold -
   check use_deep -
-  check '(int|libc)_free|^free|tcache' "main:$(line free)"
-  [ "$(awk '$3 ~ /mem(cpy|move)/ {print $2}' "$work/accesses" | sort -u | wc -l)" -eq 2 ] || fail "two threads copied"
-  grep -q "by the kernel for the program" "$work/err" || check '^[?][+]0' "main:$(line read)"
+  if grep -qE 'mem(cpy|move)' "$work/accesses"; then
+    check 'mem(cpy|move)' "copy:$(line memcpy)"
+    check strncpy "main:$(line strncpy)"
+    check '(int|libc)_free|^free|tcache' "main:$(line free)"
+    grep -q "by the kernel for the program" "$work/err" || check '^[?][+]0' "main:$(line read)"
+  else # libc is stripped of its functions' names: by whom they were called is known all the same
+    callers=$(printf '%s\n' "copy:$(line memcpy)" "main:$(line strncpy)" "main:$(line read)" "main:$(line free)" | sort)
+    ! grep -q "by the kernel for the program" "$work/err" || callers=$(grep -v "main:$(line read)" <<<"$callers")
+    check '^[?][+]0' "$callers"
+  fi
+  [ "$(awk -v c="copy:$(line memcpy)" '$6 == c {print $2}' "$work/accesses" | sort -u | wc -l)" -eq 2 ] || fail "two threads copied"
 done
 done_checking
