@@ -35,6 +35,7 @@
 #define PASSING_KEPT 40u  /* bundles of passing runs, with watches */
 #define PASSING_KEPT_UNTRACKED 4u /* and without */
 #define HOPELESS 20u              /* runs, of which none passed: more will not either */
+#define HOPELESS_THREADED 100u    /* of threads, which a recorder delays, a few may yet */
 #define SLOWDOWN 12.0             /* of a program by watches, beside its runs without */
 #define DISTURBED 16u             /* failures with a set of watches, and no pass, that are the watches' own doing */
 #define FOUND_MAX 3u              /* plans for the same statements, for what runs have shown of them */
@@ -695,7 +696,9 @@ static int start_more(struct diagnosis *d, unsigned limit, struct etch_error *er
 
 static bool is_over(const struct diagnosis *d)
 {
-    if (!d->o->patient && !d->passed && d->failing_tracked >= FAILING_ENOUGH && d->runs >= HOPELESS)
+    unsigned hopeless = sketching_is_threaded(&d->s) ? HOPELESS_THREADED : HOPELESS;
+
+    if (!d->o->patient && !d->passed && d->failing_tracked >= FAILING_ENOUGH && d->runs >= hopeless)
         return true;
     return d->done || interrupted || (d->o->time > 0 && runner_now() - d->began > d->o->time);
 }

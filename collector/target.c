@@ -279,6 +279,31 @@ static bool is_stop_signal(int signal)
     return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
+static void note_begun(struct etch_target *t, pid_t tid)
+{
+    struct etch_target_thread *thread = etch_target_thread(t, tid);
+
+    if (thread)
+        thread->begun = true;
+}
+
+/* A new thread, before the one that made it goes on: else the maker would be ahead by as long as it takes us to look
+ * again, and races would be won that are lost otherwise. Whatever else became of it stays in the kernel's list. */
+static void let_begin(struct etch_target *t, pid_t tid)
+{
+    const struct etch_target_thread *thread = etch_target_thread(t, tid);
+    siginfo_t info = {0};
+    int status = 0;
+
+    if (!thread || thread->begun || waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
+        return;
+    if (info.si_code != CLD_TRAPPED || info.si_status >> 8 != PTRACE_EVENT_STOP ||
+        is_stop_signal(info.si_status & 0xff) || waitpid(tid, &status, __WALL | WNOHANG) != tid)
+        return;
+    note_begun(t, tid);
+    resume(tid, 0);
+}
+
 /* A stop that is an event of ptrace's, taken from the kernel's list already. */
 static int on_event(struct etch_target *t, pid_t tid, int event, int signal, struct etch_error *err)
 {
@@ -288,8 +313,10 @@ static int on_event(struct etch_target *t, pid_t tid, int event, int signal, str
     case PTRACE_EVENT_EXEC:
         return on_exec(t, err);
     case PTRACE_EVENT_CLONE:
-        if (ptrace(PTRACE_GETEVENTMSG, tid, NULL, &child) == 0 && child)
+        if (ptrace(PTRACE_GETEVENTMSG, tid, NULL, &child) == 0 && child) {
             know_thread(t, (pid_t)child, tid);
+            let_begin(t, (pid_t)child);
+        }
         resume(tid, 0);
         return 0;
     case PTRACE_EVENT_EXIT:
@@ -298,6 +325,7 @@ static int on_event(struct etch_target *t, pid_t tid, int event, int signal, str
     case PTRACE_EVENT_STOP:
         know_thread(t, tid, 0);
         if (!is_stop_signal(signal)) {
+            note_begun(t, tid);
             resume(tid, 0);
             return 0;
         }

@@ -25,6 +25,7 @@ struct etch_target_thread {
     pid_t parent;       /* 0: not seen */
     uint64_t start_tsc; /* 0: before the recording */
     bool held;          /* stopped by etch_target_hold() */
+    bool begun;         /* it was let go for the first time */
 };
 
 struct etch_target;
