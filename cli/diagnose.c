@@ -26,13 +26,11 @@
 #define STRONG 0.97
 #define FAILING_ENOUGH 2u /* failing runs of which a strong predictor is true */
 #define FAILING_ENOUGH_OF_VALUE                                                                                        \
-    3u                 /* the same, of one that is a value: two runs have the same one by chance too often */
-#define FAILING_MAX 4u /* kept of a bug for each set of watches of a round */
-#define FAILING_MAX_AT_LAST                                                                                            \
-    8u                    /* where there is no more to watch: many failed with an object that no register was on       \
-                           */
-#define PASSING_ENOUGH 5u /* passing runs of which it is known not to be */
-#define PASSING_KEPT 40u  /* bundles of passing runs, with watches */
+    3u                            /* the same, of one that is a value: two runs have the same one by chance too often */
+#define FAILING_MAX 4u            /* kept of a bug for each set of watches of a round */
+#define FAILING_MAX_AT_LAST 8u    /* where there is no more to watch: many failed with an object no register was on */
+#define PASSING_ENOUGH 5u         /* passing runs of which it is known not to be */
+#define PASSING_KEPT 40u          /* bundles of passing runs, with watches */
 #define PASSING_KEPT_UNTRACKED 4u /* and without */
 #define HOPELESS 20u              /* runs, of which none passed: more will not either */
 #define HOPELESS_THREADED 100u    /* of threads, which a recorder delays, a few may yet */

@@ -324,8 +324,8 @@ static int on_event(struct etch_target *t, pid_t tid, int event, int signal, str
         return 0;
     case PTRACE_EVENT_STOP:
         know_thread(t, tid, 0);
+        note_begun(t, tid);
         if (!is_stop_signal(signal)) {
-            note_begun(t, tid);
             resume(tid, 0);
             return 0;
         }

@@ -101,6 +101,26 @@ expect 0 "$ETCH" diagnose --json s.json ./steady
 has out "exit status 4 in"
 has err "20 runs, 20 failed"
 no out CAUSE
+# With threads, which a recorder delays, one of the first runs that passes may come late.
+cat >seldom.c <<'C'
+#include "turn.h"
+#include <pthread.h>
+static int asked;
+static void *ask(void *arg) { asked = turn() < 25 || turn() % 2; return arg; }
+int main(void)
+{
+    pthread_t t;
+
+    pthread_create(&t, NULL, ask, NULL);
+    pthread_join(t, NULL);
+    if (asked)
+        abort();
+    return 0;
+}
+C
+"$ETCH" cc -g -O0 -pthread -I"$ETCH_SOURCE/tests/programs/diagnose" seldom.c -o seldom
+expect 0 "$ETCH" diagnose ./seldom
+has out CAUSE
 is "[]" "$(field '["predictors"]')"
 
 # A hang that does not end by SIGTERM.
