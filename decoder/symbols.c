@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Modules by image, and the lookup; see symbols.h. */
+#include "base/function_name.h"
 #include "decoder/find_binary.h"
 #include "decoder/symbols_module.h"
 
 #include <fcntl.h>
-#include <libiberty/demangle.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,17 +37,12 @@ const char *module_keep(struct etch_module *module, const char *text)
     return copy;
 }
 
-const char *module_name(struct etch_module *module, const char *name)
+const char *module_name(struct etch_module *module, const char *linkage, const char *name, uint32_t line)
 {
-    bool encoded = strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
-    char *shown = NULL;
-    const char *kept;
+    char *whole = module->mangled ? NULL : etch_function_name(linkage, name, line);
+    const char *kept = module_keep(module, whole ? whole : linkage ? linkage : name);
 
-    /* Real names are shorter; the demangler's work may grow faster than its input. */
-    if (!module->mangled && encoded && strnlen(name, 16385) < 16384)
-        shown = cplus_demangle(name, DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI);
-    kept = module_keep(module, shown ? shown : name);
-    free(shown);
+    free(whole);
     return kept;
 }
 
@@ -60,7 +55,7 @@ static const char *stub_name(struct etch_module *module, const char *name)
 
     if (!at || snprintf(stem, sizeof(stem), "%.*s", (int)(at - name), name) >= (int)sizeof(stem))
         return name;
-    target = module_name(module, stem);
+    target = module_name(module, stem, NULL, 0);
     if (!target || asprintf(&whole, "%s@plt", target) < 0)
         return NULL;
     target = module_keep(module, whole);
@@ -78,7 +73,7 @@ static const char *symbol_shown(struct etch_module *module, struct module_symbol
     pthread_mutex_lock(&module->lock);
     shown = atomic_load_explicit(&symbol->shown, memory_order_relaxed);
     if (!shown) {
-        shown = symbol->plt ? stub_name(module, symbol->name) : module_name(module, symbol->name);
+        shown = symbol->plt ? stub_name(module, symbol->name) : module_name(module, symbol->name, NULL, 0);
         shown = shown ? shown : symbol->name;
         atomic_store_explicit(&symbol->shown, shown, memory_order_release);
     }

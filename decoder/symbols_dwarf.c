@@ -103,15 +103,16 @@ static const char *attribute_string(Dwarf_Die *die, unsigned name)
 
 static const char *read_name(struct walk *walk, Dwarf_Die *die)
 {
-    const char *name = attribute_string(die, DW_AT_linkage_name);
+    const char *linkage = attribute_string(die, DW_AT_linkage_name), *name = attribute_string(die, DW_AT_name);
+    int line = 0;
 
-    if (!name)
-        name = attribute_string(die, DW_AT_MIPS_linkage_name);
-    if (!name)
-        name = attribute_string(die, DW_AT_name);
-    if (!name || !name[0])
+    if (!linkage)
+        linkage = attribute_string(die, DW_AT_MIPS_linkage_name);
+    if ((!linkage || !linkage[0]) && (!name || !name[0]))
         return NULL;
-    name = module_name(walk->module, name);
+    if (dwarf_decl_line(die, &line) != 0 || line < 0)
+        line = 0;
+    name = module_name(walk->module, linkage, name, (uint32_t)line);
     walk->short_of_memory |= !name;
     return name;
 }

@@ -94,8 +94,9 @@ bool module_read_units(struct etch_module *module);
 struct unit_table *unit_table_of(struct etch_module *module, struct module_unit *unit);
 void unit_table_free(struct unit_table *table);
 
-/* With `lock` held: a copy of `name`, demangled unless the user wants it as it is. NULL when memory is short. */
-const char *module_name(struct etch_module *module, const char *name);
+/* With `lock` held: the function's whole name, or what the linker calls it where the user wants that. `linkage` or
+ * `name` may be NULL, not both. NULL when memory is short. */
+const char *module_name(struct etch_module *module, const char *linkage, const char *name, uint32_t line);
 
 /* With `lock` held: a copy. */
 const char *module_keep(struct etch_module *module, const char *text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Laying out a sketch; see compose.h. */
 #include "sketch/compose.h"
+#include "base/function_name.h"
 #include "sketch/layout.h"
 
 #include <inttypes.h>
@@ -182,7 +183,7 @@ static void headline(const struct composition *c, char *text, size_t size)
     const char *function =
         run->failing_place < c->names->places.n ? c->names->places.v[run->failing_place].function : "";
     const char *abbreviation = f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL ? sigabbrev_np((int)f->signal) : NULL;
-    char what[64], status[32];
+    char what[64], status[32], brief[128];
 
     if (abbreviation)
         snprintf(what, sizeof(what), "SIG%s", abbreviation);
@@ -194,7 +195,7 @@ static void headline(const struct composition *c, char *text, size_t size)
                  : f->kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT ? "time limit"
                  : f->kind == ETCH__FAILURE_KIND__FAILURE_EXIT    ? exit_text(f, status, sizeof(status))
                                                                   : "the check failed");
-    snprintf(text, size, *function ? "%s in %s()" : "%s", what, function);
+    snprintf(text, size, *function ? "%s in %s()" : "%s", what, etch_function_short(function, brief, sizeof(brief)));
 }
 
 static void fill_head(struct composition *c)

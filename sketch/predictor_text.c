@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Predictors in words; see predictor.h. */
+#include "base/function_name.h"
 #include "sketch/predictor.h"
 
 #include <inttypes.h>
@@ -24,9 +25,11 @@ static const char *base_name(const char *path)
 static void place_text(const struct etch_names *names, uint32_t place, char *text, size_t size)
 {
     const struct etch_line_place *p = place < names->places.n ? &names->places.v[place] : NULL;
+    char function[128];
 
     if (p)
-        snprintf(text, size, "%s %s:%u", p->function, base_name(p->file), p->line);
+        snprintf(text, size, "%s %s:%u", etch_function_short(p->function, function, sizeof(function)),
+                 base_name(p->file), p->line);
     else
         snprintf(text, size, "elsewhere");
 }

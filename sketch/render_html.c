@@ -271,6 +271,7 @@ static void put_step_text(struct etch_page *page, const Etch__SketchStep *step)
 {
     const Etch__Place *place = etch_render_place(step->place);
     const char *text = etch_render_string(step->text);
+    char function[128];
 
     etch_page_write(page, "<span class=\"place\">");
     if (place->line) {
@@ -285,7 +286,7 @@ static void put_step_text(struct etch_page *page, const Etch__SketchStep *step)
         etch_page_escape(page, text);
     } else {
         etch_page_write(page, "(no source) in ");
-        etch_page_escape(page, place->function);
+        etch_page_escape(page, etch_render_function(place, function, sizeof(function)));
     }
     etch_page_write(page, "</code>");
     if (step->count > 1)

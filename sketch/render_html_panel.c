@@ -9,6 +9,8 @@ enum { CONTEXT_LINES = 4 };
 
 static void put_place(struct etch_page *page, const Etch__Place *place)
 {
+    char function[128];
+
     if (!place->line) {
         etch_page_write(page, "<span class=\"doubt\">place not known</span>");
         return;
@@ -20,8 +22,16 @@ static void put_place(struct etch_page *page, const Etch__Place *place)
         etch_page_write(page, ":%u", place->column);
     etch_page_write(page, "</code>");
     if (etch_render_string(place->function)[0]) {
-        etch_page_write(page, " in <code>");
-        etch_page_escape(page, place->function);
+        const char *brief = etch_render_function(place, function, sizeof(function));
+
+        etch_page_write(page, " in <code");
+        if (strcmp(brief, place->function) != 0) { /* the whole name on hover */
+            etch_page_write(page, " title=\"");
+            etch_page_escape(page, place->function);
+            etch_page_write(page, "\"");
+        }
+        etch_page_write(page, ">");
+        etch_page_escape(page, brief);
         etch_page_write(page, "()</code>");
     }
 }

@@ -10,12 +10,17 @@
 static json_t *place_json(const Etch__Place *place, bool *failed)
 {
     json_t *o = json_object();
+    const char *brief;
+    char function[128];
 
     place = etch_render_place(place);
+    brief = etch_render_function(place, function, sizeof(function));
     etch_json_set(o, "file", etch_json_text(place->file), failed);
     etch_json_set(o, "line", json_integer(place->line), failed);
     etch_json_set(o, "column", json_integer(place->column), failed);
-    etch_json_set(o, "function", etch_json_text(place->function), failed);
+    etch_json_set(o, "function", etch_json_text(brief), failed);
+    if (strcmp(brief, etch_render_string(place->function)) != 0)
+        etch_json_set(o, "signature", etch_json_text(place->function), failed);
     return o;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the renderers agree on; see render_model.h. */
 #include "sketch/render_model.h"
+#include "base/function_name.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -24,6 +25,11 @@ const char *etch_render_basename(const char *path)
     const char *slash = strrchr(etch_render_string(path), '/');
 
     return slash ? slash + 1 : etch_render_string(path);
+}
+
+const char *etch_render_function(const Etch__Place *place, char *text, size_t size)
+{
+    return etch_function_short(etch_render_string(place->function), text, size);
 }
 
 /* ---- Rows and columns ---- */

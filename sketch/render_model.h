@@ -75,6 +75,9 @@ bool etch_render_has_loss(const Etch__Sketch *sketch);
 /* The last part of a path. */
 const char *etch_render_basename(const char *path);
 
+/* The short name of the function that a place is in, written to `text`. */
+const char *etch_render_function(const Etch__Place *place, char *text, size_t size);
+
 /* Strings and places that a hand-made message may lack. */
 const char *etch_render_string(const char *text);
 const Etch__Place *etch_render_place(const Etch__Place *place);

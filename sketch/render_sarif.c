@@ -95,7 +95,12 @@ static json_t *location_json(const Etch__Place *place, const char *snippet, cons
     if (etch_render_string(place->function)[0]) {
         json_t *logical = json_object(), *list = json_array();
 
-        etch_json_set(logical, "name", etch_json_text(place->function), &f->failed);
+        char function[128];
+        const char *brief = etch_render_function(place, function, sizeof(function));
+
+        etch_json_set(logical, "name", etch_json_text(brief), &f->failed);
+        if (strcmp(brief, place->function) != 0)
+            etch_json_set(logical, "fullyQualifiedName", etch_json_text(place->function), &f->failed);
         etch_json_set(logical, "kind", json_string("function"), &f->failed);
         etch_json_push(list, logical, &f->failed);
         etch_json_set(o, "logicalLocations", list, &f->failed);
@@ -251,10 +256,10 @@ static json_t *fingerprint_json(const Etch__Sketch *s, struct sarif *f)
 {
     const Etch__Place *place = etch_render_place(s->failing_place);
     json_t *o = json_object();
-    char text[512];
+    char text[512], function[128];
 
     snprintf(text, sizeof(text), "%s:%.200s:%.200s", rule_of(s), etch_render_basename(place->file),
-             etch_render_string(place->function));
+             etch_render_function(place, function, sizeof(function)));
     etch_json_set(o, "etchFailure/v1", etch_json_text(text), &f->failed);
     return o;
 }

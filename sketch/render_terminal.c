@@ -208,12 +208,13 @@ static const char *text_of(const Etch__SketchStep *step, char *spare, size_t siz
 {
     const Etch__Place *place = etch_render_place(step->place);
     const char *text = etch_render_string(step->text);
+    char function[128];
 
     text += strspn(text, " \t");
     if (*text)
         return text;
     if (etch_render_string(place->function)[0])
-        snprintf(spare, size, "(no source) in %s()", place->function);
+        snprintf(spare, size, "(no source) in %s()", etch_render_function(place, function, sizeof(function)));
     else
         snprintf(spare, size, "(no source)");
     return spare;

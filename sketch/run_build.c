@@ -78,7 +78,7 @@ static void name_threads(struct build *b)
 
         for (size_t k = 0; !t->name && k < r->syncs.n; k++)
             if (r->syncs.v[k].tid == t->tid && r->syncs.v[k].op == ETCH__SYNC_OP__SYNC_THREAD_START)
-                t->name = etch_build_function_at(b, r->syncs.v[k].other);
+                t->name = etch_build_short_at(b, r->syncs.v[k].other);
         if (!t->name && i == 0)
             t->name = strdup("main");
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How a run ended: whether it failed, where each thread stood then, and the bucket that tells failures apart. */
+#include "base/function_name.h"
 #include "sketch/run_build_model.h"
 
 #include <signal.h>
@@ -83,7 +84,7 @@ static void place_threads(struct build *b)
         t->wait_place = frame_place(b, t->frames.v, t->frames.n, &outside);
         stack_places(b, t);
         if (outside)
-            t->wait_in = etch_build_function_at(b, outside);
+            t->wait_in = etch_build_short_at(b, outside);
         if (!t->name && t->frames.n)
             t->name = i == 0 ? strdup("main") : NULL;
     }
@@ -188,12 +189,13 @@ static void add_callers(struct build *b, const struct etch_run_thread *t, char *
     for (size_t i = 0, n = 0; i < t->frames.n && n < BUCKET_CALLERS; i++) {
         uint32_t place = etch_build_place_of(b, etch_build_image_at(b, t->frames.v[i]), t->frames.v[i] - (i > 0));
         size_t length = strlen(text);
+        char brief[128];
 
         if (place == ETCH_NOWHERE)
             continue;
         if (there && strcmp(b->names->places.v[place].function, last) != 0) {
             last = b->names->places.v[place].function;
-            snprintf(text + length, size - length, " < %s", last);
+            snprintf(text + length, size - length, " < %s", etch_function_short(last, brief, sizeof(brief)));
             n++;
         }
         there |= place == t->wait_place;
@@ -219,7 +221,7 @@ static char *bucket_of(struct build *b, bool hang)
 {
     ETCH_ARRAY(char *) parts = {0};
     const Etch__Failure *f = b->run->failure;
-    char text[4096], callers[1024], *part;
+    char text[4096], callers[1024], brief[128], *part;
     size_t length = name_failure(f, text, sizeof(text));
 
     for (size_t i = 0; i < b->run->threads.n; i++) {
@@ -228,7 +230,8 @@ static char *bucket_of(struct build *b, bool hang)
 
         if (at == ETCH_NOWHERE || (hang ? !has_part(b, i) : i != b->run->failing_thread))
             continue;
-        snprintf(callers, sizeof(callers), ", %s %s:%u", b->names->places.v[at].function,
+        snprintf(callers, sizeof(callers), ", %s %s:%u",
+                 etch_function_short(b->names->places.v[at].function, brief, sizeof(brief)),
                  base_name(b->names->places.v[at].file), b->names->places.v[at].line);
         if (!hang)
             add_callers(b, t, callers, sizeof(callers));

@@ -136,6 +136,9 @@ uint32_t etch_build_place_of(struct build *b, const Etch__Image *image, uint64_t
 /* Its name, to be freed; NULL: not known. */
 char *etch_build_function_at(struct build *b, uint64_t address);
 
+/* The same, short, for people. */
+char *etch_build_short_at(struct build *b, uint64_t address);
+
 /* ---- Accesses: before the walk, and behind it ---- */
 
 /* What debug registers saw needs the code to say which instruction it was, and what it did. */

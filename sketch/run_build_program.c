@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The program's addresses: which process and which images of a recording are of the program in question, and which
  * place an address is of. */
+#include "base/function_name.h"
 #include "sketch/run_build_model.h"
 
 #include <stdio.h>
@@ -196,15 +197,19 @@ uint32_t etch_build_place_of(struct build *b, const Etch__Image *image, uint64_t
 char *etch_build_function_at(struct build *b, uint64_t address)
 {
     struct etch_location location;
-    char name[256];
-    char *at;
+    const char *name;
 
     etch_symbols_find(b->symbols, etch_build_image_at(b, address), address, &location);
-    if (!location.symbol && !location.frame.function)
-        return NULL;
-    snprintf(name, sizeof(name), "%s", location.frame.function ? location.frame.function : location.symbol);
-    at = strchr(name, '@');
-    if (at)
-        *at = '\0';
-    return strdup(name);
+    name = location.frame.function ? location.frame.function : location.symbol;
+    /* "NAME@plt" is a way to NAME, and a library's "NAME@@VERSION" is NAME. */
+    return name ? strndup(name, strcspn(name, "@")) : NULL;
+}
+
+char *etch_build_short_at(struct build *b, uint64_t address)
+{
+    char *whole = etch_build_function_at(b, address), brief[128];
+    char *name = whole ? strdup(etch_function_short(whole, brief, sizeof(brief))) : NULL;
+
+    free(whole);
+    return name;
 }

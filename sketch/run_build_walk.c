@@ -143,7 +143,7 @@ static void name_thread(struct build *b, struct walk *w, const struct etch_step 
 
     if (t->name || !etch_build_is_program(b, step->image))
         return;
-    t->name = w->tid == b->run->threads.v[0].tid ? strdup("main") : etch_build_function_at(b, step->first);
+    t->name = w->tid == b->run->threads.v[0].tid ? strdup("main") : etch_build_short_at(b, step->first);
 }
 
 static void note_create(struct build *b, struct walk *w, uint64_t target, uint64_t caller)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Which functions of the source a function's code comes from: its own, and what was inlined into it. */
+#include "base/function_name.h"
 #include "slicer/instrument_model.h"
+#include "slicer/subprogram.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* LLVM-C has no names for these: operands of the metadata, as LLVM 19 lays them out. */
-enum { SCOPE_FILE = 0, SCOPE_PARENT = 1, SUBPROGRAM_NAME = 2, SUBPROGRAM_LINKAGE_NAME = 3, OPERANDS_MAX = 64 };
+enum { SCOPE_PARENT = 1, SUBPROGRAM_NAME = 2, SUBPROGRAM_LINKAGE_NAME = 3, OPERANDS_MAX = 64 };
 
 static LLVMValueRef operand_of(LLVMContextRef context, LLVMMetadataRef node, unsigned which)
 {
@@ -59,12 +61,22 @@ static bool is_of_file(LLVMMetadataRef subprogram, const char *wanted)
     return n >= k && memcmp(name + n - k, wanted, k) == 0 && (n == k || name[n - k - 1] == '/');
 }
 
+/* A user may write a function as the source does, as the linker does, as etch shows it, or whole. */
+static bool is_called(LLVMContextRef context, LLVMMetadataRef subprogram, const char *wanted)
+{
+    char *whole = etch_subprogram_name(context, subprogram), brief[256];
+    bool called =
+        whole && (strcmp(whole, wanted) == 0 || strcmp(etch_function_short(whole, brief, sizeof(brief)), wanted) == 0);
+
+    free(whole);
+    return called || is_text(context, subprogram, SUBPROGRAM_NAME, wanted) ||
+           is_text(context, subprogram, SUBPROGRAM_LINKAGE_NAME, wanted);
+}
+
 static bool is_scope(LLVMContextRef context, LLVMMetadataRef subprogram, const struct etch_instrument_options *o)
 {
     for (size_t i = 0; subprogram && i < o->n_scopes; i++)
-        if ((is_text(context, subprogram, SUBPROGRAM_NAME, o->scopes[i].function) ||
-             is_text(context, subprogram, SUBPROGRAM_LINKAGE_NAME, o->scopes[i].function)) &&
-            is_of_file(subprogram, o->scopes[i].file))
+        if (is_of_file(subprogram, o->scopes[i].file) && is_called(context, subprogram, o->scopes[i].function))
             return true;
     return false;
 }

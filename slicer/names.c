@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names as the source writes them, from the address computation in the bitcode and the types in its debug information:
  * field 1 of what `fifo` points to is fifo->mut because the type of fifo says so. */
+#include "base/function_name.h"
 #include "slicer/model.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -310,8 +311,11 @@ static bool object(const struct etch_model *m, LLVMValueRef pointer, struct name
         uint32_t insn = etch_model_insn(m, pointer);
         uint32_t callee = insn == ETCH_NONE ? ETCH_NONE : m->insns.v[insn].callee;
 
-        snprintf(name->text, sizeof(name->text), "%s()",
-                 callee != ETCH_NONE ? m->functions.v[callee].name : etch_called_name(pointer));
+        char function[128];
+
+        etch_function_short(callee != ETCH_NONE ? m->functions.v[callee].name : etch_called_name(pointer), function,
+                            sizeof(function));
+        snprintf(name->text, sizeof(name->text), "%s()", function);
         name->through = true;
         return true;
     }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Building the program model: modules, functions, blocks and instructions by number, and who enters which function. */
+#include "base/function_name.h"
 #include "slicer/bitcode.h"
 #include "slicer/model.h"
+#include "slicer/subprogram.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -214,25 +216,41 @@ static void set_place(struct etch_model *m, struct etch_insn *insn)
 
 /* ---- Functions and instructions ---- */
 
+/* Positions of operands in LLVM's node of a function; LLVM-C has no accessors for them. */
+enum { NAME_OF_FUNCTION = 2, LINKAGE_NAME_OF_FUNCTION = 3, FUNCTION_OPERANDS_MAX = 64 };
+
+/* A string operand of a debug node, to be freed; NULL: it has none. */
+static char *node_text(LLVMContextRef context, LLVMMetadataRef node, unsigned index)
+{
+    LLVMValueRef value = LLVMMetadataAsValue(context, node), operands[FUNCTION_OPERANDS_MAX];
+    unsigned count = LLVMGetMDNodeNumOperands(value), size = 0;
+    const char *text;
+
+    if (count <= index || count > FUNCTION_OPERANDS_MAX)
+        return NULL;
+    LLVMGetMDNodeOperands(value, operands);
+    text = operands[index] && LLVMIsAMDString(operands[index]) ? LLVMGetMDString(operands[index], &size) : NULL;
+    return text ? strndup(text, size) : NULL;
+}
+
+char *etch_subprogram_name(LLVMContextRef context, LLVMMetadataRef subprogram)
+{
+    char *linkage = node_text(context, subprogram, LINKAGE_NAME_OF_FUNCTION);
+    char *name = node_text(context, subprogram, NAME_OF_FUNCTION);
+    char *whole = etch_function_name(linkage, name, LLVMDISubprogramGetLine(subprogram));
+
+    free(linkage);
+    free(name);
+    return whole;
+}
+
 static char *source_name(LLVMContextRef context, LLVMValueRef function)
 {
     LLVMMetadataRef subprogram = LLVMGetSubprogram(function);
+    char *whole = subprogram ? etch_subprogram_name(context, subprogram) : NULL;
     size_t n;
 
-    if (subprogram) {
-        LLVMValueRef node = LLVMMetadataAsValue(context, subprogram);
-        unsigned count = LLVMGetMDNodeNumOperands(node), size = 0;
-        LLVMValueRef operands[64];
-
-        if (count > 2 && count <= 64) {
-            LLVMGetMDNodeOperands(node, operands);
-            const char *name = operands[2] ? LLVMGetMDString(operands[2], &size) : NULL;
-
-            if (name)
-                return strndup(name, size);
-        }
-    }
-    return strdup(LLVMGetValueName2(function, &n));
+    return whole ? whole : etch_function_name(LLVMGetValueName2(function, &n), NULL, 0);
 }
 
 /* dbg.declare(variable's place, variable, expression) */
@@ -402,15 +420,15 @@ static bool note_lambda(struct etch_model *m, LLVMValueRef pointer, uint32_t ins
     LLVMTypeRef type = LLVMIsAAllocaInst(pointer) ? LLVMGetAllocatedType(pointer) : NULL;
     const char *name = type && LLVMGetTypeKind(type) == LLVMStructTypeKind ? LLVMGetStructName(type) : NULL;
     const struct etch_function *home = &m->functions.v[etch_insn_function(m, insn)];
-    char mangled[512];
+    char inside[512];
 
     if (!name || strncmp(name, "class.anon", 10) != 0)
         return true;
-    snprintf(mangled, sizeof(mangled), "%zu%s", strlen(home->name), home->name);
+    snprintf(inside, sizeof(inside), "%.500s::{lambda:", home->name);
     for (uint32_t i = 0; i < m->functions.n; i++) {
         const struct etch_function *f = &m->functions.v[i];
 
-        if (f->module == home->module && strcmp(f->name, "operator()") == 0 && strstr(f->symbol, mangled) &&
+        if (f->module == home->module && strncmp(f->name, inside, strlen(inside)) == 0 &&
             !add_caller(m, i, insn, ETCH_EDGE_THREAD))
             return false;
     }
