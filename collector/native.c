@@ -264,6 +264,15 @@ static size_t ring_bytes(void)
     return bytes;
 }
 
+/* In C++ code of headers is compiled into the program. Only the stack tells which line of the user's called it. */
+static bool is_cplusplus(const struct etch_object *object)
+{
+    static const char personality[] = "__gxx_personality_v0";
+    struct etch_symbol symbol;
+
+    return etch_object_imports(object, personality) || etch_object_symbol(object, personality, &symbol) > 0;
+}
+
 static int arm_watches(struct native *n, struct etch_error *err)
 {
     const struct etch_watch_budget budget = {n->options->watch_hits_per_s, n->options->watch_share};
@@ -278,7 +287,7 @@ static int arm_watches(struct native *n, struct etch_error *err)
     if (etch_object_open(&object, name, err) < 0 || check_build(n, object, err) < 0 ||
         find_own(n, object, &own, err) < 0 || etch_watches_new(&n->watches, ring_bytes(), &budget, err) < 0)
         status = -1;
-    else
+    else if (!is_cplusplus(object))
         etch_watches_set_own(n->watches, own.start, own.end);
     for (uint32_t i = 0; status == 0 && i < n->n_list; i++) {
         if (n->list[i].set == n->set) {

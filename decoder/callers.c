@@ -4,6 +4,7 @@
  */
 #include "decoder/callers.h"
 
+#include "base/function_name.h"
 #include "decoder/unwind.h"
 
 #include <dwarf.h>
@@ -232,8 +233,11 @@ static bool step(const struct callers *c, struct frame *f, bool innermost)
     return found;
 }
 
-/* In code of the program itself, and not in a stub that leads out of it. */
-static bool is_in_program(const struct callers *c, uint64_t address)
+/* How near to the user an address is: not in the program, or in a stub that leads out of it; in code of a system header
+ * that is part of the program; in the user's own. */
+enum nearness { OUTSIDE, HEADER, OWN };
+
+static enum nearness nearness_of(const struct callers *c, uint64_t address)
 {
     const struct etch_recording *r = c->recording;
     struct etch_location location;
@@ -245,9 +249,14 @@ static bool is_in_program(const struct callers *c, uint64_t address)
             (image->pid && image->pid != r->program->pid) || strcmp(image->path, r->program->exe) != 0)
             continue;
         etch_symbols_find(c->symbols, image, address, &location);
-        return !location.is_plt;
+        if (location.is_plt)
+            return OUTSIDE;
+        for (const struct etch_frame *f = &location.frame; f; f = f->caller)
+            if (!f->file || !etch_file_is_system(f->file))
+                return OWN;
+        return HEADER;
     }
-    return false;
+    return OUTSIDE;
 }
 
 static uint64_t find(const struct callers *c)
@@ -256,17 +265,23 @@ static uint64_t find(const struct callers *c)
     static const uint8_t unsampled[] = {3, 12, 13, 14, 15};
     const Etch__Access *a = c->access;
     struct frame f = {0};
+    enum nearness near;
+    uint64_t header = 0;
 
     for (unsigned i = 0; i <= PC; i++)
         set(&f, i, a->registers[etch_unwind_perf_register[i]]);
     for (size_t i = 0; a->ip >= KERNEL && i < sizeof(unsampled); i++)
         f.known &= ~(1u << unsampled[i]);
-    if (is_in_program(c, f.r[PC]))
+    if (nearness_of(c, f.r[PC]) == OWN)
         return 0;
-    for (unsigned i = 0; i < FRAMES_MAX && step(c, &f, i == 0); i++)
-        if (is_in_program(c, f.r[PC]))
+    for (unsigned i = 0; i < FRAMES_MAX && step(c, &f, i == 0); i++) {
+        near = nearness_of(c, f.r[PC] - 1);
+        if (near == OWN)
             return f.r[PC];
-    return 0;
+        if (near == HEADER && !header)
+            header = f.r[PC];
+    }
+    return header;
 }
 
 void etch_callers_find(struct etch_recording *r, struct etch_symbols *symbols)

@@ -95,6 +95,7 @@ struct etch_run_access {
     bool read, write, known;
     bool crash;   /* known from how it failed, not seen */
     bool outside; /* made by a library that the statement called */
+    bool header;  /* made by code of a system header that the statement called, and that is part of the program */
     bool handler; /* made by a signal handler, which came between like another thread */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From a recording to a run: takes the recording's parts in turn, each with what the ones before have found; see
  * run_build.h. */
+#include "base/function_name.h"
 #include "sketch/run_build_model.h"
 #include "sketch/run_order.h"
 #include "sketch/run_seen.h"
@@ -68,19 +69,42 @@ static void number_threads(struct build *b)
     }
 }
 
-/* Without control flow a thread is known by what pthread_create was given. */
-static void name_threads(struct build *b)
+static void name_by_start(struct build *b, struct etch_run_thread *t)
 {
     const struct etch_recording *r = b->recording;
 
-    for (size_t i = 0; i < b->run->threads.n; i++) {
+    for (size_t k = 0; !t->name && k < r->syncs.n; k++)
+        if (r->syncs.v[k].tid == t->tid && r->syncs.v[k].op == ETCH__SYNC_OP__SYNC_THREAD_START)
+            t->name = etch_build_thread_name(b, r->syncs.v[k].other);
+}
+
+/* A thread of std::thread starts in a library. Its own work is the outermost call of the user's code on its stack, or
+ * the first that was seen of it. */
+static void name_by_work(struct build *b, uint32_t number)
+{
+    struct etch_run_thread *t = &b->run->threads.v[number];
+    uint32_t place = t->stack.n ? t->stack.v[t->stack.n - 1] : ETCH_NOWHERE;
+    char brief[128];
+
+    for (size_t i = 0; place == ETCH_NOWHERE && i < b->run->visits.n; i++)
+        if (b->run->visits.v[i].thread == number)
+            place = b->run->visits.v[i].place;
+    if (place < b->names->places.n)
+        t->name = strdup(etch_function_short(b->names->places.v[place].function, brief, sizeof(brief)));
+}
+
+/* Without control flow a thread is known by what pthread_create was given. */
+static void name_threads(struct build *b)
+{
+    for (uint32_t i = 0; i < b->run->threads.n; i++) {
         struct etch_run_thread *t = &b->run->threads.v[i];
 
-        for (size_t k = 0; !t->name && k < r->syncs.n; k++)
-            if (r->syncs.v[k].tid == t->tid && r->syncs.v[k].op == ETCH__SYNC_OP__SYNC_THREAD_START)
-                t->name = etch_build_short_at(b, r->syncs.v[k].other);
         if (!t->name && i == 0)
             t->name = strdup("main");
+        if (!b->run->flow)
+            name_by_start(b, t);
+        if (!t->name)
+            name_by_work(b, i);
     }
 }
 
@@ -166,11 +190,9 @@ static int fill(struct build *b, struct etch_error *err)
     etch_build_find_null(b);
     if ((b->run->null_operand != ETCH_NOWHERE && etch_build_add_null(b, err) < 0) || etch_build_add_fatal(b, err) < 0)
         return -1;
-    if (!b->run->flow) {
-        name_threads(b);
-        if (etch_run_see(b->run, b->names) < 0)
-            return etch_build_out_of_memory(err);
-    }
+    if (!b->run->flow && etch_run_see(b->run, b->names) < 0)
+        return etch_build_out_of_memory(err);
+    name_threads(b);
     return etch_run_index(b->run) < 0 ? etch_build_out_of_memory(err) : 0;
 }
 

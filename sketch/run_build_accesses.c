@@ -205,6 +205,9 @@ static void name_access(struct build *b, struct etch_run_access *a, const Etch__
         uint64_t back = from->ip_is_after ? 1 : 0;
 
         a->place = etch_build_place_of(b, image, from->ip - back);
+        a->header = a->place == ETCH_NOWHERE;
+        if (a->header && from->caller)
+            a->place = etch_build_place_of(b, etch_build_image_at(b, from->caller), from->caller - 1);
         operand = etch_build_operand_at(b, from->ip - b->bias, from->write);
         if (operand && !from->ip_is_after)
             a->operand = etch_names_variable(b->names, operand->name);

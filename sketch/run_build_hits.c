@@ -55,6 +55,8 @@ void etch_walk_place_access(struct build *b, struct walk *w, size_t access, cons
     a->depth = w->depth;
     a->handler = w->n_handlers > 0;
     a->call = w->depth < DEPTH_MAX ? w->frames[w->depth].call : 0;
+    if (a->header || (a->outside && a->place == ETCH_NOWHERE))
+        a->place = etch_walk_own_place(b, w, step->last ? step->last : w->last_ip);
     if (a->place != ETCH_NOWHERE && a->place < w->n_visit && w->visit[a->place])
         a->nth = b->run->visits.v[w->visit[a->place] - 1].count;
 }

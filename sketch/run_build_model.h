@@ -130,7 +130,8 @@ int etch_build_make_table(struct build *b, struct etch_error *err);
 /* The place of an address of the file, in the slice. */
 uint32_t etch_build_table_place(const struct place_table *t, uint64_t address);
 
-/* The place of an address in the program, in the slice or not. */
+/* The place of an address in the user's own code, in the slice or not. Code of system headers that was compiled into
+ * the program has none: as that of a library it belongs to the line that called it. */
 uint32_t etch_build_place_of(struct build *b, const Etch__Image *image, uint64_t address);
 
 /* Its name, to be freed; NULL: not known. */
@@ -138,6 +139,10 @@ char *etch_build_function_at(struct build *b, uint64_t address);
 
 /* The same, short, for people. */
 char *etch_build_short_at(struct build *b, uint64_t address);
+
+/* The name of a thread that begins its own work at an address: the outermost of the user's own functions there, short,
+ * to be freed. NULL: there is none. */
+char *etch_build_thread_name(struct build *b, uint64_t address);
 
 /* ---- Accesses: before the walk, and behind it ---- */
 
@@ -170,6 +175,9 @@ void etch_walk_visit(struct build *b, struct walk *w, const struct etch_step *st
                      uint32_t index);
 
 void etch_walk_return_to(struct walk *w, uint64_t address);
+
+/* The user's own statement that the walk is in: the innermost on the thread's stack. `ip` is in the current function. */
+uint32_t etch_walk_own_place(struct build *b, const struct walk *w, uint64_t ip);
 
 /* ---- Hits: which step an access is of ---- */
 

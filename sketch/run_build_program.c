@@ -140,6 +140,55 @@ uint32_t etch_build_table_place(const struct place_table *t, uint64_t address)
     return address >= t->start && address < t->end ? t->place[address - t->start] : ETCH_NOWHERE;
 }
 
+/* The innermost frame of the user's own code at an address. NULL: all is a system header's. */
+static const struct etch_frame *own_frame(const struct etch_location *location)
+{
+    const struct etch_frame *f = &location->frame;
+
+    while (f && f->file && etch_file_is_system(f->file))
+        f = f->caller;
+    return f && f->file && f->line ? f : NULL;
+}
+
+/* Code of a system header that was inlined into the user's own belongs to the user's line. What was not inlined belongs
+ * to its caller, and has no place here. */
+static void place_inlined(struct build *b, uint64_t start, uint64_t end)
+{
+    struct place_table *t = &b->table;
+    struct etch_location location;
+
+    for (uint64_t a = start; a < end; a = location.until - b->bias > a ? location.until - b->bias : a + 1) {
+        const struct etch_frame *f;
+        uint32_t place;
+
+        etch_symbols_find(b->symbols, b->image, a + b->bias, &location);
+        f = own_frame(&location);
+        place = f ? etch_names_find_place(b->names, f->file, f->line, f->function ? f->function : "") : ETCH_NOWHERE;
+        if (place == ETCH_NOWHERE)
+            continue;
+        for (uint64_t k = a; k < end && k + b->bias < location.until; k++)
+            t->place[k - t->start] = place;
+    }
+}
+
+static void place_statement(struct build *b, const Etch__Statement *s)
+{
+    struct place_table *t = &b->table;
+    bool system = etch_file_is_system(s->place->file);
+    uint32_t place = etch_names_place(b->names, s->place->file, s->place->line, s->place->function);
+
+    for (size_t k = 0; k < s->n_ranges; k++) {
+        if (system) {
+            if (b->image)
+                place_inlined(b, s->ranges[k]->start, s->ranges[k]->end);
+            continue;
+        }
+        for (uint64_t a = s->ranges[k]->start; a < s->ranges[k]->end; a++)
+            t->place[a - t->start] = place;
+        t->begins[s->ranges[k]->start - t->start] = k == 0;
+    }
+}
+
 int etch_build_make_table(struct build *b, struct etch_error *err)
 {
     const Etch__Slice *slice = b->options->slice;
@@ -164,22 +213,15 @@ int etch_build_make_table(struct build *b, struct etch_error *err)
     if (!t->place || !t->begins)
         return etch_build_out_of_memory(err);
     memset(t->place, 0xff, (t->end - t->start + 1) * sizeof(*t->place));
-    for (size_t i = slice->n_statements; i-- > 0;) { /* the nearest to the failure last, so that it wins */
-        const Etch__Statement *s = slice->statements[i];
-        uint32_t place = etch_names_place(b->names, s->place->file, s->place->line, s->place->function);
-
-        for (size_t k = 0; k < s->n_ranges; k++) {
-            for (uint64_t a = s->ranges[k]->start; a < s->ranges[k]->end; a++)
-                t->place[a - t->start] = place;
-            t->begins[s->ranges[k]->start - t->start] = k == 0;
-        }
-    }
+    for (size_t i = slice->n_statements; i-- > 0;) /* the nearest to the failure last, so that it wins */
+        place_statement(b, slice->statements[i]);
     return 0;
 }
 
 uint32_t etch_build_place_of(struct build *b, const Etch__Image *image, uint64_t address)
 {
     struct etch_location location;
+    const struct etch_frame *f;
     uint32_t place;
 
     if (!etch_build_use_image(b, image))
@@ -188,10 +230,21 @@ uint32_t etch_build_place_of(struct build *b, const Etch__Image *image, uint64_t
     if (place != ETCH_NOWHERE)
         return place;
     etch_symbols_find(b->symbols, image, address, &location);
-    if (!location.frame.file || !location.frame.line)
-        return ETCH_NOWHERE;
-    return etch_names_place(b->names, location.frame.file, location.frame.line,
-                            location.frame.function ? location.frame.function : "");
+    f = own_frame(&location);
+    return f ? etch_names_place(b->names, f->file, f->line, f->function ? f->function : "") : ETCH_NOWHERE;
+}
+
+char *etch_build_thread_name(struct build *b, uint64_t address)
+{
+    struct etch_location location;
+    const char *name = NULL;
+    char brief[128];
+
+    etch_symbols_find(b->symbols, etch_build_image_at(b, address), address, &location);
+    for (const struct etch_frame *f = &location.frame; f; f = f->caller)
+        if (f->function && f->file && !etch_file_is_system(f->file))
+            name = f->function;
+    return name ? strdup(etch_function_short(name, brief, sizeof(brief))) : NULL;
 }
 
 char *etch_build_function_at(struct build *b, uint64_t address)

@@ -136,14 +136,31 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
     w->in_program = program;
 }
 
-/* A thread's name is that of the first function of the program that it ran; the first thread's is main. */
+/* A thread's name is that of the first of the user's functions that it ran; the first thread's is main. */
 static void name_thread(struct build *b, struct walk *w, const struct etch_step *step)
 {
     struct etch_run_thread *t = &b->run->threads.v[w->thread];
 
     if (t->name || !etch_build_is_program(b, step->image))
         return;
-    t->name = w->tid == b->run->threads.v[0].tid ? strdup("main") : etch_build_short_at(b, step->first);
+    t->name = w->tid == b->run->threads.v[0].tid ? strdup("main") : etch_build_thread_name(b, step->first);
+}
+
+uint32_t etch_walk_own_place(struct build *b, const struct walk *w, uint64_t ip)
+{
+    uint32_t place = etch_build_place_of(b, etch_build_image_at(b, ip), ip);
+
+    for (uint32_t d = w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1; d > 0 && place == ETCH_NOWHERE; d--) {
+        uint64_t caller = w->frames[d].return_address;
+
+        place = etch_build_place_of(b, etch_build_image_at(b, caller), caller - 1);
+    }
+    return place;
+}
+
+static bool makes_thread(const char *function)
+{
+    return strncmp(function, "pthread_create", 14) == 0 || strncmp(function, "std::thread::_M_start_thread", 28) == 0;
 }
 
 static void note_create(struct build *b, struct walk *w, uint64_t target, uint64_t caller)
@@ -151,9 +168,9 @@ static void note_create(struct build *b, struct walk *w, uint64_t target, uint64
     struct etch_location location;
 
     etch_symbols_find(b->symbols, etch_build_image_at(b, target), target, &location);
-    if (!location.symbol || strncmp(location.symbol, "pthread_create", 14) != 0)
+    if (!location.symbol || !makes_thread(location.symbol))
         return;
-    if (!etch_array_push(&w->creates, etch_build_place_of(b, etch_build_image_at(b, caller), caller - 1)))
+    if (!etch_array_push(&w->creates, etch_walk_own_place(b, w, caller - 1)))
         b->failed = true;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a slice begins: by file and line, or from a recorded failure. */
+#include "base/function_name.h"
 #include "slicer/slicing.h"
 
 #include <stdio.h>
@@ -207,21 +208,28 @@ static bool to_binary(const struct etch_model *m, const struct run *run, uint64_
     return false;
 }
 
-/* The innermost frame within the program. The first is the instruction itself, the others are where calls return to. */
-static const struct etch_line_row *row_of(const struct etch_model *m, const struct run *run, const uint64_t *frames,
-                                          size_t n)
+/* The innermost frame within the user's own code; where there is none, the innermost within the program. The first is
+ * the instruction itself, the others are where calls return to. */
+static bool row_of(const struct etch_model *m, const struct run *run, const uint64_t *frames, size_t n,
+                   struct etch_line_row *found)
 {
+    bool any = false;
+
     for (size_t i = 0; i < n; i++) {
-        const struct etch_line_row *row;
+        struct etch_line_row row;
         uint64_t own;
 
-        if (!to_binary(m, run, frames[i], &own))
+        if (!to_binary(m, run, frames[i], &own) || !etch_line_table_own(m->lines, i == 0 ? own : own - 1, &row))
             continue;
-        row = etch_line_table_at(m->lines, i == 0 ? own : own - 1);
-        if (row)
-            return row;
+        if (!any)
+            *found = row;
+        any = true;
+        if (!etch_file_is_system(etch_line_table_file(m->lines, row.file))) {
+            *found = row;
+            return true;
+        }
     }
-    return NULL;
+    return any;
 }
 
 #define LINES_BACK 3u
@@ -244,9 +252,9 @@ static bool add_row(struct etch_criterion *c, const struct etch_model *m, const 
 static bool add_thread(struct etch_criterion *c, const struct etch_model *m, const struct run *run,
                        const Etch__ThreadState *thread)
 {
-    const struct etch_line_row *row = row_of(m, run, thread->frames, thread->n_frames);
+    struct etch_line_row row;
 
-    return row && add_row(c, m, row);
+    return row_of(m, run, thread->frames, thread->n_frames, &row) && add_row(c, m, &row);
 }
 
 static bool is_hang(const Etch__Failure *failure)
@@ -264,9 +272,9 @@ static int add_failure(struct etch_criterion *c, const struct etch_model *m, con
         if (is_hang(failure) || failure->threads[i]->tid == failure->tid)
             found = add_thread(c, m, run, failure->threads[i]) || found;
     if (!found && failure->ip && !is_hang(failure)) {
-        const struct etch_line_row *row = row_of(m, run, &failure->ip, 1);
+        struct etch_line_row row;
 
-        found = row && add_row(c, m, row);
+        found = row_of(m, run, &failure->ip, 1, &row) && add_row(c, m, &row);
     }
     if (found)
         return 0;

@@ -3,6 +3,7 @@
 #include "slicer/line_table.h"
 
 #include "base/array.h"
+#include "base/function_name.h"
 #include "proto/soft_layout.h"
 #include "slicer/strings.h"
 
@@ -359,6 +360,57 @@ const struct etch_line_row *etch_line_table_at(const struct etch_line_table *t, 
             hi = mid;
     }
     return lo && address < t->rows.v[lo - 1].end ? &t->rows.v[lo - 1] : NULL;
+}
+
+static uint32_t attribute_number(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+
+    if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0 || value > UINT32_MAX)
+        return 0;
+    return (uint32_t)value;
+}
+
+/* Where an inlined call stands. False where its file is not known. */
+static bool call_site(struct etch_line_table *t, Dwarf_Die *unit, Dwarf_Die *call, struct etch_line_row *row)
+{
+    uint32_t file = attribute_number(call, DW_AT_call_file);
+    const char *source;
+    Dwarf_Files *files;
+    size_t n;
+
+    if (dwarf_getsrcfiles(unit, &files, &n) != 0 || file >= n || !(source = dwarf_filesrc(files, file, NULL, NULL)))
+        return false;
+    row->file = file_number(t, unit, source);
+    row->line = attribute_number(call, DW_AT_call_line);
+    row->column = attribute_number(call, DW_AT_call_column);
+    return row->file != ETCH_NONE && row->line;
+}
+
+bool etch_line_table_own(struct etch_line_table *t, uint64_t address, struct etch_line_row *row)
+{
+    const struct etch_line_row *at = etch_line_table_at(t, address);
+    Dwarf_Die unit, *scopes = NULL;
+    int n;
+
+    if (!at)
+        return false;
+    *row = *at;
+    if (!etch_file_is_system(t->files.all.v[at->file]) || !dwarf_addrdie(t->dwarf, address, &unit))
+        return true;
+    n = dwarf_getscopes(&unit, address, &scopes);
+    for (int i = 0; i < n; i++) {
+        struct etch_line_row call = *at;
+
+        if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine && call_site(t, &unit, &scopes[i], &call) &&
+            !etch_file_is_system(t->files.all.v[call.file])) {
+            *row = call;
+            break;
+        }
+    }
+    free(scopes);
+    return true;
 }
 
 size_t etch_line_table_find(const struct etch_line_table *t, const char *file, uint32_t line, uint32_t column,

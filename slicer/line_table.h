@@ -30,6 +30,10 @@ const char *etch_line_table_file(const struct etch_line_table *table, uint32_t f
 /* The row that holds an address; NULL for none. */
 const struct etch_line_row *etch_line_table_at(const struct etch_line_table *table, uint64_t address);
 
+/* The same, as the user's own code: where the compiler inlined code of a system header, the place of the innermost call
+ * in the user's own. Where there is none, the row itself. */
+bool etch_line_table_own(struct etch_line_table *table, uint64_t address, struct etch_line_row *row);
+
 /* The rows of one place, by address, those of plain copies last; column 0 stands for any. NULL and 0 for none. */
 size_t etch_line_table_find(const struct etch_line_table *table, const char *file, uint32_t line, uint32_t column,
                             uint64_t *starts, uint64_t *ends, size_t limit);
