@@ -55,7 +55,7 @@ void etch_walk_place_access(struct build *b, struct walk *w, size_t access, cons
     a->depth = w->depth;
     a->handler = w->n_handlers > 0;
     a->call = w->depth < DEPTH_MAX ? w->frames[w->depth].call : 0;
-    if (a->header || (a->outside && a->place == ETCH_NOWHERE))
+    if (a->place == ETCH_NOWHERE && (a->header || a->outside))
         a->place = etch_walk_own_place(b, w, step->last ? step->last : w->last_ip);
     if (a->place != ETCH_NOWHERE && a->place < w->n_visit && w->visit[a->place])
         a->nth = b->run->visits.v[w->visit[a->place] - 1].count;
@@ -85,6 +85,18 @@ static bool is_again(const struct build *b, const struct etch_run_access *a, con
     return (a->address == next->address || apart) && ((a->read && next->read) || (a->write && next->write));
 }
 
+/* Whether the walk is in the call that an access of a header's code was made for, as the access' own stack has it. The
+ * same code runs for many callers, and not each time on what was watched. */
+static bool is_called_for(const struct walk *w, const struct etch_run_access *a, const Etch__Access *from)
+{
+    if (!a->header || !from->caller)
+        return true;
+    for (uint32_t d = w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1; d > 0; d--)
+        if (w->frames[d].return_address == from->caller)
+            return true;
+    return false;
+}
+
 void etch_walk_take_accesses(struct build *b, struct walk *w, const struct etch_step *step, uint64_t ip, uint32_t index)
 {
     size_t end = etch_walk_accesses_end(b, w), first = w->next_access;
@@ -102,7 +114,8 @@ void etch_walk_take_accesses(struct build *b, struct walk *w, const struct etch_
         }
         for (size_t i = first; i < w->next_access; i++)
             again |= is_again(b, &b->accesses.v[i], a);
-        if (from->ip != (from->ip_is_after ? ip + step->sizes[index] : ip) || (wrote && a->read && !a->write) || again)
+        if (from->ip != (from->ip_is_after ? ip + step->sizes[index] : ip) || (wrote && a->read && !a->write) || again ||
+            !is_called_for(w, a, from))
             return;
         wrote |= a->write;
         etch_walk_place_access(b, w, w->next_access, step, index);

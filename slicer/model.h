@@ -60,6 +60,8 @@ struct etch_slot {
     bool known;
 };
 
+struct etch_library;
+
 struct etch_model {
     char *path;
     void *bytes; /* the whole file, mapped */
@@ -85,6 +87,7 @@ struct etch_model {
     struct etch_strings keys;     /* memory locations; the number indexes writers */
     ETCH_ARRAY(etch_numbers) writers;
     size_t n_stores, n_calls;
+    struct etch_library *library; /* made when first asked for */
 };
 
 /* ---- program.c ---- */
@@ -160,6 +163,10 @@ bool etch_memory_defs(struct etch_model *m, LLVMValueRef variable, etch_defs *de
 /* The name of what an access of this type through a pointer is of, as the source would write it ("fifo->mut"). False
  * where there is no name to give. */
 bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char *text, size_t size);
+
+/* The name of what lies `offset` bytes within a library's object, as a C++ programmer would write it: a smart pointer or an
+ * atomic is its own value ("session"), a string's length is "name.size()". */
+bool etch_name_within(const struct etch_model *m, LLVMValueRef pointer, int64_t offset, char *text, size_t size);
 
 /* The struct's name of the type that `pointer` points to, by the source's types; false where it is no struct. */
 bool etch_name_pointee_struct(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size);

@@ -343,6 +343,86 @@ bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMType
     return true;
 }
 
+/* What the members of the C++ library's classes are to those who use the class. Of the others the member's own name is
+ * shown. */
+static const struct {
+    const char *member, *shown;
+} members[] = {
+    {"_M_ptr", ""},
+    {"_M_head_impl", ""},
+    {"_M_i", ""},
+    {"_M_base", ""},
+    {"_M_current", ""},
+    {"_M_pi", ".use_count()"},
+    {"_M_use_count", ".use_count()"},
+    {"_M_string_length", ".size()"},
+    {"_M_p", ".data()"},
+    {"_M_str", ".data()"},
+    {"_M_len", ".size()"},
+    {"_M_start", ".begin()"},
+    {"_M_finish", ".end()"},
+    {"_M_end_of_storage", ".capacity()"},
+    {"_M_engaged", ".has_value()"},
+    {"_M_node_count", ".size()"},
+    {"_M_element_count", ".size()"},
+    {"_M_index", ".index()"},
+    {"_M_owns", ".owns_lock()"},
+    {"_M_thread", ".get_id()"},
+};
+
+/* The innermost member at an offset; false where the type has none there. An empty base class lies where the first
+ * member does. */
+static bool member_at(LLVMContextRef context, LLVMMetadataRef type, uint64_t offset, int depth, char *text, size_t size)
+{
+    LLVMMetadataRef list;
+    LLVMValueRef value, *all;
+    bool found = false;
+    unsigned n;
+
+    type = plain(context, type);
+    list = depth < 16 && is_struct(type) ? node_operand(context, type, ELEMENTS_OF_TYPE) : NULL;
+    value = list ? LLVMMetadataAsValue(context, list) : NULL;
+    n = list ? LLVMGetMDNodeNumOperands(value) : 0;
+    all = n ? malloc(n * sizeof(LLVMValueRef)) : NULL;
+    if (all)
+        LLVMGetMDNodeOperands(value, all);
+    for (unsigned i = 0; all && i < n && !found; i++) {
+        LLVMMetadataRef e = all[i] ? LLVMValueAsMetadata(all[i]) : NULL, base;
+        uint16_t tag = e ? LLVMGetDINodeTag(e) : 0;
+        uint64_t at, bits;
+
+        if ((tag != TAG_MEMBER && tag != TAG_INHERITANCE) || !(base = node_operand(context, e, BASE_OF_TYPE)))
+            continue;
+        at = LLVMDITypeGetOffsetInBits(e) / 8;
+        bits = LLVMDITypeGetSizeInBits(plain(context, base));
+        if (at > offset || offset - at >= (bits + 7) / 8)
+            continue;
+        found = member_at(context, base, offset - at, depth + 1, text, size) ||
+                (tag == TAG_MEMBER && string_operand(context, e, NAME_OF_TYPE, text, size));
+    }
+    free(all);
+    return found;
+}
+
+bool etch_name_within(const struct etch_model *m, LLVMValueRef pointer, int64_t offset, char *text, size_t size)
+{
+    char member[128];
+    const char *shown = NULL;
+    struct name name;
+
+    if (offset < 0 || !object(m, pointer, &name, 0) || !name.type ||
+        !member_at(name.context, name.type, (uint64_t)offset, 0, member, sizeof(member)))
+        return false;
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]) && !shown; i++)
+        if (strcmp(member, members[i].member) == 0)
+            shown = members[i].shown;
+    if (name.through && (!shown || shown[0]))
+        snprintf(text, size, "%s->%s", name.text, shown ? shown + 1 : member);
+    else
+        snprintf(text, size, "%s%s%s%s", name.through ? "*" : "", name.text, shown ? shown : ".", shown ? "" : member);
+    return true;
+}
+
 bool etch_name_pointee_struct(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size)
 {
     LLVMMetadataRef type, last = NULL;

@@ -54,9 +54,19 @@ static bool fill_build_id(const struct etch_model *m, ProtobufCBinaryData *id)
     return true;
 }
 
+/* The memory that a mention is of, to be freed; "" where nothing sure can be said. */
+static char *location_of(struct etch_model *m, const struct etch_mention *mention)
+{
+    char key[ETCH_KEY_SIZE], text[ETCH_KEY_SIZE + 32];
+
+    if (!etch_memory_key(m, mention->pointer, NULL, key))
+        return copy("");
+    snprintf(text, sizeof(text), mention->library ? "%s+%lld" : "%s", key, (long long)mention->offset);
+    return copy(text);
+}
+
 static bool add_operand(struct etch_slice *slice, Etch__Statement *out, const struct etch_mention *mention)
 {
-    char key[ETCH_KEY_SIZE];
     struct etch_site site;
     Etch__Operand *op;
 
@@ -82,7 +92,8 @@ static bool add_operand(struct etch_slice *slice, Etch__Statement *out, const st
     op->unmapped = copy(site.unmapped ? site.unmapped : "");
     op->size = site.size;
     op->global = site.global;
-    op->location = copy(etch_memory_key(slice->model, mention->pointer, NULL, key) ? key : "");
+    op->inner = site.inner;
+    op->location = location_of(slice->model, mention);
     if (!push(&out->operands, &out->n_operands, op)) {
         free(op);
         return false;
@@ -272,10 +283,10 @@ static bool add_further(struct planning *p, uint32_t number, uint32_t statement,
 /* What a location that is no global is known by. */
 static void name_location(const struct planning *p, const struct etch_mention *mention, char *text, size_t size)
 {
-    char key[ETCH_KEY_SIZE];
+    char *location = location_of(p->slice->model, mention);
 
-    snprintf(text, size, "%s %s", mention->name,
-             etch_memory_key(p->slice->model, mention->pointer, NULL, key) ? key : "");
+    snprintf(text, size, "%s %s", mention->name, location ? location : "");
+    free(location);
 }
 
 /* Notes what runs have shown of a mention's location: the variable that its instruction used. An element is one of

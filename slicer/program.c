@@ -2,6 +2,7 @@
 /* Building the program model: modules, functions, blocks and instructions by number, and who enters which function. */
 #include "base/function_name.h"
 #include "slicer/bitcode.h"
+#include "slicer/library.h"
 #include "slicer/model.h"
 #include "slicer/subprogram.h"
 
@@ -609,6 +610,7 @@ void etch_model_free(struct etch_model *m)
 {
     if (!m)
         return;
+    etch_library_free(m->library);
     for (size_t i = 0; i < m->functions.n; i++) {
         free(m->functions.v[i].name);
         free(m->functions.v[i].symbol);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* From an access in the bitcode to the instruction of the binary that makes it: the line table gives the machine code
  * of its line and column, and the right instruction there is the one whose memory operand fits. */
+#include "base/function_name.h"
+#include "slicer/library.h"
 #include "slicer/slicing.h"
 
 #include <Zydis/Zydis.h>
@@ -9,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static LLVMTargetDataRef layout_of(const struct etch_model *m, uint32_t insn)
+LLVMTargetDataRef etch_layout_of(const struct etch_model *m, uint32_t insn)
 {
     return LLVMGetModuleDataLayout(m->modules.v[m->functions.v[etch_insn_function(m, insn)].module].module);
 }
@@ -42,8 +44,36 @@ static bool add_mention(struct etch_model *m, uint32_t insn, LLVMValueRef pointe
     base = thread_local_base(base);
     mention.shared =
         !local && !(LLVMIsAGlobalVariable(base) && (LLVMIsThreadLocal(base) || LLVMIsGlobalConstant(base)));
-    mention.size = type && LLVMTypeIsSized(type) ? (uint32_t)LLVMStoreSizeOfType(layout_of(m, insn), type) : 0;
+    mention.size = type && LLVMTypeIsSized(type) ? (uint32_t)LLVMStoreSizeOfType(etch_layout_of(m, insn), type) : 0;
     return etch_array_push(mentions, mention);
+}
+
+/* What a call of library code does to the objects that it is given, by the user's names for them. */
+static bool add_library(struct etch_model *m, uint32_t insn, etch_mentions *mentions)
+{
+    const struct etch_insn *call = &m->insns.v[insn];
+    const etch_effects *effects = call->callee == ETCH_NONE ? NULL : etch_library_effects(m, call->callee);
+
+    for (size_t i = 0; effects && i < effects->n; i++) {
+        const struct etch_effect *e = &effects->v[i];
+        struct etch_mention mention = {.insn = insn,
+                                       .write = e->write,
+                                       .size = e->size,
+                                       .library = true,
+                                       .parameter = e->parameter,
+                                       .offset = e->offset,
+                                       .inner = e->insn};
+
+        if (e->parameter >= LLVMGetNumArgOperands(call->value))
+            continue;
+        mention.pointer = LLVMGetOperand(call->value, e->parameter);
+        if (!etch_name_within(m, mention.pointer, e->offset, mention.name, sizeof(mention.name)))
+            continue;
+        mention.shared = !etch_memory_local(mention.pointer);
+        if (!etch_array_push(mentions, mention))
+            return false;
+    }
+    return true;
 }
 
 bool etch_mentions_of(struct etch_model *m, uint32_t insn, etch_mentions *mentions)
@@ -62,9 +92,11 @@ bool etch_mentions_of(struct etch_model *m, uint32_t insn, etch_mentions *mentio
 
         return add_mention(m, insn, op0, type, false, mentions) && add_mention(m, insn, op0, type, true, mentions);
     }
+    case LLVMInvoke:
+        return add_library(m, insn, mentions);
     case LLVMCall:
         if (strncmp(etch_called_name(v), "llvm.mem", 8) != 0)
-            return true;
+            return add_library(m, insn, mentions);
         if (strncmp(etch_called_name(v), "llvm.memset", 11) != 0 &&
             !add_mention(m, insn, LLVMGetOperand(v, 1), NULL, false, mentions))
             return false;
@@ -76,12 +108,10 @@ bool etch_mentions_of(struct etch_model *m, uint32_t insn, etch_mentions *mentio
 
 /* ---- Where it is ---- */
 
-/* The global and the constant offset that a pointer is made of; false where it is not. Offset alone is given for other
- * bases. */
-static LLVMValueRef constant_offset(const struct etch_model *m, uint32_t insn, LLVMValueRef pointer, int64_t *offset,
-                                    bool *constant)
+LLVMValueRef etch_constant_offset(const struct etch_model *m, uint32_t insn, LLVMValueRef pointer, int64_t *offset,
+                                  bool *constant)
 {
-    LLVMTargetDataRef layout = layout_of(m, insn);
+    LLVMTargetDataRef layout = etch_layout_of(m, insn);
 
     *offset = 0;
     *constant = true;
@@ -290,7 +320,7 @@ static bool vote(struct etch_model *m, LLVMValueRef access, int64_t *displacemen
 
     if (number == ETCH_NONE || m->insns.v[number].file == ETCH_NONE || !LLVMTypeIsSized(type))
         return false;
-    mention.size = (uint32_t)LLVMStoreSizeOfType(layout_of(m, number), type);
+    mention.size = (uint32_t)LLVMStoreSizeOfType(etch_layout_of(m, number), type);
     fit.frame_pointer = keeps_frame_pointer(m, number);
     n = etch_line_table_find(m->lines, m->files.all.v[m->insns.v[number].file], m->insns.v[number].line,
                              m->insns.v[number].column, starts, ends, 16);
@@ -317,7 +347,7 @@ static void gather_votes(struct etch_model *m, LLVMValueRef pointer, struct etch
         if (LLVMIsAGetElementPtrInst(user) && LLVMGetOperand(user, 0) == pointer) {
             gather_votes(m, user, slot, agreed);
         } else if (is_access_of(user, pointer) && vote(m, user, &displacement)) {
-            constant_offset(m, etch_model_insn(m, user), pointer, &offset, &constant);
+            etch_constant_offset(m, etch_model_insn(m, user), pointer, &offset, &constant);
             if (!constant)
                 continue;
             *agreed &= !slot->known || slot->displacement == displacement - offset;
@@ -417,6 +447,90 @@ static const struct etch_slot *slot_of(struct etch_model *m, LLVMValueRef variab
     return &m->slots.v[number];
 }
 
+/* ---- Accesses by library code ---- */
+
+struct calls {
+    uint64_t wanted[2]; /* what is called: as it is, and with a recorder */
+    uint64_t found, any;
+    unsigned n;
+};
+
+static bool look_for_call(void *context, uint64_t at, const ZydisDecodedInstruction *insn,
+                          const ZydisDecodedOperand *ops)
+{
+    struct calls *c = context;
+    ZyanU64 target = 0;
+
+    if (insn->meta.category != ZYDIS_CATEGORY_CALL)
+        return true;
+    c->any = at;
+    c->n++;
+    if (ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(insn, &ops[0], at, &target)) && target &&
+        (target == c->wanted[0] || target == c->wanted[1]))
+        c->found = at;
+    return true;
+}
+
+/* The call itself: there the object's address is in a register. */
+static void find_call(struct etch_model *m, const struct etch_mention *mention, struct etch_site *site)
+{
+    const struct etch_insn *insn = &m->insns.v[mention->insn];
+    LLVMValueRef callee = m->functions.v[insn->callee].value;
+    ZydisRegister reg = register_of(callee, LLVMGetParam(callee, mention->parameter));
+    size_t length, n;
+    struct calls calls = {.wanted = {symbol_address(m, callee, LLVMGetValueName2(callee, &length)), entry_of(m, callee)}};
+    uint64_t starts[64], ends[64];
+
+    if (insn->file == ETCH_NONE || reg == ZYDIS_REGISTER_NONE)
+        return;
+    n = etch_line_table_find(m->lines, m->files.all.v[insn->file], insn->line, insn->column, starts, ends, 64);
+    for (size_t i = 0; i < n; i++)
+        if (is_watched(m, starts[i]))
+            visit_code(m, starts[i], ends[i], look_for_call, &calls);
+    site->address = calls.found ? calls.found : calls.n == 1 ? calls.any : 0;
+    if (site->address)
+        snprintf(site->operand, sizeof(site->operand), "%s,,1,%" PRId64, register_name(reg), mention->offset);
+}
+
+/* The access of the library's code: in its own function, or, where `inlined`, in the user's line. */
+static void find_inner(struct etch_model *m, const struct etch_mention *mention, bool inlined, struct etch_site *site)
+{
+    const struct etch_insn *inner = &m->insns.v[mention->inner], *outer = &m->insns.v[mention->insn];
+    struct etch_mention access = {.insn = mention->inner, .write = mention->write, .size = mention->size, .shared = true};
+    struct fit fit = {.mention = &access, .frame_pointer = keeps_frame_pointer(m, mention->inner)};
+    struct looking looking = {&fit, site};
+    uint64_t starts[64], ends[64];
+    size_t n;
+
+    if (inner->file == ETCH_NONE || outer->file == ETCH_NONE)
+        return;
+    n = etch_line_table_find(m->lines, m->files.all.v[inner->file], inner->line, inner->column, starts, ends, 64);
+    for (size_t i = 0; i < n; i++) {
+        struct etch_line_row row;
+        bool here = etch_line_table_own(m->lines, starts[i], &row) && row.line == outer->line &&
+                    strcmp(etch_line_table_file(m->lines, row.file), m->files.all.v[outer->file]) == 0;
+        bool alone = etch_file_is_system(etch_line_table_file(m->lines, row.file));
+
+        if (is_watched(m, starts[i]) && (inlined ? here : alone))
+            visit_code(m, starts[i], ends[i], look_at, &looking);
+    }
+}
+
+static void find_library(struct etch_model *m, const struct etch_mention *mention, struct etch_site *site)
+{
+    struct etch_site inner = {.size = mention->size};
+
+    find_call(m, mention, site);
+    if (site->address) {
+        find_inner(m, mention, false, &inner);
+        site->inner = inner.address;
+    } else {
+        find_inner(m, mention, true, site);
+    }
+    if (!site->address)
+        site->unmapped = "in a register, or merged with another access";
+}
+
 void etch_site_find(struct etch_model *m, const struct etch_mention *mention, struct etch_site *site)
 {
     const struct etch_insn *insn = &m->insns.v[mention->insn];
@@ -424,11 +538,17 @@ void etch_site_find(struct etch_model *m, const struct etch_mention *mention, st
     struct fit fit = {.mention = mention};
     struct looking looking = {&fit, site};
     uint64_t starts[64], ends[64];
-    LLVMValueRef base = constant_offset(m, mention->insn, mention->pointer, &fit.offset, &fit.constant);
+    LLVMValueRef base = etch_constant_offset(m, mention->insn, mention->pointer, &fit.offset, &fit.constant);
     size_t n = 0;
 
     memset(site, 0, sizeof(*site));
     site->size = mention->size;
+    if (LLVMIsAGlobalVariable(base) && fit.constant && mention->library)
+        site->global = static_address(m, base, fit.offset + mention->offset);
+    if (mention->library) {
+        find_library(m, mention, site);
+        return;
+    }
     fit.frame_pointer = keeps_frame_pointer(m, mention->insn);
     if (LLVMIsAGlobalVariable(base) && fit.constant)
         fit.global = site->global = static_address(m, base, fit.offset);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The backward slice over the instructions of the bitcode. The walk goes by levels: dependences within a statement cost
  * nothing, those to another statement one step, so that a statement's distance is the fewest steps from the failure. */
+#include "base/function_name.h"
 #include "slicer/slicing.h"
 
 #include <stdio.h>
@@ -50,8 +51,7 @@ struct walk {
 
 static bool in_system_header(const struct etch_model *m, uint32_t file)
 {
-    return strncmp(m->files.all.v[file], "/usr/include/", 13) == 0 ||
-           strncmp(m->files.all.v[file], "/usr/lib/", 9) == 0;
+    return etch_file_is_system(m->files.all.v[file]);
 }
 
 /* The statement of an instruction: made where `make`, else ETCH_NONE for a new one. ETCH_NONE also for what has no

@@ -6,6 +6,8 @@
 #include "slicer/model.h"
 #include "slicer/slice.h"
 
+#include <llvm-c/Target.h>
+
 struct etch_criterion {
     etch_numbers insns;
 };
@@ -35,6 +37,7 @@ struct etch_site {
     const char *unmapped;
     char operand[64]; /* its address expression: base,index,scale,displacement */
     uint32_t size;
+    uint64_t inner;  /* where `address` is a call: the instruction of the called code that makes the access; 0: none */
     uint64_t global; /* static address of the location, where it is one */
     bool seen;       /* it is one by what runs have shown */
 };
@@ -46,12 +49,24 @@ struct etch_mention {
     bool write;
     bool shared;
     uint32_t size;
+    /* Made by library code that `insn` calls: `offset` bytes behind where its argument `parameter`, the pointer, points,
+     * by the instruction `inner`. */
+    bool library;
+    uint32_t parameter, inner;
+    int64_t offset;
     char name[256];
 };
 typedef ETCH_ARRAY(struct etch_mention) etch_mentions;
 
 /* The accesses of an instruction, by name; those without a name are left out. False when memory is short. */
 bool etch_mentions_of(struct etch_model *m, uint32_t insn, etch_mentions *mentions);
+
+LLVMTargetDataRef etch_layout_of(const struct etch_model *m, uint32_t insn);
+
+/* What a pointer is made of without the constant offsets that are added to it, and their sum. `constant` is false where
+ * an offset is not constant. */
+LLVMValueRef etch_constant_offset(const struct etch_model *m, uint32_t insn, LLVMValueRef pointer, int64_t *offset,
+                                  bool *constant);
 
 void etch_site_find(struct etch_model *m, const struct etch_mention *mention, struct etch_site *site);
 
