@@ -76,6 +76,9 @@ char *etch_function_name(const char *linkage, const char *name, uint32_t line)
 
     if (whole)
         return place_lambda(whole, line);
+    /* What clang calls the code that initialises a global variable. */
+    if (named && line && strncmp(name, "__cxx_global_var_init", 21) == 0)
+        return asprintf(&whole, "{static init:%u}", line) < 0 ? NULL : whole;
     /* An asm label renames a function for the linker; the source's name is the one that people know. */
     if (named)
         return strdup(name);

@@ -11,7 +11,8 @@
 
 /* The whole name, to be freed: "queue<int>::push(int const&)". `linkage` is what the linker calls the function, `name`
  * what the source does, `line` where the source declares it; NULL or 0: not known. A lambda has no name of its own, so
- * its line stands in: "main::{lambda:34}::operator()() const". Returns NULL when memory is short, or without any name.
+ * its line stands in: "main::{lambda:34}::operator()() const"; so it is with the code that initialises a global
+ * variable, "{static init:58}". Returns NULL when memory is short, or without any name.
  */
 char *etch_function_name(const char *linkage, const char *name, uint32_t line);
 

@@ -10,7 +10,30 @@ import sys
 
 
 def fields(path):
-    return dict(line.strip().split(": ", 1) for line in open(path) if ": " in line)
+    """The ideal's keys; "or" has the predictors that are as right as "predictor", in a list."""
+    pairs = [line.strip().split(": ", 1) for line in open(path) if ": " in line]
+    return dict(pairs, **{"or": [value for key, value in pairs if key == "or"]})
+
+
+def verdict(predictor, top, labels):
+    """Whether the top predictor is the ideal one: yes, part or no."""
+    kind, *names = predictor.split()
+    if not top:
+        return "no"
+    lines = [s["line"] for s in top["statements"]]
+    if kind in ("order", "atomicity", "lock_order", "wait", "origin"):
+        expected = [labels[n] for n in names if n in labels]
+        turned = [lines[i:] + lines[:i] for i in range(0, len(lines), 2)]  # a ring begins anywhere
+        if top["kind"] == kind and (lines == expected or kind == "lock_order" and expected in turned):
+            return "yes"
+        if top["kind"] in ("order", "atomicity", "lock_order") and len(set(lines) & set(expected)) >= min(2, len(set(expected))):
+            return "part"
+    elif kind == "branch":
+        if labels[names[0]] in lines:
+            return "yes" if top["kind"] == kind else "part"
+    elif kind == "value" and top["kind"] == "value":
+        return "yes" if top["text"].startswith(names[0] + (" < " if names[1] == "<" else " == ")) else "part"
+    return "no"
 
 
 def main():
@@ -48,23 +71,9 @@ def main():
             wrong += frozenset((first, second)) not in free and max(ranks[second]) < min(ranks[first]) and not all(
                 frozenset((a, b)) in unknown for a in where[first] for b in where[second])
     a_o = 100 * (1 - wrong / pairs) if pairs else 100
-    kind, *names = ideal["predictor"].split()
     top = sketch["predictors"][0] if sketch["predictors"] else None
-    cause = "no"
-    if top:
-        lines = [s["line"] for s in top["statements"]]
-        if kind in ("order", "atomicity", "lock_order", "wait", "origin"):
-            expected = [labels[n] for n in names if n in labels]
-            turned = [lines[i:] + lines[:i] for i in range(0, len(lines), 2)]  # a ring begins anywhere
-            if top["kind"] == kind and (lines == expected or kind == "lock_order" and expected in turned):
-                cause = "yes"
-            elif top["kind"] in ("order", "atomicity", "lock_order") and len(set(lines) & set(expected)) >= min(2, len(set(expected))):
-                cause = "part"
-        elif kind == "branch":
-            if labels[names[0]] in lines:
-                cause = "yes" if top["kind"] == kind else "part"
-        elif kind == "value" and top["kind"] == "value":
-            cause = "yes" if top["text"].startswith(names[0] + (" < " if names[1] == "<" else " == ")) else "part"
+    verdicts = [verdict(p, top, labels) for p in [ideal["predictor"], *ideal["or"]]]
+    cause = next(v for v in ("yes", "part", "no") if v in verdicts)
     text = top["text"] if top else "-"
     shown = {v: k for k, v in labels.items()}
     lacks = " ".join(shown[n] for n in want if n not in got) or "-"

@@ -3,15 +3,16 @@
 # accuracy.sh BUILD [NAME...]: each bug of the corpus, built with etch cc at $LEVEL (-O0), diagnosed from scratch $SEEDS (1) times with
 # each of $SOURCES ("vpt soft none"), and the sketch held against the ideal one. One line a bug: relevance, ordering, accuracy (per
 # cent); whether the top predictor is the cause; failing runs after which it stood, failing and passing runs in the sketch; seconds;
-# how many times as long as by itself a tracked run took; the top predictor. $PLOT names an SVG file for the picture of it.
+# how many times as long as by itself a tracked run took; the top predictor. $CORPUS names another folder of bugs; $PLOT names an SVG file for the picture of it.
 # Published over 11 bugs: relevance 92, ordering 100, accuracy 96; 2 to 5 failing runs; 23 s to 5 min 34 s; tracked runs 1.04 times as long.
 set -u
 build=$(cd "$1" && pwd)
 source=$(cd "$(dirname "$0")/.." && pwd)
+corpus=${CORPUS:-$source/tests/corpus}
 shift
-[ $# -gt 0 ] || set -- $(cd "$source/tests/corpus" && ls -d */ | tr -d /)
+[ $# -gt 0 ] || set -- $(cd "$corpus" && ls -d */ | tr -d /)
 for name in "$@"; do
-  [ -f "$source/tests/corpus/$name/bug.c" ] || { echo "accuracy.sh: the corpus has no bug '$name'" >&2; exit 2; }
+  [ -f "$corpus/$name/ideal" ] || { echo "accuracy.sh: the corpus has no bug '$name'" >&2; exit 2; }
 done
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -47,15 +48,16 @@ for flow in ${SOURCES:-vpt soft none}; do
   : >"$dir/all"
   for seed in $(seq "${SEEDS:-1}"); do
     for name in "$@"; do
-      bug=$source/tests/corpus/$name
-      "$build/etch" cc $([ "$flow" = soft ] && echo --record) "${LEVEL:--O0}" -g -w "$bug/bug.c" -o "$dir/$name" -pthread || exit 1
+      bug=$corpus/$name file=bug.c compiler=cc
+      [ -f "$bug/bug.cpp" ] && file=bug.cpp compiler='c++ -std=c++17'
+      "$build/etch" $compiler $([ "$flow" = soft ] && echo --record) "${LEVEL:--O0}" -g -w "$bug/$file" -o "$dir/$name" -pthread || exit 1
       # The failure that the ideal is of, where the program can fail in several places.
       failing=$(sed -n 's/^failing: //p' "$bug/ideal")
-      line=$(grep -n "//@$failing\b" "$bug/bug.c" | cut -d: -f1)
+      line=$(grep -n "//@$failing\b" "$bug/$file" | cut -d: -f1)
       store=$dir/store-$flow-$seed-$name
       start=$(date +%s%N)
       if ! "$build/etch" diagnose --source "$flow" --store "$store" --timeout "${TIMEOUT:-5}" --time "${TIME:-90}" \
-        ${line:+--bug "bug.c:$line"} --json "$dir/sketch.json" \
+        ${line:+--bug "$file:$line"} --json "$dir/sketch.json" \
         "$dir/$name" >"$dir/out" 2>"$dir/err"; then
         printf '%-18s no sketch: %s\n' "$name" "$(cat "$dir/out" "$dir/err" | tail -n 1)"
         continue
@@ -64,7 +66,7 @@ for flow in ${SOURCES:-vpt soft none}; do
       need=$(sed -n 's/.*stood after \([0-9]*\) failure.*/\1/p' "$dir/err")
       slower=$(python3 -c "import sys; a, b = float(sys.argv[1]), float(sys.argv[2]); print('%.1f' % (b / a) if a else '-')" \
         "$(by_itself "$dir/$name")" "$(tracked "$store")")
-      python3 "$source/bench/accuracy.py" "$bug/ideal" "$bug/bug.c" "$dir/sketch.json" >"$dir/line" || exit 1
+      python3 "$source/bench/accuracy.py" "$bug/ideal" "$bug/$file" "$dir/sketch.json" >"$dir/line" || exit 1
       IFS=$'\t' read -r a_r a_o a cause failing passing f text rest <"$dir/line"
       printf '%-18s %4s %4s %4s %-5s %4s %4s %4s %4s.%s %6s  F %s %s; %s\n' "$name" "$a_r" "$a_o" "$a" "$cause" "${need:--}" "$failing" \
         "$passing" $((took / 1000000000)) $((took / 100000000 % 10)) "$slower" "$f" "$text" "$rest"

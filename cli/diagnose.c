@@ -472,9 +472,12 @@ static int plan(struct diagnosis *d, struct etch_error *err)
             const Etch__Operand *op = slice->statements[i]->operands[k];
             char text[64], *copy;
 
-            if (!op->address || !op->size || op->size > 8 || d->watches.n == ETCH_RECORD_MAX_WATCHES)
+            /* QEMU shows what an instruction accesses. A call accesses the stack; the code that it calls is asked. */
+            const uint64_t site = op->call ? op->inner : op->address;
+
+            if (!site || !op->size || op->size > 8 || d->watches.n == ETCH_RECORD_MAX_WATCHES)
                 continue;
-            snprintf(text, sizeof(text), "@0x%" PRIx64 ":%u%s", op->address, op->size, op->shared ? "" : ":here");
+            snprintf(text, sizeof(text), "@0x%" PRIx64 ":%u%s", site, op->size, op->shared ? "" : ":here");
             if (has_watch(d, text))
                 continue;
             copy = strdup(text);

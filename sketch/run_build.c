@@ -226,6 +226,7 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
     etch_array_free(&b.marks);
     etch_array_free(&b.ties);
     etch_array_free(&b.operands);
+    etch_array_free(&b.operand_places);
     etch_array_free(&b.watched);
     etch_index_release(&b.by_address);
     etch_index_release(&b.by_global);

@@ -30,18 +30,24 @@ int etch_build_index_operands(struct build *b, struct etch_error *err)
 {
     const Etch__Slice *slice = b->options->slice;
 
-    for (size_t i = 0; i < slice->n_statements; i++)
+    for (size_t i = 0; i < slice->n_statements; i++) {
+        const Etch__Place *at = slice->statements[i]->place;
+        uint32_t place = etch_names_place(b->names, at->file, at->line, at->function);
+
         for (size_t k = 0; k < slice->statements[i]->n_operands; k++) {
             const Etch__Operand *o = slice->statements[i]->operands[k];
             uint32_t number = (uint32_t)b->operands.n, variable = etch_names_variable(b->names, o->name);
 
             if (variable == ETCH_NOWHERE || etch_names_locate(b->names, variable, o->location) < 0 ||
-                !etch_array_push(&b->operands, o) ||
+                !etch_array_push(&b->operands, o) || !etch_array_push(&b->operand_places, place) ||
+                (o->inner &&
+                 !etch_index_add(&b->by_address, etch_hash(ETCH_HASH_START, &o->inner, sizeof(o->inner)), number)) ||
                 !etch_index_add(&b->by_address, etch_hash(ETCH_HASH_START, &o->address, sizeof(o->address)), number) ||
                 (o->global &&
                  !etch_index_add(&b->by_global, etch_hash(ETCH_HASH_START, &o->global, sizeof(o->global)), number)))
                 return etch_build_out_of_memory(err);
         }
+    }
     return 0;
 }
 
@@ -55,10 +61,30 @@ const Etch__Operand *etch_build_operand_at(const struct build *b, uint64_t addre
     while ((i = etch_index_next(&b->by_address, hash, &probe)) < b->operands.n) {
         const Etch__Operand *o = b->operands.v[i];
 
-        if (o->address == address && (!found || o->write == write))
+        if ((o->address == address || o->inner == address) && (!found || o->write == write))
             found = o;
     }
     return found;
+}
+
+static const struct watched *watch_of(const struct build *b, uint32_t id);
+
+void etch_build_name_library(struct build *b, size_t access)
+{
+    struct etch_run_access *a = &b->accesses.v[access];
+    const Etch__Access *from = &b->recording->accesses.v[b->from.v[access]];
+    const struct watched *watched = watch_of(b, from->watch);
+    uint64_t ip = from->ip - b->bias, hash = etch_hash(ETCH_HASH_START, &ip, sizeof(ip));
+    size_t probe = 0;
+    uint32_t i;
+
+    a->operand = ETCH_NOWHERE;
+    while ((i = etch_index_next(&b->by_address, hash, &probe)) < b->operands.n)
+        if (b->operands.v[i]->inner == ip && b->operand_places.v[i] == a->place)
+            a->operand = etch_names_variable(b->names, b->operands.v[i]->name);
+    if (watched && watched->inner)
+        a->watch = a->operand;
+    a->variable = a->watch != ETCH_NOWHERE ? a->watch : a->operand;
 }
 
 /* ---- Watches ---- */
@@ -77,6 +103,13 @@ static const char *watch_name(struct build *b, const Etch__Watch *w)
         if (b->operands.v[i]->global == global)
             return b->operands.v[i]->name;
     return w->name;
+}
+
+static bool is_inner(const struct build *b, uint64_t site)
+{
+    const Etch__Operand *operand = site ? etch_build_operand_at(b, site, false) : NULL;
+
+    return operand && operand->inner == site;
 }
 
 static int by_watch_start(const void *x, const void *y)
@@ -121,6 +154,7 @@ int etch_build_list_watches(struct build *b, struct etch_error *err)
         if (watched.watch->skipped)
             continue;
         watched.variable = etch_names_variable(b->names, watch_name(b, watched.watch));
+        watched.inner = is_inner(b, watched.watch->site);
         if (watched.variable == ETCH_NOWHERE || !etch_array_push(&b->watched, watched))
             return etch_build_out_of_memory(err);
     }
@@ -216,7 +250,7 @@ static void name_access(struct build *b, struct etch_run_access *a, const Etch__
         a->place = etch_build_place_of(b, etch_build_image_at(b, from->caller), from->caller - 1);
     }
     if (watched) {
-        a->watch = watched->variable;
+        a->watch = watched->inner ? a->operand : watched->variable;
         a->object = watched->object;
     }
     a->variable = a->watch != ETCH_NOWHERE ? a->watch : a->operand;

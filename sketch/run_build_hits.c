@@ -57,6 +57,8 @@ void etch_walk_place_access(struct build *b, struct walk *w, size_t access, cons
     a->call = w->depth < DEPTH_MAX ? w->frames[w->depth].call : 0;
     if (a->place == ETCH_NOWHERE && (a->header || a->outside))
         a->place = etch_walk_own_place(b, w, step->last ? step->last : w->last_ip);
+    if (a->header)
+        etch_build_name_library(b, access);
     if (a->place != ETCH_NOWHERE && a->place < w->n_visit && w->visit[a->place])
         a->nth = b->run->visits.v[w->visit[a->place] - 1].count;
 }
@@ -114,8 +116,8 @@ void etch_walk_take_accesses(struct build *b, struct walk *w, const struct etch_
         }
         for (size_t i = first; i < w->next_access; i++)
             again |= is_again(b, &b->accesses.v[i], a);
-        if (from->ip != (from->ip_is_after ? ip + step->sizes[index] : ip) || (wrote && a->read && !a->write) || again ||
-            !is_called_for(w, a, from))
+        if (from->ip != (from->ip_is_after ? ip + step->sizes[index] : ip) || (wrote && a->read && !a->write) ||
+            again || !is_called_for(w, a, from))
             return;
         wrote |= a->write;
         etch_walk_place_access(b, w, w->next_access, step, index);

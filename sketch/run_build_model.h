@@ -73,6 +73,7 @@ struct walk {
 struct watched {
     const Etch__Watch *watch;
     uint32_t variable, object;
+    bool inner; /* found at an instruction of library code, which works for many lines: each knows it by its own name */
 };
 
 struct build {
@@ -83,6 +84,7 @@ struct build {
     struct etch_symbols *symbols;
     struct place_table table;
     ETCH_ARRAY(const Etch__Operand *) operands; /* of the slice */
+    ETCH_ARRAY(uint32_t) operand_places;        /* of each */
     struct etch_index by_address, by_global;    /* into operands */
     struct etch_index by_branch;                /* into the run's branches */
     ETCH_ARRAY(struct watched) watched;         /* by id */
@@ -154,6 +156,9 @@ int etch_build_index_operands(struct build *b, struct etch_error *err);
 
 /* The slice's operand whose instruction is at `address` of the file. */
 const Etch__Operand *etch_build_operand_at(const struct build *b, uint64_t address, bool write);
+
+/* Gives an access of library code the name that the line which it was made for has for the object. */
+void etch_build_name_library(struct build *b, size_t access);
 
 int etch_build_list_watches(struct build *b, struct etch_error *err);
 int etch_build_list_accesses(struct build *b, struct etch_error *err);

@@ -157,7 +157,7 @@ static void place_inlined(struct build *b, uint64_t start, uint64_t end)
     struct place_table *t = &b->table;
     struct etch_location location;
 
-    for (uint64_t a = start; a < end; a = location.until - b->bias > a ? location.until - b->bias : a + 1) {
+    for (uint64_t a = start; a<end; a = location.until - b->bias> a ? location.until - b->bias : a + 1) {
         const struct etch_frame *f;
         uint32_t place;
 

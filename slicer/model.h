@@ -164,8 +164,8 @@ bool etch_memory_defs(struct etch_model *m, LLVMValueRef variable, etch_defs *de
  * where there is no name to give. */
 bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char *text, size_t size);
 
-/* The name of what lies `offset` bytes within a library's object, as a C++ programmer would write it: a smart pointer or an
- * atomic is its own value ("session"), a string's length is "name.size()". */
+/* The name of what lies `offset` bytes within a library's object, as a C++ programmer would write it: a smart pointer
+ * or an atomic is its own value ("session"), a string's length is "name.size()". */
 bool etch_name_within(const struct etch_model *m, LLVMValueRef pointer, int64_t offset, char *text, size_t size);
 
 /* The struct's name of the type that `pointer` points to, by the source's types; false where it is no struct. */

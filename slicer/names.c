@@ -28,7 +28,14 @@ enum {
 };
 
 /* Positions of operands in LLVM's debug nodes; LLVM-C has no accessors for them. */
-enum { NAME_OF_TYPE = 2, BASE_OF_TYPE = 3, ELEMENTS_OF_TYPE = 4, NAME_OF_VARIABLE = 1, TYPE_OF_VARIABLE = 3 };
+enum {
+    NAME_OF_TYPE = 2,
+    BASE_OF_TYPE = 3,
+    ELEMENTS_OF_TYPE = 4,
+    NAME_OF_VARIABLE = 1,
+    TYPE_OF_VARIABLE = 3,
+    TYPE_OF_FUNCTION = 4,
+};
 
 struct name {
     char text[256];
@@ -148,7 +155,7 @@ static void take_member(struct name *name, uint64_t offset, unsigned index)
     LLVMValueRef list_value = list ? LLVMMetadataAsValue(context, list) : NULL;
     unsigned n = list ? LLVMGetMDNodeNumOperands(list_value) : 0;
     LLVMMetadataRef found = NULL;
-    char member[128];
+    char member[128], unnamed[8];
     LLVMValueRef *all = n ? malloc(n * sizeof(LLVMValueRef)) : NULL;
 
     if (all)
@@ -172,7 +179,10 @@ static void take_member(struct name *name, uint64_t offset, unsigned index)
     } else {
         if (LLVMGetDINodeTag(found) == TAG_MEMBER &&
             string_operand(context, found, NAME_OF_TYPE, member, sizeof(member))) {
-            append(name, "%s%s", name->through ? "->" : ".", member);
+            if (strcmp(name->text, "this") == 0 &&
+                !string_operand(context, type, NAME_OF_TYPE, unnamed, sizeof(unnamed)))
+                name->text[0] = '\0'; /* a lambda: what it captured goes by its own name */
+            append(name, "%s%s", !name->text[0] ? "" : name->through ? "->" : ".", member);
             name->through = false;
         }
         name->type = node_operand(context, found, BASE_OF_TYPE);
@@ -287,6 +297,72 @@ static bool variable_elsewhere(const struct etch_model *m, LLVMValueRef global, 
     return false;
 }
 
+/* The type that a function returns; NULL: none, or not known. */
+static LLVMMetadataRef returned_type(LLVMContextRef context, LLVMValueRef function)
+{
+    LLVMMetadataRef subprogram = LLVMGetSubprogram(function);
+    LLVMMetadataRef type = subprogram ? node_operand(context, subprogram, TYPE_OF_FUNCTION) : NULL;
+    LLVMMetadataRef list = type ? node_operand(context, type, BASE_OF_TYPE) : NULL;
+
+    return list ? node_operand(context, list, 0) : NULL;
+}
+
+/* A method of a library's class, as its user writes it: "queue.front()", "table[i]"; a smart pointer is the pointer. */
+static bool method_text(const struct etch_model *m, LLVMValueRef call, const char *function, struct name *name,
+                        int depth)
+{
+    const char *method = strstr(function, "::"), *next;
+    struct name of;
+    char text[128];
+
+    while (method && (next = strstr(method + 2, "::")))
+        method = next;
+    if (!method || LLVMGetNumArgOperands(call) == 0 || !object(m, LLVMGetOperand(call, 0), &of, depth + 1))
+        return false;
+    method += 2;
+    if (strcmp(method, "operator->") == 0 || strcmp(method, "operator*") == 0) {
+        snprintf(name->text, sizeof(name->text), "%s", of.text);
+        name->through = true;
+    } else if (strcmp(method, "operator[]") == 0 && LLVMGetNumArgOperands(call) == 2) {
+        value_text(m, LLVMGetOperand(call, 1), text, sizeof(text), depth + 1);
+        snprintf(name->text, sizeof(name->text), "%.100s[%s]", of.text, text);
+    } else {
+        snprintf(name->text, sizeof(name->text), "%.100s%s%s()", of.text, of.through ? "->" : ".", method);
+    }
+    return true;
+}
+
+/* The variable that a parameter is kept in; the parameter itself where there is none. An object that is passed by value
+ * comes as a pointer, which the debug information knows by such a variable only. */
+static LLVMValueRef kept_in(LLVMValueRef argument)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(argument); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+
+        if (LLVMIsAStoreInst(user) && LLVMGetOperand(user, 0) == argument && LLVMIsAAllocaInst(LLVMGetOperand(user, 1)))
+            return LLVMGetOperand(user, 1);
+    }
+    return argument;
+}
+
+static bool object_of_call(const struct etch_model *m, LLVMValueRef call, struct name *name, int depth)
+{
+    uint32_t insn = etch_model_insn(m, call), callee = insn == ETCH_NONE ? ETCH_NONE : m->insns.v[insn].callee;
+    const struct etch_function *f = callee == ETCH_NONE ? NULL : &m->functions.v[callee];
+    bool library = f && f->file != ETCH_NONE && etch_file_is_system(m->files.all.v[f->file]);
+    LLVMContextRef context = f ? context_of(f->value) : name->context;
+    LLVMMetadataRef type = f ? returned_type(context, f->value) : NULL;
+    char function[128];
+
+    etch_function_short(f ? f->name : etch_called_name(call), function, sizeof(function));
+    name->through = !is_reference(context, type);
+    if (!library || !method_text(m, call, function, name, depth))
+        snprintf(name->text, sizeof(name->text), "%s()", function);
+    name->context = context;
+    name->type = pointee(context, type);
+    return true;
+}
+
 static bool object(const struct etch_model *m, LLVMValueRef pointer, struct name *name, int depth)
 {
     size_t n;
@@ -307,20 +383,10 @@ static bool object(const struct etch_model *m, LLVMValueRef pointer, struct name
         return object_of_gep(m, pointer, name, depth);
     if (LLVMIsALoadInst(pointer))
         return object_of_load(m, pointer, name, depth);
-    if (etch_is_call(pointer) && etch_called(pointer)) {
-        uint32_t insn = etch_model_insn(m, pointer);
-        uint32_t callee = insn == ETCH_NONE ? ETCH_NONE : m->insns.v[insn].callee;
-
-        char function[128];
-
-        etch_function_short(callee != ETCH_NONE ? m->functions.v[callee].name : etch_called_name(pointer), function,
-                            sizeof(function));
-        snprintf(name->text, sizeof(name->text), "%s()", function);
-        name->through = true;
-        return true;
-    }
+    if (etch_is_call(pointer) && etch_called(pointer))
+        return object_of_call(m, pointer, name, depth);
     if (LLVMIsAArgument(pointer))
-        return variable(m, pointer, name);
+        return variable(m, pointer, name) || variable(m, kept_in(pointer), name);
     return false;
 }
 

@@ -92,6 +92,7 @@ static bool add_operand(struct etch_slice *slice, Etch__Statement *out, const st
     op->unmapped = copy(site.unmapped ? site.unmapped : "");
     op->size = site.size;
     op->global = site.global;
+    op->call = site.call;
     op->inner = site.inner;
     op->location = location_of(slice->model, mention);
     if (!push(&out->operands, &out->n_operands, op)) {

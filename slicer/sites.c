@@ -2,6 +2,7 @@
 /* From an access in the bitcode to the instruction of the binary that makes it: the line table gives the machine code
  * of its line and column, and the right instruction there is the one whose memory operand fits. */
 #include "base/function_name.h"
+#include "proto/soft_layout.h"
 #include "slicer/library.h"
 #include "slicer/slicing.h"
 
@@ -380,7 +381,7 @@ static uint64_t entry_of(const struct etch_model *m, LLVMValueRef function)
     size_t n;
     uint64_t address;
 
-    snprintf(name, sizeof(name), "%s.etch", LLVMGetValueName2(function, &n));
+    snprintf(name, sizeof(name), "%s%s", LLVMGetValueName2(function, &n), ETCH_SOFT_CODE_SUFFIX);
     address = symbol_address(m, function, name);
     return address ? address : symbol_address(m, function, LLVMGetValueName2(function, &n));
 }
@@ -478,7 +479,8 @@ static void find_call(struct etch_model *m, const struct etch_mention *mention, 
     LLVMValueRef callee = m->functions.v[insn->callee].value;
     ZydisRegister reg = register_of(callee, LLVMGetParam(callee, mention->parameter));
     size_t length, n;
-    struct calls calls = {.wanted = {symbol_address(m, callee, LLVMGetValueName2(callee, &length)), entry_of(m, callee)}};
+    struct calls calls = {
+        .wanted = {symbol_address(m, callee, LLVMGetValueName2(callee, &length)), entry_of(m, callee)}};
     uint64_t starts[64], ends[64];
 
     if (insn->file == ETCH_NONE || reg == ZYDIS_REGISTER_NONE)
@@ -492,27 +494,47 @@ static void find_call(struct etch_model *m, const struct etch_mention *mention, 
         snprintf(site->operand, sizeof(site->operand), "%s,,1,%" PRId64, register_name(reg), mention->offset);
 }
 
+/* Whether code of a header was inlined into the line of an instruction. */
+static bool is_of_line(struct etch_model *m, uint64_t address, const struct etch_insn *outer)
+{
+    struct etch_line_row row;
+
+    return etch_line_table_own(m->lines, address, &row) && row.line == outer->line &&
+           strcmp(etch_line_table_file(m->lines, row.file), m->files.all.v[outer->file]) == 0;
+}
+
+/* Whether code is of the very function that an instruction is in: instances of a template have the same lines. */
+static bool is_of(const struct etch_model *m, uint64_t address, uint32_t insn)
+{
+    LLVMValueRef function = m->functions.v[etch_insn_function(m, insn)].value;
+    char recorded[512];
+    uint64_t start, size;
+    size_t n;
+
+    snprintf(recorded, sizeof(recorded), "%s%s", LLVMGetValueName2(function, &n), ETCH_SOFT_CODE_SUFFIX);
+    return (etch_line_table_symbol(m->lines, recorded, NULL, &start, &size) ||
+            etch_line_table_symbol(m->lines, LLVMGetValueName2(function, &n), NULL, &start, &size)) &&
+           address >= start && address - start < size;
+}
+
 /* The access of the library's code: in its own function, or, where `inlined`, in the user's line. */
 static void find_inner(struct etch_model *m, const struct etch_mention *mention, bool inlined, struct etch_site *site)
 {
     const struct etch_insn *inner = &m->insns.v[mention->inner], *outer = &m->insns.v[mention->insn];
-    struct etch_mention access = {.insn = mention->inner, .write = mention->write, .size = mention->size, .shared = true};
+    struct etch_mention access = {
+        .insn = mention->inner, .write = mention->write, .size = mention->size, .shared = true};
     struct fit fit = {.mention = &access, .frame_pointer = keeps_frame_pointer(m, mention->inner)};
     struct looking looking = {&fit, site};
     uint64_t starts[64], ends[64];
     size_t n;
 
-    if (inner->file == ETCH_NONE || outer->file == ETCH_NONE)
-        return;
-    n = etch_line_table_find(m->lines, m->files.all.v[inner->file], inner->line, inner->column, starts, ends, 64);
-    for (size_t i = 0; i < n; i++) {
-        struct etch_line_row row;
-        bool here = etch_line_table_own(m->lines, starts[i], &row) && row.line == outer->line &&
-                    strcmp(etch_line_table_file(m->lines, row.file), m->files.all.v[outer->file]) == 0;
-        bool alone = etch_file_is_system(etch_line_table_file(m->lines, row.file));
-
-        if (is_watched(m, starts[i]) && (inlined ? here : alone))
-            visit_code(m, starts[i], ends[i], look_at, &looking);
+    for (int pass = 0; pass < 2 && !site->address && inner->file != ETCH_NONE && outer->file != ETCH_NONE; pass++) {
+        n = etch_line_table_find(m->lines, m->files.all.v[inner->file], inner->line, pass == 0 ? inner->column : 0,
+                                 starts, ends, 64);
+        for (size_t i = 0; i < n; i++)
+            if (is_watched(m, starts[i]) &&
+                (inlined ? is_of_line(m, starts[i], outer) : is_of(m, starts[i], mention->inner)))
+                visit_code(m, starts[i], ends[i], look_at, &looking);
     }
 }
 
@@ -522,6 +544,7 @@ static void find_library(struct etch_model *m, const struct etch_mention *mentio
 
     find_call(m, mention, site);
     if (site->address) {
+        site->call = true;
         find_inner(m, mention, false, &inner);
         site->inner = inner.address;
     } else {

@@ -37,7 +37,8 @@ struct etch_site {
     const char *unmapped;
     char operand[64]; /* its address expression: base,index,scale,displacement */
     uint32_t size;
-    uint64_t inner;  /* where `address` is a call: the instruction of the called code that makes the access; 0: none */
+    bool call;       /* `address` is that of a call */
+    uint64_t inner;  /* then: the instruction of the called code that makes the access; 0: not known */
     uint64_t global; /* static address of the location, where it is one */
     bool seen;       /* it is one by what runs have shown */
 };
@@ -49,8 +50,8 @@ struct etch_mention {
     bool write;
     bool shared;
     uint32_t size;
-    /* Made by library code that `insn` calls: `offset` bytes behind where its argument `parameter`, the pointer, points,
-     * by the instruction `inner`. */
+    /* Made by library code that `insn` calls: `offset` bytes behind where its argument `parameter`, the pointer,
+     * points, by the instruction `inner`. */
     bool library;
     uint32_t parameter, inner;
     int64_t offset;

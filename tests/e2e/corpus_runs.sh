@@ -16,11 +16,13 @@ run_one() { # PROGRAM: prints "passed", "signal N", "exit N" or "hang"
   *) [ $status -gt 128 ] && echo "signal $((status - 128))" || echo "exit $status" ;;
   esac
 }
-for source in "$ETCH_SOURCE"/tests/corpus/*/bug.c; do
+for source in "$ETCH_SOURCE"/tests/corpus/*/bug.c*; do
   name=$(basename "$(dirname "$source")")
   want=$(sed -n 's/^fails: //p' "$(dirname "$source")/ideal")
-  "$ETCH" cc -O0 -w "$source" -o "$dir/bug" -pthread || exit 1
-  "$ETCH" cc -O0 -w -DFIXED "$source" -o "$dir/fixed" -pthread || exit 1
+  compiler=cc
+  case $source in *.cpp) compiler='c++ -std=c++17' ;; esac
+  "$ETCH" $compiler -O0 -w "$source" -o "$dir/bug" -pthread || exit 1
+  "$ETCH" $compiler -O0 -w -DFIXED "$source" -o "$dir/fixed" -pthread || exit 1
   passed=0 failures=0
   for i in $(seq $tries); do
     got=$(run_one "$dir/bug" 2>/dev/null)

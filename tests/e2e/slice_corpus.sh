@@ -14,7 +14,8 @@ line_of() { # LABEL FILE
   case $lines in '' | *$'\n'*) return 1 ;; *) echo "$lines" ;; esac
 }
 for ideal in "$ETCH_SOURCE"/tests/corpus/*/ideal; do
-  name=$(basename "$(dirname "$ideal")") source=$(dirname "$ideal")/bug.c
+  name=$(basename "$(dirname "$ideal")") source=$(dirname "$ideal")/bug.c compiler=cc
+  [ -f "$source" ] || source=${source}pp compiler='c++ -std=c++17'
   bugs=$((bugs + 1))
   for key in kind fails failing sketch predictor rate; do
     [ -n "$(field $key "$ideal")" ] || { echo "$name: its ideal has no '$key'"; failed=1; }
@@ -24,10 +25,10 @@ for ideal in "$ETCH_SOURCE"/tests/corpus/*/ideal; do
     line_of "$label" "$source" >/dev/null || { echo "$name: label $label is not on exactly one line"; failed=1; }
   done
   for level in -O0 -O2; do
-    "$ETCH" cc $level -w "$source" -o "$dir/program" -pthread
+    "$ETCH" $compiler $level -w "$source" -o "$dir/program" -pthread
     : >"$dir/got"
     for label in $(field failing "$ideal"); do
-      "$ETCH" slice "$dir/program" --at "bug.c:$(line_of "$label" "$source")" >"$dir/out"
+      "$ETCH" slice "$dir/program" --at "${source##*/}:$(line_of "$label" "$source")" >"$dir/out"
       awk '/^  [ >]/ { print ($1 == ">") ? $4 : $3 }' "$dir/out" >>"$dir/got"
     done
     for label in $sketch; do

@@ -30,6 +30,7 @@ static void whole_cases(void **state)
     check_whole("only_symbol", NULL, 0, "only_symbol");
     check_whole("_Z4taskv.resume", "task", 7, "task()");
     check_whole("_Zbroken", "f", 1, "f");
+    check_whole("__cxx_global_var_init.1", "__cxx_global_var_init.1", 58, "{static init:58}");
     check_whole(NULL, NULL, 0, NULL);
     check_whole("", "", 0, NULL);
 }
@@ -67,6 +68,7 @@ static void short_cases(void **state)
     check_short("outer(int)::Local::run(A const&)", "outer::Local::run");
     check_short("unfinished<int", "unfinished");
     check_short("", "");
+    check_short("{static init:58}", "{static init:58}");
     check_short("<>", "<>");
 }
 
