@@ -39,6 +39,8 @@ struct etch_line_table {
     ETCH_ARRAY(struct declared) declared;
     const uint8_t *build_id;
     size_t build_id_size;
+    Dwarf_Die unit; /* the last that was asked for */
+    bool has_unit;
 };
 
 void etch_path_normalise(char *path)
@@ -388,18 +390,42 @@ static bool call_site(struct etch_line_table *t, Dwarf_Die *unit, Dwarf_Die *cal
     return row->file != ETCH_NONE && row->line;
 }
 
+/* The unit that holds an address. clang writes no table of that. */
+static bool unit_at(struct etch_line_table *t, uint64_t address, Dwarf_Die *found)
+{
+    Dwarf_CU *cu = NULL;
+    Dwarf_Half version;
+    uint8_t type;
+    Dwarf_Die unit, sub;
+
+    if (t->has_unit && dwarf_haspc(&t->unit, address) == 1) {
+        *found = t->unit;
+        return true;
+    }
+    while (dwarf_get_units(t->dwarf, cu, &cu, &version, &type, &unit, &sub) == 0) {
+        if (dwarf_tag(&unit) != DW_TAG_compile_unit || dwarf_haspc(&unit, address) != 1)
+            continue;
+        *found = t->unit = unit;
+        t->has_unit = true;
+        return true;
+    }
+    return false;
+}
+
 bool etch_line_table_own(struct etch_line_table *t, uint64_t address, struct etch_line_row *row)
 {
     const struct etch_line_row *at = etch_line_table_at(t, address);
-    Dwarf_Die unit, *scopes = NULL;
-    int n;
+    Dwarf_Die unit, *innermost = NULL, *scopes = NULL;
+    int n = 0;
 
     if (!at)
         return false;
     *row = *at;
-    if (!etch_file_is_system(t->files.all.v[at->file]) || !dwarf_addrdie(t->dwarf, address, &unit))
+    if (!etch_file_is_system(t->files.all.v[at->file]) || !unit_at(t, address, &unit))
         return true;
-    n = dwarf_getscopes(&unit, address, &scopes);
+    /* Beyond an inlined call libdw goes on where the function was defined; what holds the call is asked for apart. */
+    if (dwarf_getscopes(&unit, address, &innermost) > 0)
+        n = dwarf_getscopes_die(&innermost[0], &scopes);
     for (int i = 0; i < n; i++) {
         struct etch_line_row call = *at;
 
@@ -409,6 +435,7 @@ bool etch_line_table_own(struct etch_line_table *t, uint64_t address, struct etc
             break;
         }
     }
+    free(innermost);
     free(scopes);
     return true;
 }
