@@ -436,6 +436,15 @@ static const struct {
     {"_M_thread", ".get_id()"},
 };
 
+/* NULL: the table has no such member. */
+static const char *shown_member(const char *member)
+{
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+        if (strcmp(member, members[i].member) == 0)
+            return members[i].shown;
+    return NULL;
+}
+
 /* The innermost member at an offset; false where the type has none there. An empty base class lies where the first
  * member does. */
 static bool member_at(LLVMContextRef context, LLVMMetadataRef type, uint64_t offset, int depth, char *text, size_t size)
@@ -470,18 +479,57 @@ static bool member_at(LLVMContextRef context, LLVMMetadataRef type, uint64_t off
     return found;
 }
 
+/* The offsets of the members that the table above knows. */
+static void list_members(LLVMContextRef context, LLVMMetadataRef type, uint64_t at, int depth,
+                         struct etch_members *found)
+{
+    LLVMMetadataRef list;
+    LLVMValueRef value, *all;
+    unsigned n;
+
+    type = plain(context, type);
+    list = depth < 16 && is_struct(type) ? node_operand(context, type, ELEMENTS_OF_TYPE) : NULL;
+    value = list ? LLVMMetadataAsValue(context, list) : NULL;
+    n = list ? LLVMGetMDNodeNumOperands(value) : 0;
+    all = n ? malloc(n * sizeof(LLVMValueRef)) : NULL;
+    if (all)
+        LLVMGetMDNodeOperands(value, all);
+    for (unsigned i = 0; all && i < n; i++) {
+        LLVMMetadataRef e = all[i] ? LLVMValueAsMetadata(all[i]) : NULL, base;
+        uint16_t tag = e ? LLVMGetDINodeTag(e) : 0;
+        char member[128];
+
+        if ((tag != TAG_MEMBER && tag != TAG_INHERITANCE) || !(base = node_operand(context, e, BASE_OF_TYPE)))
+            continue;
+        base = plain(context, base);
+        if (is_struct(base))
+            list_members(context, base, at + LLVMDITypeGetOffsetInBits(e) / 8, depth + 1, found);
+        else if (found->n < ETCH_MEMBERS_MAX && string_operand(context, e, NAME_OF_TYPE, member, sizeof(member)) &&
+                 shown_member(member))
+            found->offset[found->n++] = at + LLVMDITypeGetOffsetInBits(e) / 8;
+    }
+    free(all);
+}
+
+void etch_name_members(const struct etch_model *m, LLVMValueRef pointer, struct etch_members *found)
+{
+    struct name name;
+
+    found->n = 0;
+    if (object(m, pointer, &name, 0) && name.type)
+        list_members(name.context, name.type, 0, 0, found);
+}
+
 bool etch_name_within(const struct etch_model *m, LLVMValueRef pointer, int64_t offset, char *text, size_t size)
 {
     char member[128];
-    const char *shown = NULL;
+    const char *shown;
     struct name name;
 
     if (offset < 0 || !object(m, pointer, &name, 0) || !name.type ||
         !member_at(name.context, name.type, (uint64_t)offset, 0, member, sizeof(member)))
         return false;
-    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]) && !shown; i++)
-        if (strcmp(member, members[i].member) == 0)
-            shown = members[i].shown;
+    shown = shown_member(member);
     if (name.through && (!shown || shown[0]))
         snprintf(text, size, "%s->%s", name.text, shown ? shown + 1 : member);
     else
