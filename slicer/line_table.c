@@ -119,30 +119,61 @@ static bool add_unit_rows(struct etch_line_table *t, Dwarf_Die *unit)
     return true;
 }
 
-/* "unit's file name:function" of each function with code, and its line. */
-static bool add_unit_functions(struct etch_line_table *t, Dwarf_Die *unit)
+/* The name by which the linker knows a function: overloads and template instances have one each. */
+static const char *linkage_name(Dwarf_Die *die)
 {
-    const char *source = dwarf_diename(unit);
+    Dwarf_Attribute attr;
+    const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
+
+    return name ? name : dwarf_diename(die);
+}
+
+/* "unit's file name:linkage name" of each function with code, and its line. */
+static bool add_function(struct etch_line_table *t, const char *source, Dwarf_Die *die)
+{
+    const char *name = linkage_name(die);
+    Dwarf_Attribute attr;
+    struct declared d;
+    size_t size;
+    char *key;
+    int line = 0;
+
+    if (!name || !dwarf_attr(die, DW_AT_low_pc, &attr) || dwarf_decl_line(die, &line) != 0)
+        return true;
+    size = strlen(source) + strlen(name) + 2;
+    key = malloc(size);
+    if (!key)
+        return false;
+    snprintf(key, size, "%s:%s", source, name);
+    d = (struct declared){etch_strings_add(&t->names, key), (uint32_t)line};
+    free(key);
+    return d.key != ETCH_NONE && etch_array_push(&t->declared, d);
+}
+
+#define NAMESPACES_MAX 32
+
+static bool add_functions(struct etch_line_table *t, const char *source, Dwarf_Die *parent, int depth)
+{
     Dwarf_Die child;
 
-    if (!source || dwarf_child(unit, &child) != 0)
+    if (depth > NAMESPACES_MAX || dwarf_child(parent, &child) != 0)
         return true;
     do {
-        Dwarf_Attribute attr;
-        const char *name = dwarf_diename(&child);
-        char key[1024];
-        int line = 0;
-        struct declared d;
+        int tag = dwarf_tag(&child);
 
-        if (dwarf_tag(&child) != DW_TAG_subprogram || !name || !dwarf_attr(&child, DW_AT_low_pc, &attr) ||
-            dwarf_attr(&child, DW_AT_specification, &attr) || dwarf_decl_line(&child, &line) != 0)
-            continue;
-        snprintf(key, sizeof(key), "%s:%s", source, name);
-        d = (struct declared){etch_strings_add(&t->names, key), (uint32_t)line};
-        if (!etch_array_push(&t->declared, d))
+        if (tag == DW_TAG_subprogram && !add_function(t, source, &child))
+            return false;
+        if (tag == DW_TAG_namespace && !add_functions(t, source, &child, depth + 1))
             return false;
     } while (dwarf_siblingof(&child, &child) == 0);
     return true;
+}
+
+static bool add_unit_functions(struct etch_line_table *t, Dwarf_Die *unit)
+{
+    const char *source = dwarf_diename(unit);
+
+    return !source || add_functions(t, source, unit, 0);
 }
 
 static bool add_units(struct etch_line_table *t)
@@ -426,12 +457,15 @@ bool etch_line_table_is_variable(const struct etch_line_table *t, uint64_t addre
 
 uint32_t etch_line_table_declared(const struct etch_line_table *t, const char *source, const char *function)
 {
-    char text[1024];
-    struct declared want = {0};
-    size_t lo = 0, hi = t->declared.n;
+    size_t length = strlen(source) + strlen(function) + 2, lo = 0, hi = t->declared.n;
+    char *text = malloc(length);
+    struct declared want = {.key = ETCH_NONE};
 
-    snprintf(text, sizeof(text), "%s:%s", source, function);
-    want.key = etch_strings_find(&t->names, text);
+    if (text) {
+        snprintf(text, length, "%s:%s", source, function);
+        want.key = etch_strings_find(&t->names, text);
+    }
+    free(text);
     if (want.key == ETCH_NONE)
         return 0;
     while (lo < hi) {
@@ -444,9 +478,9 @@ uint32_t etch_line_table_declared(const struct etch_line_table *t, const char *s
     }
     if (lo >= t->declared.n || t->declared.v[lo].key != want.key)
         return 0;
-    /* Several of one name (overloads, units of one name): nothing sure. */
-    if (lo + 1 < t->declared.n && t->declared.v[lo + 1].key == want.key)
-        return 0;
+    for (size_t i = lo; i < t->declared.n && t->declared.v[i].key == want.key; i++)
+        if (t->declared.v[i].line != t->declared.v[lo].line)
+            return 0; /* units of one name: nothing sure */
     return t->declared.v[lo].line;
 }
 

@@ -41,7 +41,8 @@ bool etch_line_table_symbol(const struct etch_line_table *table, const char *nam
 /* Whether the bytes at an address are all of one variable that has a symbol. */
 bool etch_line_table_is_variable(const struct etch_line_table *table, uint64_t address, uint64_t size);
 
-/* The line on which the debug information says that `function` of a unit made from `source` begins; 0: not known. */
+/* The line on which the debug information says that the function with this linkage name begins, in the unit made from
+ * `source`; 0: not known. */
 uint32_t etch_line_table_declared(const struct etch_line_table *table, const char *source, const char *function);
 
 /* From a place in the file to an address; false where nothing is loaded from there. */

@@ -77,8 +77,9 @@ struct etch_model {
     ETCH_ARRAY(LLVMMetadataRef) variables;
     struct etch_pointers slot_of; /* alloca -> index in slots; made as they are asked for */
     ETCH_ARRAY(struct etch_slot) slots;
-    struct etch_strings symbols; /* external definitions; the number indexes symbol_function */
+    struct etch_strings symbols; /* external definitions; the number indexes the next two */
     etch_numbers symbol_function;
+    ETCH_ARRAY(LLVMValueRef) copies; /* the definition that the linker kept */
     struct etch_strings files;    /* absolute paths */
     ETCH_ARRAY(char *) checksums; /* by file: its MD5 as the compiler saw it, in hexadecimal; NULL: not known */
     struct etch_strings shared;   /* globals whose address goes around */

@@ -324,19 +324,66 @@ static bool is_internal(LLVMValueRef global)
     return linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
 }
 
+/* The name in the object file. LLVM marks one that the source itself gave by a first byte of 1. */
+static const char *symbol_of(LLVMValueRef value)
+{
+    size_t n;
+    const char *name = LLVMGetValueName2(value, &n);
+
+    return name[0] == '\1' ? name + 1 : name;
+}
+
+/* How sure it is that the linker takes this of several definitions of a name. */
+static int strength(LLVMValueRef function)
+{
+    switch (LLVMGetLinkage(function)) {
+    case LLVMAvailableExternallyLinkage:
+        return 0; /* for the optimiser only */
+    case LLVMLinkOnceAnyLinkage:
+    case LLVMLinkOnceODRLinkage:
+    case LLVMWeakAnyLinkage:
+    case LLVMWeakODRLinkage:
+        return 1; /* of these, the first that it comes to */
+    default:
+        return 2;
+    }
+}
+
+/* Finds the definition that the linker kept of each name, before any is added. */
+static bool choose_copies(struct etch_model *m)
+{
+    for (size_t i = 0; i < m->modules.n; i++) {
+        for (LLVMValueRef f = LLVMGetFirstFunction(m->modules.v[i].module); f; f = LLVMGetNextFunction(f)) {
+            uint32_t number;
+
+            if (!LLVMCountBasicBlocks(f) || is_internal(f))
+                continue;
+            number = etch_strings_add(&m->symbols, symbol_of(f));
+            if (number == ETCH_NONE || (number == m->copies.n && !etch_array_push(&m->copies, f)))
+                return false;
+            if (strength(f) > strength(m->copies.v[number]))
+                m->copies.v[number] = f;
+        }
+    }
+    for (size_t i = 0; i < m->copies.n; i++)
+        if (!etch_array_push(&m->symbol_function, ETCH_NONE))
+            return false;
+    return true;
+}
+
 static bool add_function(struct etch_model *m, uint32_t module, LLVMValueRef value)
 {
     struct etch_function f = {.value = value, .module = module, .first_block = (uint32_t)m->blocks.n};
     LLVMMetadataRef subprogram = LLVMGetSubprogram(value);
     uint32_t number = (uint32_t)m->functions.n;
-    size_t n;
-    const char *symbol = LLVMGetValueName2(value, &n);
+    const char *symbol = symbol_of(value);
 
     if (!is_internal(value)) {
-        if (etch_strings_find(&m->symbols, symbol) != ETCH_NONE)
-            return true; /* an inline function or template of which we have a copy */
-        if (etch_strings_add(&m->symbols, symbol) == ETCH_NONE || !etch_array_push(&m->symbol_function, number))
-            return false;
+        uint32_t copy = etch_strings_find(&m->symbols, symbol);
+
+        if (copy == ETCH_NONE || m->copies.v[copy] != value)
+            return true; /* the linker kept another */
+        m->symbol_function.v[copy] = number;
     }
     f.name = source_name(m->modules.v[module].context, value);
     f.symbol = strdup(symbol);
@@ -376,18 +423,33 @@ static bool add_globals(struct etch_model *m, LLVMModuleRef module)
     return true;
 }
 
+/* A name that is a second one of a function: clang makes one of a class's two constructors that way. */
+static bool add_aliases(struct etch_model *m, LLVMModuleRef module)
+{
+    for (LLVMValueRef a = LLVMGetFirstGlobalAlias(module); a; a = LLVMGetNextGlobalAlias(a)) {
+        LLVMValueRef target = LLVMAliasGetAliasee(a);
+        uint32_t function = LLVMIsAFunction(target) ? etch_pointers_get(&m->function_of, target) : ETCH_NONE, number;
+
+        if (function == ETCH_NONE || is_internal(a))
+            continue;
+        number = etch_strings_add(&m->symbols, symbol_of(a));
+        if (number == ETCH_NONE || (number == m->symbol_function.n && !etch_array_push(&m->symbol_function, function)))
+            return false;
+    }
+    return true;
+}
+
 /* A declaration stands for the definition of that name in another module. */
 static bool resolve_declarations(struct etch_model *m)
 {
     for (size_t i = 0; i < m->modules.n; i++) {
         for (LLVMValueRef f = LLVMGetFirstFunction(m->modules.v[i].module); f; f = LLVMGetNextFunction(f)) {
-            size_t n;
             uint32_t symbol;
 
             if (etch_pointers_get(&m->function_of, f) != ETCH_NONE)
                 continue;
-            symbol = etch_strings_find(&m->symbols, LLVMGetValueName2(f, &n));
-            if (symbol != ETCH_NONE && !etch_pointers_set(&m->function_of, f, m->symbol_function.v[symbol]))
+            symbol = etch_strings_find(&m->symbols, symbol_of(f));
+            if (symbol != ETCH_NONE && m->symbol_function.v[symbol] != ETCH_NONE && !etch_pointers_set(&m->function_of, f, m->symbol_function.v[symbol]))
                 return false;
         }
     }
@@ -549,25 +611,35 @@ static bool note_indirect_calls(struct etch_model *m)
 
 /* ---- Does the bitcode belong to this code? ---- */
 
+static int stale(const struct etch_model *m, const struct etch_function *f, uint32_t line, struct etch_error *err)
+{
+    const char *file = f->file == ETCH_NONE ? "a file without a name" : m->files.all.v[f->file];
+
+    etch_error_set(err, "%.120s: its bitcode is stale: %.100s of %.160s is on line %u there, on line %u in the code",
+                   m->path, f->name, file, f->line, line);
+    return etch_error_advise(err, "compile %.300s anew with etch cc or etch c++, then link again", file);
+}
+
+/* Functions are compared by their names for the linker: a header's overloads and instances have one name in the source.
+ * Both lines are those of the same unit, so that it does not matter whose copy of an inline function was kept. */
 static int check_match(const struct etch_model *m, struct etch_error *err)
 {
     for (size_t i = 0; i < m->functions.n; i++) {
         const struct etch_function *f = &m->functions.v[i];
         size_t n;
         const char *source = LLVMGetSourceFileName(m->modules.v[f->module].module, &n);
-        uint32_t line = etch_line_table_declared(m->lines, source, f->name);
+        uint32_t line = etch_line_table_declared(m->lines, source, f->symbol);
 
-        if (line && f->line && line != f->line) {
-            etch_error_set(err, "%s: its bitcode is stale: %s is on line %u there, on line %u in the code", m->path,
-                           f->name, f->line, line);
-            return etch_error_advise(err, "build it anew with etch cc");
-        }
+        if (line && f->line && line != f->line)
+            return stale(m, f, line, err);
     }
     return 0;
 }
 
 static bool fill(struct etch_model *m)
 {
+    if (!choose_copies(m))
+        return false;
     for (size_t i = 0; i < m->modules.n; i++) {
         if (!add_globals(m, m->modules.v[i].module))
             return false;
@@ -575,6 +647,9 @@ static bool fill(struct etch_model *m)
             if (LLVMCountBasicBlocks(f) && !add_function(m, (uint32_t)i, f))
                 return false;
     }
+    for (size_t i = 0; i < m->modules.n; i++)
+        if (!add_aliases(m, m->modules.v[i].module))
+            return false;
     return resolve_declarations(m) && note_uses(m) && note_indirect_calls(m);
 }
 
@@ -629,6 +704,7 @@ void etch_model_free(struct etch_model *m)
     etch_array_free(&m->modules);
     etch_array_free(&m->variables);
     etch_array_free(&m->symbol_function);
+    etch_array_free(&m->copies);
     etch_pointers_release(&m->insn_of);
     etch_pointers_release(&m->block_of);
     etch_pointers_release(&m->function_of);
