@@ -449,7 +449,8 @@ static bool resolve_declarations(struct etch_model *m)
             if (etch_pointers_get(&m->function_of, f) != ETCH_NONE)
                 continue;
             symbol = etch_strings_find(&m->symbols, symbol_of(f));
-            if (symbol != ETCH_NONE && m->symbol_function.v[symbol] != ETCH_NONE && !etch_pointers_set(&m->function_of, f, m->symbol_function.v[symbol]))
+            if (symbol != ETCH_NONE && m->symbol_function.v[symbol] != ETCH_NONE &&
+                !etch_pointers_set(&m->function_of, f, m->symbol_function.v[symbol]))
                 return false;
         }
     }
