@@ -53,6 +53,9 @@ void sketching_release(struct sketching *s)
         free(s->bundles.v[i].bucket);
     }
     drop_notes(s);
+    for (size_t i = 0; i < s->exits.n; i++)
+        etch__slice__free_unpacked(s->exits.v[i].statements, NULL);
+    etch_array_free(&s->exits);
     etch_array_free(&s->bundles);
     etch_array_free(&s->notes);
     etch_model_free(s->model);
@@ -74,11 +77,35 @@ static void note(struct sketching *s, const char *text)
 
 /* ---- Taking bundles in ---- */
 
+/* The statements that can have given a recording's exit status; NULL where it ended otherwise, or nothing can be said.
+ */
+static const Etch__Slice *exits_of(struct sketching *s, const struct etch_recording *recording)
+{
+    uint32_t status = recording->outcome && recording->outcome->how_case == ETCH__OUTCOME__HOW_EXIT_STATUS
+                          ? recording->outcome->exit_status
+                          : 0;
+    struct sketching_exits exits = {.status = status};
+    struct etch_error ignored; /* slicing says it again */
+
+    if (!status || sketching_open(s, &ignored) < 0)
+        return NULL;
+    for (size_t i = 0; i < s->exits.n; i++)
+        if (s->exits.v[i].status == status)
+            return s->exits.v[i].statements;
+    exits.statements = etch_exits_message(s->model, (int)status);
+    if (exits.statements && !etch_array_push(&s->exits, exits)) {
+        etch__slice__free_unpacked(exits.statements, NULL);
+        exits.statements = NULL;
+    }
+    return exits.statements;
+}
+
 /* How a failing run ended, without a slice. */
-static int find_bucket(const struct sketching *s, struct sketching_bundle *b, struct etch_recording *recording,
+static int find_bucket(struct sketching *s, struct sketching_bundle *b, struct etch_recording *recording,
                        struct etch_error *err)
 {
-    struct etch_run_options options = {.verdict = b->verdict, .build_id = &s->build_id};
+    struct etch_run_options options = {
+        .verdict = b->verdict, .build_id = &s->build_id, .exits = exits_of(s, recording)};
     struct etch_names names = {0};
     struct etch_run *run;
     int status = etch_run_build(&run, &names, recording, &options, err);
@@ -253,6 +280,7 @@ static int slice_from(struct sketching *s, const struct sketching_bundle *b, str
     if (status < 0)
         return -1;
     status = sketching_open(s, err);
+    options.exits = exits_of(s, recording);
     if (status == 0)
         status = etch_run_build(&run, &names, recording, &options, err);
     if (status == 0)
@@ -276,6 +304,7 @@ static int make_run(struct sketching *s, struct sketching_bundle *b, struct etch
     int status = etch_recording_open(&recording, b->path, err);
 
     if (status == 0) {
+        options.exits = exits_of(s, recording);
         status = etch_run_build(&b->run, &s->names, recording, &options, err);
         etch_recording_free(recording);
     }

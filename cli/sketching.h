@@ -21,6 +21,12 @@ struct sketching_bundle {
     struct etch_run *run; /* with the slice, once there is one */
 };
 
+/* The statements that can give an exit status. */
+struct sketching_exits {
+    uint32_t status;
+    Etch__Slice *statements;
+};
+
 struct sketching {
     const char *program;
     struct etch_elf elf; /* of the program, read with the first bundle */
@@ -29,6 +35,7 @@ struct sketching {
     size_t foreign;           /* bundles in which the program did not run */
     bool lenient;             /* where there is none of that name: the commonest */
     struct etch_model *model; /* opened when first needed */
+    ETCH_ARRAY(struct sketching_exits) exits;
     struct etch_slice *slicing;
     Etch__Slice *slice;
     char *sliced; /* the failure that the slice is of */

@@ -9,6 +9,7 @@
 #include "decoder/recording.h"
 #include "decoder/steps.h"
 #include "proto/bundle.h"
+#include "sketch/run_build.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -321,6 +322,37 @@ static void release_completed(struct completed *full)
     etch_array_free(&full->threads);
 }
 
+static uint32_t exit_status(const struct etch_recording *recording)
+{
+    const Etch__Outcome *outcome = recording->outcome;
+
+    return outcome && outcome->how_case == ETCH__OUTCOME__HOW_EXIT_STATUS ? outcome->exit_status : 0;
+}
+
+/* A run that failed by its exit status: which of the statements that can have given it was the last to run. */
+static int criterion_of_exit(struct etch_criterion **criterion, struct etch_model *model,
+                             struct etch_recording *recording, struct etch_error *err)
+{
+    Etch__Slice *exits = etch_exits_message(model, (int)exit_status(recording));
+    ProtobufCBinaryData id = {0};
+    struct etch_run_options options = {.verdict = "fail", .build_id = &id, .exits = exits};
+    struct etch_names names = {0};
+    struct etch_run *run = NULL;
+    int result = exits ? 0 : etch_error_set(err, "out of memory");
+
+    id.data = (uint8_t *)(uintptr_t)etch_model_build_id(model, &id.len);
+    if (result == 0)
+        result = etch_run_build(&run, &names, recording, &options, err);
+    if (result == 0)
+        result = etch_criterion_failure(criterion, model, run->failure, recording->program, recording->images.v,
+                                        recording->images.n, err);
+    etch_run_free(run);
+    etch_names_release(&names);
+    if (exits)
+        etch__slice__free_unpacked(exits, NULL);
+    return result;
+}
+
 static int criterion_of_bundle(struct etch_criterion **criterion, struct etch_model *model, const char *path,
                                struct etch_error *err)
 {
@@ -331,7 +363,10 @@ static int criterion_of_bundle(struct etch_criterion **criterion, struct etch_mo
 
     if (etch_recording_open(&recording, path, err) < 0)
         return -1;
-    if (!recording->failure) {
+    if (exit_status(recording) &&
+        (!recording->failure || recording->failure->kind == ETCH__FAILURE_KIND__FAILURE_EXIT)) {
+        result = criterion_of_exit(criterion, model, recording, err);
+    } else if (!recording->failure) {
         etch_error_set(err, "%s records no failure", path);
         result = etch_error_advise(err, "a bundle of a failing run, or --at FILE:LINE");
     } else {

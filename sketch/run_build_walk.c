@@ -99,7 +99,7 @@ static bool has_line(struct build *b, const struct etch_step *step)
 {
     struct etch_location location;
 
-    if (b->recording->failure || !etch_build_is_failing(b))
+    if (!etch_build_ended_itself(b))
         return false;
     etch_symbols_find(b->symbols, step->image, step->last, &location);
     return location.frame.line != 0;
@@ -122,6 +122,8 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
         if (w->next_access < b->accesses.n)
             etch_walk_take_accesses(b, w, step, ip, index);
     }
+    if (program)
+        etch_walk_pass_exits(b, w, step);
     if (program && b->recording->source == ETCH__SOURCE__SOURCE_SOFT)
         etch_walk_take_outside(b, w, step, index);
     if (program && b->options->slice && step->branch == ETCH_BRANCH_CONDITIONAL && step->to && place != ETCH_NOWHERE)
@@ -286,6 +288,7 @@ int etch_build_walk(struct build *b, struct etch_error *err)
     if (!b->recording->streams.n)
         return 0;
     b->failing = etch_build_is_failing(b);
+    etch_build_bound_exits(b);
     b->walk = calloc(1, sizeof(*b->walk));
     if (!b->walk)
         return etch_build_out_of_memory(err);

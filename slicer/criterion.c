@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a slice begins: by file and line, or from a recorded failure. */
+#include "slicer/exits.h"
 #include "slicer/slicing.h"
 
 #include <stdio.h>
@@ -254,14 +255,52 @@ static bool is_hang(const Etch__Failure *failure)
     return failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG || failure->kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT;
 }
 
-static int add_failure(struct etch_criterion *c, const struct etch_model *m, const struct run *run,
-                       struct etch_error *err)
+/* Where the failing thread stood; NULL: not known. */
+static const struct etch_line_row *failing_row(const struct etch_model *m, const struct run *run)
+{
+    const struct etch_line_row *row = NULL;
+
+    for (size_t i = 0; i < run->failure->n_threads && !row; i++)
+        if (run->failure->threads[i]->tid == run->failure->tid)
+            row = row_of(m, run, run->failure->threads[i]->frames, run->failure->threads[i]->n_frames);
+    return !row && run->failure->ip ? row_of(m, run, &run->failure->ip, 1) : row;
+}
+
+static bool is_at(const struct etch_model *m, uint32_t insn, const struct etch_line_row *row)
+{
+    return row && m->insns.v[insn].line == row->line &&
+           m->insns.v[insn].file == etch_strings_find(&m->files, etch_line_table_file(m->lines, row->file));
+}
+
+/* An exit status begins where its value was made: at the statement that is known to have, else at all that can have. */
+static bool add_exits(struct etch_criterion *c, struct etch_model *m, const struct run *run, bool *found)
+{
+    const struct etch_line_row *row = failing_row(m, run);
+    struct etch_exits exits = {0};
+    bool ok = etch_exits_find(m, run->failure->code, &exits), known = false;
+
+    for (size_t i = 0; i < exits.n; i++)
+        known |= exits.v[i].origin && is_at(m, exits.v[i].insn, row);
+    for (size_t i = 0; ok && i < exits.n; i++) {
+        uint32_t insn = exits.v[i].insn;
+        const struct etch_insn *at = &m->insns.v[insn];
+
+        if (exits.v[i].origin && (!known || is_at(m, insn, row)))
+            *found |= add_place(c, m, at->file, at->line, at->column) > 0;
+    }
+    etch_array_free(&exits);
+    return ok;
+}
+
+static int add_failure(struct etch_criterion *c, struct etch_model *m, const struct run *run, struct etch_error *err)
 {
     const Etch__Failure *failure = run->failure;
     bool found = false;
 
+    if (failure->kind == ETCH__FAILURE_KIND__FAILURE_EXIT && !add_exits(c, m, run, &found))
+        return etch_error_set(err, "out of memory");
     for (size_t i = 0; i < failure->n_threads; i++)
-        if (is_hang(failure) || failure->threads[i]->tid == failure->tid)
+        if (is_hang(failure) || (!found && failure->threads[i]->tid == failure->tid))
             found = add_thread(c, m, run, failure->threads[i]) || found;
     if (!found && failure->ip && !is_hang(failure)) {
         const struct etch_line_row *row = row_of(m, run, &failure->ip, 1);

@@ -17,6 +17,7 @@ struct etch_insn {
     uint32_t block;
     uint32_t file; /* in files; ETCH_NONE: belongs to no place in the source */
     uint32_t line, column;
+    bool own;        /* that place is in the program's own source, not in a header of the system's */
     uint32_t callee; /* function, where it is a direct call of one that we have */
 };
 

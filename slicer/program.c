@@ -212,6 +212,7 @@ static void set_place(struct etch_model *m, struct etch_insn *insn)
     insn->line = LLVMDILocationGetLine(at);
     insn->column = LLVMDILocationGetColumn(at);
     insn->file = file_of(m, LLVMGetTypeContext(LLVMTypeOf(insn->value)), LLVMDILocationGetScope(at));
+    insn->own = insn->file != ETCH_NONE && !etch_file_is_system(m->files.all.v[insn->file]);
 }
 
 /* ---- Functions and instructions ---- */
@@ -288,8 +289,8 @@ static void hide_brace(struct etch_model *m, uint32_t last)
     insn = etch_model_insn(m, load);
     if (insn == ETCH_NONE || m->insns.v[insn].line != m->insns.v[last].line)
         return;
-    m->insns.v[insn].file = ETCH_NONE;
-    m->insns.v[last].file = ETCH_NONE;
+    m->insns.v[insn].file = m->insns.v[last].file = ETCH_NONE;
+    m->insns.v[insn].own = m->insns.v[last].own = false;
 }
 
 static bool add_block(struct etch_model *m, uint32_t function, LLVMBasicBlockRef bb)
@@ -615,9 +616,10 @@ static bool note_indirect_calls(struct etch_model *m)
 static int stale(const struct etch_model *m, const struct etch_function *f, uint32_t line, struct etch_error *err)
 {
     const char *file = f->file == ETCH_NONE ? "a file without a name" : m->files.all.v[f->file];
+    char name[100];
 
-    etch_error_set(err, "%.120s: its bitcode is stale: %.100s of %.160s is on line %u there, on line %u in the code",
-                   m->path, f->name, file, f->line, line);
+    etch_error_set(err, "%.120s: its bitcode is stale: %s of %.160s is on line %u there, on line %u in the code",
+                   m->path, etch_function_short(f->name, name, sizeof(name)), file, f->line, line);
     return etch_error_advise(err, "compile %.300s anew with etch cc or etch c++, then link again", file);
 }
 

@@ -48,12 +48,6 @@ struct walk {
 
 /* ---- Statements ---- */
 
-static bool in_system_header(const struct etch_model *m, uint32_t file)
-{
-    return strncmp(m->files.all.v[file], "/usr/include/", 13) == 0 ||
-           strncmp(m->files.all.v[file], "/usr/lib/", 9) == 0;
-}
-
 /* The statement of an instruction: made where `make`, else ETCH_NONE for a new one. ETCH_NONE also for what has no
  * place in the program's own source. */
 static uint32_t statement_of(struct walk *w, uint32_t insn, bool make)
@@ -64,7 +58,7 @@ static uint32_t statement_of(struct walk *w, uint32_t insn, bool make)
         .file = i->file, .line = i->line, .column = i->column, .function = function, .distance = w->level};
     char place[600];
 
-    if (i->file == ETCH_NONE || in_system_header(w->m, i->file))
+    if (!i->own)
         return ETCH_NONE;
     snprintf(place, sizeof(place), "%u:%u:%.500s", i->file, i->line, w->m->functions.v[function].name);
     number = etch_strings_find(&w->places, place);
@@ -91,7 +85,7 @@ static void need(struct walk *w, uint32_t from, uint32_t insn, uint8_t mode, Etc
 {
     const struct etch_insn *i = &w->m->insns.v[insn];
     struct item item = {insn, from, (uint8_t)(mode | (w->any_caller ? ANY_CALLER : 0)), (uint8_t)role};
-    bool near = i->file == ETCH_NONE || in_system_header(w->m, i->file) || same_statement(w, insn, from);
+    bool near = !i->own || same_statement(w, insn, from);
 
     if ((w->seen[insn] & item.mode) == item.mode && near)
         return;
