@@ -31,10 +31,12 @@ struct sketching {
     const char *program;
     struct etch_elf elf; /* of the program, read with the first bundle */
     ProtobufCBinaryData build_id;
-    const char *bug;          /* which failure, by a part of its name; NULL: the commonest */
-    size_t foreign;           /* bundles in which the program did not run */
-    bool lenient;             /* where there is none of that name: the commonest */
-    struct etch_model *model; /* opened when first needed */
+    const char *bug;              /* which failure, by a part of its name; NULL: the commonest */
+    size_t foreign;               /* bundles in which the program did not run */
+    bool lenient;                 /* where there is none of that name: the commonest */
+    struct etch_model *model;     /* opened when first needed */
+    ETCH_ARRAY(char *) libraries; /* that a run has loaded by itself, and that have bitcode */
+    Etch__Slice *layout;          /* of the model */
     ETCH_ARRAY(struct sketching_exits) exits;
     struct etch_slice *slicing;
     Etch__Slice *slice;

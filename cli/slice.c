@@ -335,7 +335,7 @@ static int criterion_of_exit(struct etch_criterion **criterion, struct etch_mode
 {
     Etch__Slice *exits = etch_exits_message(model, (int)exit_status(recording));
     ProtobufCBinaryData id = {0};
-    struct etch_run_options options = {.verdict = "fail", .build_id = &id, .exits = exits};
+    struct etch_run_options options = {.verdict = "fail", .build_id = &id, .exits = exits, .layout = exits};
     struct etch_names names = {0};
     struct etch_run *run = NULL;
     int result = exits ? 0 : etch_error_set(err, "out of memory");
@@ -443,6 +443,56 @@ static int show(const struct slice_options *o, struct etch_slice *slice, struct 
     return result;
 }
 
+/* The libraries that a recorded run loaded and the model does not have. */
+struct loaded {
+    ETCH_ARRAY(char *) paths;
+};
+
+static int find_loaded(struct loaded *loaded, const struct etch_model *model, const char *bundle,
+                       struct etch_error *err)
+{
+    struct etch_recording *recording;
+    int result = etch_recording_open(&recording, bundle, err);
+
+    if (result < 0)
+        return -1;
+    for (size_t i = 0; result == 0 && i < recording->images.n; i++) {
+        const Etch__Image *image = recording->images.v[i];
+        char *copy;
+
+        if (!(image->prot & 4) || image->path[0] != '/' || is_program(recording, image) ||
+            etch_model_covers(model, image->path, image->build_id.data, image->build_id.len))
+            continue;
+        copy = strdup(image->path);
+        if (!copy || !etch_array_push(&loaded->paths, copy)) {
+            free(copy);
+            result = etch_error_set(err, "out of memory");
+        }
+    }
+    etch_recording_free(recording);
+    return result;
+}
+
+static int open_model(struct etch_model **model, const struct slice_options *o, struct etch_error *err)
+{
+    struct loaded loaded = {0};
+    int result = etch_model_open(model, o->program, NULL, 0, err);
+
+    if (result == 0 && o->failure)
+        result = find_loaded(&loaded, *model, o->failure, err);
+    if (result == 0 && loaded.paths.n) {
+        etch_model_free(*model);
+        *model = NULL;
+        result = etch_model_open(model, o->program, (const char *const *)loaded.paths.v, loaded.paths.n, err);
+    }
+    for (size_t i = 0; result == 0 && etch_model_note(*model, i); i++)
+        fprintf(stderr, "etch slice: %s\n", etch_model_note(*model, i));
+    for (size_t i = 0; i < loaded.paths.n; i++)
+        free(loaded.paths.v[i]);
+    etch_array_free(&loaded.paths);
+    return result;
+}
+
 static int work(const struct slice_options *o, struct etch_error *err)
 {
     struct etch_slice_options options = {.alias = o->alias};
@@ -450,7 +500,7 @@ static int work(const struct slice_options *o, struct etch_error *err)
     struct etch_model *model = NULL;
     struct etch_slice *slice = NULL;
     double start = now(), modelled;
-    int result = etch_model_open(&model, o->program, err);
+    int result = open_model(&model, o, err);
 
     modelled = now();
     if (result == 0)

@@ -38,7 +38,7 @@ static int by_start(const void *x, const void *y)
 
     if ((*a)->start_tsc != (*b)->start_tsc)
         return (*a)->start_tsc < (*b)->start_tsc ? -1 : 1;
-    return (*a)->tid<(*b)->tid ? -1 : (*a)->tid>(*b)->tid;
+    return (*a)->tid < (*b)->tid ? -1 : (*a)->tid > (*b)->tid;
 }
 
 /* In the order in which they began, so that their numbers are the same in like runs. Only the recorded program's own
@@ -146,7 +146,7 @@ static int fill(struct build *b, struct etch_error *err)
     number_threads(b);
     if (b->options->slice && etch_build_settle_accesses(b, err) < 0)
         return -1;
-    if (b->options->slice && (etch_build_make_table(b, err) < 0 || etch_build_index_operands(b, err) < 0 ||
+    if (b->options->slice && (etch_build_make_tables(b, err) < 0 || etch_build_index_operands(b, err) < 0 ||
                               etch_build_list_watches(b, err) < 0 || etch_build_list_accesses(b, err) < 0))
         return -1;
     if (etch_build_walk(b, err) < 0 || etch_build_conclude(b, err) < 0 || copy_losses(b, err) < 0)
@@ -209,7 +209,6 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
     etch_index_release(&b.by_global);
     etch_index_release(&b.by_branch);
     free(b.of_thread);
-    free(b.table.place);
-    free(b.table.begins);
+    etch_build_release_tables(&b);
     return status;
 }

@@ -8,10 +8,11 @@
 
 struct etch_run_options {
     const Etch__Slice *slice;            /* NULL: only threads, where they stood, and the failure */
+    const Etch__Slice *layout;           /* without a slice: which libraries are the program's own; NULL: none */
     const ProtobufCBinaryData *build_id; /* of the program in question; NULL, or empty: the one that was recorded */
     const char *verdict; /* what the caller knows of the run: "pass", "fail", "hang"; NULL: as recorded */
-    const Etch__Slice
-        *exits;    /* the statements that can have given the exit status, see slicer/slice.h; NULL: not known */
+    /* The statements that can have given the exit status, see slicer/slice.h; NULL: not known. */
+    const Etch__Slice *exits;
     unsigned jobs; /* threads to decode with; 0: as many as CPUs */
 };
 

@@ -55,7 +55,7 @@ void etch_walk_visit_failure(struct build *b, struct walk *w)
     if (!f || f->tid != w->tid || !f->ip || f->kind != ETCH__FAILURE_KIND__FAILURE_SIGNAL || !b->options->slice ||
         !etch_build_use_image(b, etch_build_image_at(b, f->ip)))
         return;
-    place = etch_build_table_place(&b->table, f->ip - b->bias);
+    place = etch_build_table_place(b, f->ip - b->bias);
     step.time.lo = step.time.hi = f->tsc;
     w->block++;
     if (place != ETCH_NOWHERE)

@@ -93,7 +93,7 @@ struct build {
     struct etch_recording *recording;
     const struct etch_run_options *options;
     struct etch_symbols *symbols;
-    struct place_table table;
+    ETCH_ARRAY(struct place_table) tables;      /* of the program, and of its libraries */
     ETCH_ARRAY(const Etch__Operand *) operands; /* of the slice */
     struct etch_index by_address, by_global;    /* into operands */
     struct etch_index by_branch;                /* into the run's branches */
@@ -101,7 +101,8 @@ struct build {
     const Etch__Image *image;                   /* of the program, the last one asked for */
     const Etch__Image *other;                   /* the last one that is not of the program */
     uint32_t pid;                               /* of the process that is looked at; 0: not known */
-    uint64_t bias;                              /* address in memory minus address in the file */
+    uint64_t bias;                              /* address in memory minus address in the file, of that image */
+    uint64_t program_bias;                      /* the same of the program's own file */
     uint64_t exit_start, exit_end;              /* the code within which options->exits are */
     struct walk *walk;
     ETCH_ARRAY(struct etch_run_access) accesses; /* by thread, in program order */
@@ -133,15 +134,23 @@ void etch_build_find_program(struct build *b);
 
 bool etch_build_is_program(const struct build *b, const Etch__Image *image);
 
-/* True where `image` is of the program; then b->bias is right for it. */
+/* True where `image` is of the program, or of a library of its own; then b->bias is right for it. */
 bool etch_build_use_image(struct build *b, const Etch__Image *image);
 
 const Etch__Image *etch_build_image_at(const struct build *b, uint64_t address);
 
-int etch_build_make_table(struct build *b, struct etch_error *err);
+/* An address in memory as one of the program's or of its libraries' files; what is in neither, as if it were the
+ * program's. */
+uint64_t etch_build_file_address(struct build *b, uint64_t address);
+
+int etch_build_make_tables(struct build *b, struct etch_error *err);
+void etch_build_release_tables(struct build *b);
 
 /* The place of an address of the file, in the slice. */
-uint32_t etch_build_table_place(const struct place_table *t, uint64_t address);
+uint32_t etch_build_table_place(const struct build *b, uint64_t address);
+
+/* Whether a statement begins there. */
+bool etch_build_begins(const struct build *b, uint64_t address);
 
 /* The place of an address in the program, in the slice or not. */
 uint32_t etch_build_place_of(struct build *b, const Etch__Image *image, uint64_t address);

@@ -113,9 +113,9 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
     for (uint64_t ip = look || etch_walk_has_access(b, w, step) ? step->first : 0; ip;
          ip = etch_step_next_ip(step, ip), index++) {
         if (look) {
-            place = etch_build_table_place(&b->table, ip - b->bias);
+            place = etch_build_table_place(b, ip - b->bias);
             if (place != ETCH_NOWHERE)
-                etch_walk_visit(b, w, step, place, b->table.begins[ip - b->bias - b->table.start], index);
+                etch_walk_visit(b, w, step, place, etch_build_begins(b, ip - b->bias), index);
         }
         if (w->held.n && etch_walk_is_held(b, w))
             etch_walk_run_handler(b, w);

@@ -166,7 +166,7 @@ static void hex(const uint8_t *bytes, size_t n, char *text, size_t size)
 static int check_build(const struct etch_model *m, const struct run *run, struct etch_error *err)
 {
     size_t n;
-    const uint8_t *id = etch_line_table_build_id(m->lines, &n);
+    const uint8_t *id = etch_line_table_build_id(m->lines, 0, &n);
     const ProtobufCBinaryData *theirs = run->program ? &run->program->build_id : NULL;
     char mine_text[64], theirs_text[64];
 
@@ -184,26 +184,39 @@ static int check_build(const struct etch_model *m, const struct run *run, struct
     return etch_error_advise(err, "the binary that was recorded, or record this one");
 }
 
-static bool is_ours(const struct etch_model *m, const struct run *run, const Etch__Image *image)
+static bool is_image(const struct etch_model *m, const struct run *run, uint32_t number, const Etch__Image *image)
 {
     size_t n;
-    const uint8_t *id = etch_line_table_build_id(m->lines, &n);
-    const char *path = run->program && run->program->exe[0] ? run->program->exe : m->path;
+    const uint8_t *id = etch_line_table_build_id(m->lines, number, &n);
+    const char *path = number == 0 && run->program && run->program->exe[0] ? run->program->exe : m->images.v[number];
 
     if (n && image->build_id.len)
         return image->build_id.len == n && memcmp(image->build_id.data, id, n) == 0;
     return strcmp(image->path, path) == 0;
 }
 
-/* An address of the run as one of the binary's. */
+/* Which of the model's binaries was mapped there; ETCH_NONE: none. */
+static uint32_t which_image(const struct etch_model *m, const struct run *run, const Etch__Image *image)
+{
+    for (uint32_t i = 0; i < m->images.n; i++)
+        if (is_image(m, run, i, image))
+            return i;
+    return ETCH_NONE;
+}
+
+/* An address of the run as one of the model's. */
 static bool to_binary(const struct etch_model *m, const struct run *run, uint64_t address, uint64_t *own)
 {
     for (size_t i = 0; i < run->n_images; i++) {
         const Etch__Image *image = run->images[i];
+        uint32_t number;
 
-        if ((!run->failure || run->failure->pid == 0 || image->pid == 0 || image->pid == run->failure->pid) &&
-            address >= image->start && address - image->start < image->size && is_ours(m, run, image))
-            return etch_line_table_address(m->lines, address - image->start + image->file_offset, own);
+        if ((run->failure && run->failure->pid && image->pid && image->pid != run->failure->pid) ||
+            address < image->start || address - image->start >= image->size)
+            continue;
+        number = which_image(m, run, image);
+        if (number != ETCH_NONE)
+            return etch_line_table_address(m->lines, number, address - image->start + image->file_offset, own);
     }
     return false;
 }
@@ -348,7 +361,8 @@ static uint32_t function_at(const struct etch_model *m, uint64_t address)
         const char *source = LLVMGetSourceFileName(m->modules.v[f->module].module, &n), *base = strrchr(source, '/');
         uint64_t start, size;
 
-        if (etch_line_table_symbol(m->lines, f->symbol, local ? (base ? base + 1 : source) : NULL, &start, &size) &&
+        if (etch_line_table_symbol(m->lines, f->symbol, local ? (base ? base + 1 : source) : NULL,
+                                   etch_function_image(m, i), &start, &size) &&
             start == address)
             return i;
     }

@@ -5,6 +5,7 @@
 #define ETCH_SLICER_MODEL_H
 
 #include "base/array.h"
+#include "slicer/libraries.h"
 #include "slicer/line_table.h"
 #include "slicer/program.h"
 #include "slicer/strings.h"
@@ -48,12 +49,19 @@ struct etch_function {
 };
 
 struct etch_module {
+    uint32_t image; /* of the program, or of which of its libraries */
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMMemoryBufferRef buffer;
 };
 
 typedef ETCH_ARRAY(uint32_t) etch_numbers;
+
+/* The definition of a name that the linker kept. */
+struct etch_copy {
+    LLVMValueRef value;
+    uint32_t image;
+};
 
 /* Where in its function's frame a variable lies, as the machine code has it. */
 struct etch_slot {
@@ -63,8 +71,8 @@ struct etch_slot {
 
 struct etch_model {
     char *path;
-    void *bytes; /* the whole file, mapped */
-    size_t n_bytes;
+    etch_paths images; /* the program's file and its libraries'; the number is that of the line table's */
+    etch_paths notes;  /* what is left out, and why */
     struct etch_line_table *lines;
     ETCH_ARRAY(struct etch_module) modules;
     ETCH_ARRAY(struct etch_function) functions;
@@ -80,7 +88,7 @@ struct etch_model {
     ETCH_ARRAY(struct etch_slot) slots;
     struct etch_strings symbols; /* external definitions; the number indexes the next two */
     etch_numbers symbol_function;
-    ETCH_ARRAY(LLVMValueRef) copies; /* the definition that the linker kept */
+    ETCH_ARRAY(struct etch_copy) copies;
     struct etch_strings files;    /* absolute paths */
     ETCH_ARRAY(char *) checksums; /* by file: its MD5 as the compiler saw it, in hexadecimal; NULL: not known */
     struct etch_strings shared;   /* globals whose address goes around */
@@ -106,6 +114,22 @@ LLVMValueRef etch_called(LLVMValueRef call);
 
 /* The name of the function that a call names, "" where it is a pointer. */
 const char *etch_called_name(LLVMValueRef call);
+
+static inline uint32_t etch_function_image(const struct etch_model *m, uint32_t function)
+{
+    return m->modules.v[m->functions.v[function].module].image;
+}
+
+/* ---- load.c ---- */
+
+/* Fills modules, images, notes and lines; `more`: libraries that were loaded though no file asks for them. */
+int etch_model_load(struct etch_model *m, const char *const *more, size_t n_more, struct etch_error *err);
+void etch_module_release(struct etch_module *module);
+
+/* ---- callers.c ---- */
+
+/* Fills the callees of calls and the callers of functions. False when memory is short. */
+bool etch_callers_find(struct etch_model *m);
 
 /* ---- memory.c ----
  * A location is known by a key, and two accesses with one key may be of one place:

@@ -111,16 +111,29 @@ static LLVMValueRef constant_offset(const struct etch_model *m, uint32_t insn, L
     return pointer;
 }
 
+static uint32_t image_of(const struct etch_model *m, LLVMValueRef global)
+{
+    LLVMModuleRef module = LLVMGetGlobalParent(global);
+
+    for (size_t i = 0; i < m->modules.n; i++)
+        if (m->modules.v[i].module == module)
+            return m->modules.v[i].image;
+    return ETCH_NONE;
+}
+
 static uint64_t symbol_address(const struct etch_model *m, LLVMValueRef global, const char *name)
 {
     LLVMLinkage linkage = LLVMGetLinkage(global);
     bool local = linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
+    bool own = local || LLVMIsAFunction(global);
     size_t n;
     const char *source = LLVMGetSourceFileName(LLVMGetGlobalParent(global), &n), *base = strrchr(source, '/');
     uint64_t address, size;
 
-    return etch_line_table_symbol(m->lines, name, local ? (base ? base + 1 : source) : NULL, &address, &size) ? address
-                                                                                                              : 0;
+    return etch_line_table_symbol(m->lines, name, local ? (base ? base + 1 : source) : NULL,
+                                  own ? image_of(m, global) : ETCH_NONE, &address, &size)
+               ? address
+               : 0;
 }
 
 static uint64_t static_address(const struct etch_model *m, LLVMValueRef global, int64_t offset)
