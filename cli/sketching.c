@@ -62,20 +62,32 @@ void sketching_release(struct sketching *s)
     etch_array_free(&s->exits);
     etch_array_free(&s->bundles);
     etch_array_free(&s->notes);
-    source_text_free(s->source);
+    for (size_t i = 0; i < s->lasting.n; i++)
+        free(s->lasting.v[i]);
+    etch_array_free(&s->lasting);
     memset(s, 0, sizeof(*s));
+}
+
+static void add_once(sketching_texts *list, const char *text)
+{
+    char *copy;
+
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->v[i], text) == 0)
+            return;
+    copy = strdup(text);
+    if (copy && !etch_array_push(list, copy))
+        free(copy);
 }
 
 static void note(struct sketching *s, const char *text)
 {
-    char *copy;
+    add_once(&s->notes, text);
+}
 
-    for (size_t i = 0; i < s->notes.n; i++)
-        if (strcmp(s->notes.v[i], text) == 0)
-            return;
-    copy = strdup(text);
-    if (copy && !etch_array_push(&s->notes, copy))
-        free(copy);
+void sketching_note(struct sketching *s, const char *text)
+{
+    add_once(&s->lasting, text);
 }
 
 /* ---- Taking bundles in ---- */
@@ -142,7 +154,7 @@ int sketching_open(struct sketching *s, struct etch_error *err)
     if (etch_model_open(&s->model, s->program, (const char *const *)s->libraries.v, s->libraries.n, err) < 0)
         return -1;
     for (size_t i = 0; etch_model_note(s->model, i); i++)
-        note(s, etch_model_note(s->model, i));
+        sketching_note(s, etch_model_note(s->model, i));
     return 0;
 }
 
@@ -154,6 +166,8 @@ static void drop_model(struct sketching *s)
     if (s->layout)
         etch__slice__free_unpacked(s->layout, NULL);
     s->layout = NULL;
+    source_text_free(s->source); /* it asks the model */
+    s->source = NULL;
     etch_model_free(s->model);
     s->model = NULL;
 }
@@ -172,7 +186,7 @@ static void note_other_build(struct sketching *s, const char *path)
 
     snprintf(text, sizeof(text), "%.300s is not the one that ran, or cannot be read: the slice does not go through it",
              path);
-    note(s, text);
+    sketching_note(s, text);
 }
 
 /* Libraries that the program loads by itself are seen only when it runs. The model is made anew with each that comes.
@@ -538,6 +552,8 @@ Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t si
         for (size_t i = 0; i < s->bundles.n; i++)
             runs[i] = s->bundles.v[i].run;
         drop_notes(s);
+        for (size_t i = 0; i < s->lasting.n; i++)
+            note(s, s->lasting.v[i]);
         note_failures(s);
         note_foreign(s);
         note_unmapped(s);

@@ -9,6 +9,8 @@
 #include "sketch/run.h"
 #include "slicer/slice.h"
 
+typedef ETCH_ARRAY(char *) sketching_texts;
+
 struct sketching_bundle {
     char *path;
     const char *verdict; /* static; NULL: as recorded */
@@ -43,7 +45,8 @@ struct sketching {
     char *sliced; /* the failure that the slice is of */
     struct etch_names names;
     ETCH_ARRAY(struct sketching_bundle) bundles;
-    ETCH_ARRAY(char *) notes;
+    sketching_texts notes;
+    sketching_texts lasting; /* those that every sketch has */
     struct source_text *source;
 };
 
@@ -58,6 +61,9 @@ struct sketching_output {
 bool sketching_take_option(struct sketching_output *output, int option, const char *value);
 
 void sketching_release(struct sketching *s);
+
+/* Something that the reader of each sketch from now on must know, said once. */
+void sketching_note(struct sketching *s, const char *text);
 
 /* Reads the program, so that one that cannot be sliced is refused before it runs. Returns 0, or -1 with `err` set. */
 int sketching_open(struct sketching *s, struct etch_error *err);

@@ -157,6 +157,22 @@ static void print_people(const Etch__Slice *slice)
     free(done);
 }
 
+/* An address as the file has it that it is of. */
+static void print_address(const Etch__Plan *plan, uint64_t address)
+{
+    const Etch__Module *module = NULL;
+    const char *slash;
+
+    for (size_t i = 0; i < plan->n_modules; i++)
+        if (address >= plan->modules[i]->added)
+            module = plan->modules[i];
+    printf("0x%" PRIx64, address - (module ? module->added : 0));
+    if (!module)
+        return;
+    slash = strrchr(module->path, '/');
+    printf(" of %s", slash ? slash + 1 : module->path);
+}
+
 static void print_plan(const Etch__Plan *plan)
 {
     printf("\nplan for the first %u statements: %zu set%s of watches, %zu ranges of code to track\n", plan->sigma,
@@ -165,11 +181,12 @@ static void print_plan(const Etch__Plan *plan)
         for (size_t k = 0; k < plan->sets[i]->n_watches; k++) {
             const Etch__PlanWatch *w = plan->sets[i]->watches[k];
 
-            printf("  set %zu  %s, %u bytes, ", i, w->name, w->size);
+            printf("  set %zu  %s, %u bytes, %s ", i, w->name, w->size, w->global ? "at" : "where");
+            print_address(plan, w->global ? w->global : w->site);
             if (w->global)
-                printf("at 0x%" PRIx64 "\n", w->global);
+                putchar('\n');
             else
-                printf("where 0x%" PRIx64 " takes it (%s)\n", w->site, w->site_operand);
+                printf(" takes it (%s)\n", w->site_operand);
         }
     }
 }

@@ -156,7 +156,7 @@ static bool note_indirect_calls(struct etch_model *m)
     return ok;
 }
 
-bool etch_callers_find(struct etch_model *m)
+bool etch_model_find_callers(struct etch_model *m)
 {
     return note_uses(m) && note_indirect_calls(m);
 }

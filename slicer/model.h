@@ -129,7 +129,7 @@ void etch_module_release(struct etch_module *module);
 /* ---- callers.c ---- */
 
 /* Fills the callees of calls and the callers of functions. False when memory is short. */
-bool etch_callers_find(struct etch_model *m);
+bool etch_model_find_callers(struct etch_model *m);
 
 /* ---- memory.c ----
  * A location is known by a key, and two accesses with one key may be of one place:

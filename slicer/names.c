@@ -311,10 +311,14 @@ static bool object(const struct etch_model *m, LLVMValueRef pointer, struct name
         uint32_t insn = etch_model_insn(m, pointer);
         uint32_t callee = insn == ETCH_NONE ? ETCH_NONE : m->insns.v[insn].callee;
 
-        char function[128];
+        char function[128],
+            *outside = callee == ETCH_NONE ? etch_function_name(etch_called_name(pointer), NULL, 0) : NULL;
 
-        etch_function_short(callee != ETCH_NONE ? m->functions.v[callee].name : etch_called_name(pointer), function,
-                            sizeof(function));
+        etch_function_short(callee != ETCH_NONE ? m->functions.v[callee].name
+                            : outside           ? outside
+                                                : "",
+                            function, sizeof(function));
+        free(outside);
         snprintf(name->text, sizeof(name->text), "%s()", function);
         name->through = true;
         return true;

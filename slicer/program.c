@@ -431,7 +431,7 @@ static bool fill(struct etch_model *m)
     for (size_t i = 0; i < m->modules.n; i++)
         if (!add_aliases(m, m->modules.v[i].module))
             return false;
-    return resolve_declarations(m) && etch_callers_find(m);
+    return resolve_declarations(m) && etch_model_find_callers(m);
 }
 
 static int open_model(struct etch_model *m, const char *const *more, size_t n_more, struct etch_error *err)

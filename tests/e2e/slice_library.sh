@@ -54,6 +54,18 @@ for level in -O0 -O2; do
   done
 done
 
+# What a library's statements use is watched: its globals from the start, other things where its instructions take them.
+what=watch
+"$ETCH" slice ./program --at shapes.cc:"$(grep -n '//@inside$' shapes.cc | cut -d: -f1)" --plan plan --sigma 8 >slice.out || failed=1
+grep -q 'shapes_made, 4 bytes, at 0x[0-9a-f]* of libshapes.so$' slice.out || { echo "the plan does not watch shapes_made:"; cat slice.out; failed=1; }
+if "$ETCH" doctor --json | python3 -c 'import json,sys; sys.exit(0 if json.load(sys.stdin)["watchpoints"]["delivered"] else 1)'; then
+  "$ETCH" record --source none --plan plan --set 0 -o run.etch -- ./program inside >/dev/null 2>&1
+  "$ETCH" info run.etch >info.out
+  grep -q 'watch .*shapes_made at 0x[0-9a-f]*, 4 bytes, rw$' info.out || { echo "shapes_made was not watched:"; cat info.out; failed=1; }
+else
+  echo "no hardware watchpoints here: watching is not tried"
+fi
+
 # The loader's other ways to find it.
 what="LD_LIBRARY_PATH"
 "$ETCH" c++ main.cc -o program -Llib -lshapes || exit 1
