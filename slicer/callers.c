@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who enters which function: by calls, through pointers, as threads, as callbacks of outside code. */
+#include "slicer/classes.h"
 #include "slicer/model.h"
 
 #include <stdio.h>
@@ -44,10 +45,14 @@ static bool note_lambda(struct etch_model *m, LLVMValueRef pointer, uint32_t ins
     return true;
 }
 
+static bool note_functions_in(struct etch_model *m, LLVMValueRef constant, int depth);
+
 static bool note_function_value(struct etch_model *m, LLVMValueRef value, uint32_t insn, enum etch_edge edge)
 {
     uint32_t function = LLVMIsAFunction(value) ? etch_pointers_get(&m->function_of, value) : ETCH_NONE;
 
+    if (function == ETCH_NONE && LLVMIsAConstant(value) && !LLVMIsAGlobalValue(value))
+        return note_functions_in(m, value, 0); /* a pointer to a member function */
     if (function == ETCH_NONE)
         return edge != ETCH_EDGE_THREAD || note_lambda(m, value, insn);
     m->functions.v[function].address_taken = true;
@@ -115,11 +120,14 @@ static bool note_uses(struct etch_model *m)
     return true;
 }
 
-/* A call through a pointer may reach each function whose address is taken and whose type is the call's. */
-static bool note_indirect_calls(struct etch_model *m)
+/* Functions whose address is taken, by type. */
+struct by_type {
+    struct etch_strings types;
+    ETCH_ARRAY(etch_numbers) of_type;
+};
+
+static bool sort_by_type(struct etch_model *m, struct by_type *t)
 {
-    struct etch_strings types = {0};
-    ETCH_ARRAY(etch_numbers) of_type = {0};
     bool ok = true;
 
     for (uint32_t i = 0; ok && i < m->functions.n; i++) {
@@ -129,34 +137,80 @@ static bool note_indirect_calls(struct etch_model *m)
         if (!m->functions.v[i].address_taken)
             continue;
         text = LLVMPrintTypeToString(LLVMGlobalGetValueType(m->functions.v[i].value));
-        type = etch_strings_add(&types, text);
+        type = etch_strings_add(&t->types, text);
         LLVMDisposeMessage(text);
         ok = type != ETCH_NONE;
-        if (ok && type == of_type.n)
-            ok = etch_array_push(&of_type, (etch_numbers){0});
-        ok = ok && type < of_type.n && etch_array_push(&of_type.v[type], i);
+        if (ok && type == t->of_type.n)
+            ok = etch_array_push(&t->of_type, (etch_numbers){0});
+        ok = ok && type < t->of_type.n && etch_array_push(&t->of_type.v[type], i);
     }
+    return ok;
+}
+
+static bool note_targets(struct etch_model *m, uint32_t insn, const etch_numbers *targets)
+{
+    for (size_t i = 0; i < targets->n; i++)
+        if (!add_caller(m, targets->v[i], insn, ETCH_EDGE_CALL))
+            return false;
+    return true;
+}
+
+/* A call through a pointer may reach each function whose address is taken and whose type is the call's; a virtual one,
+ * those that override it. */
+static bool note_pointer_call(struct etch_model *m, const struct etch_classes *classes, const struct by_type *t,
+                              uint32_t insn)
+{
+    LLVMValueRef v = m->insns.v[insn].value;
+    etch_numbers targets = {0};
+    bool is_virtual, ok = etch_classes_targets(classes, v, &is_virtual, &targets);
+    uint32_t type;
+    char *text;
+
+    ok = ok && note_targets(m, insn, &targets);
+    etch_array_free(&targets);
+    if (!ok || is_virtual)
+        return ok;
+    text = LLVMPrintTypeToString(LLVMGetCalledFunctionType(v));
+    type = etch_strings_find(&t->types, text);
+    LLVMDisposeMessage(text);
+    return type >= t->of_type.n || note_targets(m, insn, &t->of_type.v[type]);
+}
+
+static bool note_pointer_calls(struct etch_model *m, const struct etch_classes *classes)
+{
+    struct by_type t = {0};
+    bool ok = sort_by_type(m, &t);
+
     for (uint32_t i = 0; ok && i < m->insns.n; i++) {
         LLVMValueRef v = m->insns.v[i].value;
-        char *text;
-        uint32_t type;
 
-        if (!etch_is_call(v) || etch_called(v) || LLVMIsAInlineAsm(LLVMGetCalledValue(v)))
-            continue;
-        text = LLVMPrintTypeToString(LLVMGetCalledFunctionType(v));
-        type = etch_strings_find(&types, text);
-        LLVMDisposeMessage(text);
-        for (size_t k = 0; ok && type < of_type.n && k < of_type.v[type].n; k++)
-            ok = add_caller(m, of_type.v[type].v[k], i, ETCH_EDGE_CALL);
+        if (etch_is_call(v) && !etch_called(v) && !LLVMIsAInlineAsm(LLVMGetCalledValue(v)))
+            ok = note_pointer_call(m, classes, &t, i);
     }
-    for (size_t i = 0; i < of_type.n; i++)
-        etch_array_free(&of_type.v[i]);
-    etch_array_free(&of_type);
-    etch_strings_release(&types);
+    for (size_t i = 0; i < t.of_type.n; i++)
+        etch_array_free(&t.of_type.v[i]);
+    etch_array_free(&t.of_type);
+    etch_strings_release(&t.types);
     return ok;
+}
+
+/* The C++ library calls virtual functions of what it is given: a thread's body, a task. Where nobody here calls one,
+ * whoever made the object has it called. */
+static bool note_made(struct etch_model *m, uint32_t function, uint32_t insn)
+{
+    const struct etch_function *f = &m->functions.v[function];
+
+    for (size_t i = 0; i < f->callers.n; i++)
+        if (f->callers.v[i].edge == ETCH_EDGE_CALL || f->callers.v[i].edge == ETCH_EDGE_THREAD)
+            return true;
+    return add_caller(m, function, insn, ETCH_EDGE_MADE);
 }
 
 bool etch_model_find_callers(struct etch_model *m)
 {
-    return note_uses(m) && note_indirect_calls(m);
+    struct etch_classes *classes = etch_classes_new(m);
+    bool ok = classes && note_uses(m) && note_pointer_calls(m, classes) && etch_classes_visit(classes, note_made, m);
+
+    etch_classes_free(classes);
+    return ok;
 }

@@ -84,8 +84,9 @@ static bool follow_local(struct search *s, LLVMValueRef variable, uint32_t load,
         while (work.n) {
             uint32_t block = work.v[--work.n];
 
-            for (size_t i = 0; i < cfg->preds[block].n; i++) {
-                uint32_t pred = cfg->preds[block].v[i];
+            for (size_t i = 0; i < cfg->preds[block].n + cfg->unwound[block].n; i++) {
+                uint32_t pred =
+                    i < cfg->preds[block].n ? cfg->preds[block].v[i] : cfg->unwound[block].v[i - cfg->preds[block].n];
                 const struct etch_block *p = &s->m->blocks.v[pred + cfg->first];
 
                 if (seen[pred])

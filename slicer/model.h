@@ -27,7 +27,8 @@ struct etch_block {
     uint32_t first, n; /* instructions */
 };
 
-enum etch_edge { ETCH_EDGE_CALL, ETCH_EDGE_THREAD, ETCH_EDGE_CALLBACK, ETCH_EDGE_TAKEN };
+/* MADE: a virtual function that nobody here calls; the object was made there and went outside. */
+enum etch_edge { ETCH_EDGE_CALL, ETCH_EDGE_THREAD, ETCH_EDGE_CALLBACK, ETCH_EDGE_MADE, ETCH_EDGE_TAKEN };
 
 /* Who enters a function: the call, and which of the call's operands the first parameter gets. */
 struct etch_caller {
@@ -44,6 +45,8 @@ struct etch_function {
     uint32_t line; /* of its declaration */
     uint32_t file;
     bool address_taken;
+    uint32_t returns;     /* how many instructions return */
+    uint32_t only_return; /* the one instruction by which it returns; ETCH_NONE: there are several, or none */
     ETCH_ARRAY(struct etch_caller) callers;
     struct etch_cfg *cfg; /* made when first asked for */
 };
@@ -190,12 +193,16 @@ bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMType
 /* The struct's name of the type that `pointer` points to, by the source's types; false where it is no struct. */
 bool etch_name_pointee_struct(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size);
 
+/* The identifier of that type, "_ZTS" and the mangled name of a C++ class; false where it has none. */
+bool etch_name_pointee_identifier(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size);
+
 /* ---- cfg.c ---- */
 
 struct etch_cfg {
     uint32_t first, n;        /* blocks */
     etch_numbers *preds;      /* of each block, numbers within the function */
-    etch_numbers *succs;      /* likewise */
+    etch_numbers *succs;      /* likewise; that any call may throw is no way on */
+    etch_numbers *unwound;    /* of each landing pad: the blocks whose call leads there when it throws */
     etch_numbers *controlled; /* the blocks whose branch decides whether this one runs */
     uint32_t *postdominator;  /* immediate; n: the end of the function */
     uint32_t *dominator;      /* immediate; of the entry and of blocks never reached: itself */

@@ -190,6 +190,61 @@ static void hide_brace(struct etch_model *m, uint32_t last)
     m->insns.v[insn].own = m->insns.v[last].own = false;
 }
 
+static void note_return(struct etch_model *m, uint32_t function, uint32_t last)
+{
+    struct etch_function *f = &m->functions.v[function];
+
+    if (!LLVMIsAReturnInst(m->insns.v[last].value))
+        return;
+    f->only_return = f->returns++ ? ETCH_NONE : last;
+}
+
+static void hide(struct etch_model *m, LLVMValueRef value)
+{
+    uint32_t insn = etch_model_insn(m, value);
+
+    if (insn == ETCH_NONE)
+        return;
+    m->insns.v[insn].file = ETCH_NONE;
+    m->insns.v[insn].own = false;
+}
+
+static bool is_unnamed(const struct etch_model *m, LLVMValueRef pointer)
+{
+    return LLVMIsAAllocaInst(pointer) && etch_pointers_get(&m->variable_of, pointer) == ETCH_NONE;
+}
+
+/* Where scopes with destructors are left in several ways, the bitcode has one way out, at the closing brace, that goes
+ * on by a number which the compiler keeps: the statements that leave are others. */
+static void hide_dispatch(struct etch_model *m, uint32_t last)
+{
+    LLVMValueRef branch = m->insns.v[last].value, load;
+
+    if (!LLVMIsASwitchInst(branch))
+        return;
+    load = LLVMGetOperand(branch, 0);
+    if (!LLVMIsALoadInst(load) || !is_unnamed(m, LLVMGetOperand(load, 0)))
+        return;
+    hide(m, load);
+    hide(m, branch);
+}
+
+/* A landing pad puts the exception away, at no place that anybody wrote. */
+static void hide_landing(struct etch_model *m, const struct etch_block *block)
+{
+    bool landing = false;
+
+    for (uint32_t i = block->first; i < block->first + block->n; i++) {
+        LLVMValueRef v = m->insns.v[i].value;
+        bool puts = LLVMIsAStoreInst(v) && is_unnamed(m, LLVMGetOperand(v, 1));
+
+        landing |= LLVMIsALandingPadInst(v) != NULL;
+        if (landing && (LLVMIsALandingPadInst(v) || LLVMIsAExtractValueInst(v) || puts ||
+                        (LLVMIsABranchInst(v) && !LLVMIsConditional(v))))
+            hide(m, v);
+    }
+}
+
 static bool add_block(struct etch_model *m, uint32_t function, LLVMBasicBlockRef bb)
 {
     struct etch_block block = {.function = function, .first = (uint32_t)m->insns.n};
@@ -210,8 +265,12 @@ static bool add_block(struct etch_model *m, uint32_t function, LLVMBasicBlockRef
             return false;
         block.n++;
     }
-    if (block.n)
+    if (block.n) {
         hide_brace(m, block.first + block.n - 1);
+        hide_dispatch(m, block.first + block.n - 1);
+        hide_landing(m, &block);
+        note_return(m, function, block.first + block.n - 1);
+    }
     return etch_array_push(&m->blocks, block);
 }
 
@@ -304,7 +363,8 @@ static uint32_t find_symbol(const struct etch_model *m, uint32_t image, const ch
 
 static bool add_function(struct etch_model *m, uint32_t module, LLVMValueRef value)
 {
-    struct etch_function f = {.value = value, .module = module, .first_block = (uint32_t)m->blocks.n};
+    struct etch_function f = {
+        .value = value, .module = module, .first_block = (uint32_t)m->blocks.n, .only_return = ETCH_NONE};
     LLVMMetadataRef subprogram = LLVMGetSubprogram(value);
     uint32_t number = (uint32_t)m->functions.n;
     const char *symbol = symbol_of(value);

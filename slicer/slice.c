@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The backward slice over the instructions of the bitcode. The walk goes by levels: dependences within a statement cost
  * nothing, those to another statement one step, so that a statement's distance is the fewest steps from the failure. */
+#include "slicer/classes.h"
 #include "slicer/slicing.h"
 
 #include <stdio.h>
@@ -195,6 +196,8 @@ static void need_argument(struct walk *w, uint32_t from, LLVMValueRef argument)
             need_thread_argument(w, from, call, index);
         else if (f->callers.v[i].edge == ETCH_EDGE_CALLBACK)
             need_callback_arguments(w, from, call);
+        else if (f->callers.v[i].edge == ETCH_EDGE_MADE)
+            need(w, from, call, FOR_RUNNING, ETCH__STATEMENT_ROLE__ROLE_THREAD);
         else if (f->callers.v[i].edge == ETCH_EDGE_CALL && (w->any_caller || (w->seen[call] & FOR_VALUE)))
             need_passed(w, from, call, index);
     }
@@ -358,6 +361,15 @@ static LLVMTypeRef written_type(LLVMValueRef insn)
     return LLVMIsAAtomicRMWInst(insn) || LLVMIsAAtomicCmpXchgInst(insn) ? LLVMTypeOf(LLVMGetOperand(insn, 1)) : NULL;
 }
 
+/* A destructor leaves nothing that can be read by name. */
+static bool ends_life(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n > 6 && strncmp(name, "_ZN", 3) == 0 &&
+           (strcmp(name + n - 4, "D1Ev") == 0 || strcmp(name + n - 4, "D2Ev") == 0);
+}
+
 /* Takes the definitions in [first, before) that may be seen by a read behind them. True where one leaves nothing to see
  * before it. */
 static bool take_defs(struct walk *w, uint32_t from, const struct read *read, uint32_t first, uint32_t before)
@@ -377,6 +389,8 @@ static bool take_defs(struct walk *w, uint32_t from, const struct read *read, ui
         const struct etch_def *def = &defs->v[lo];
         char written[ETCH_KEY_SIZE] = "";
 
+        if (def->call && ends_life(etch_called_name(w->m->insns.v[def->insn].value)))
+            continue;
         if (def->call && strncmp(etch_called_name(w->m->insns.v[def->insn].value), "llvm.", 5) != 0) {
             need_call_effect(w, from, def, read->pointer, read->access);
             continue;
@@ -407,8 +421,10 @@ static void need_local(struct walk *w, uint32_t from, uint32_t at, LLVMValueRef 
     if (take_defs(w, from, &read, w->m->blocks.v[block].first, at))
         return;
     for (uint32_t b = block;;) {
-        for (size_t i = 0; i < cfg->preds[b - cfg->first].n; i++) {
-            uint32_t pred = cfg->preds[b - cfg->first].v[i] + cfg->first;
+        const etch_numbers *preds = &cfg->preds[b - cfg->first], *unwound = &cfg->unwound[b - cfg->first];
+
+        for (size_t i = 0; i < preds->n + unwound->n; i++) {
+            uint32_t pred = (i < preds->n ? preds->v[i] : unwound->v[i - preds->n]) + cfg->first;
             const struct etch_block *p = &w->m->blocks.v[pred];
 
             if (w->stamp[pred] == w->stamps)
@@ -609,6 +625,54 @@ static void need_callers(struct walk *w, uint32_t from, uint32_t function)
     }
 }
 
+/* A landing pad runs when one of the calls that lead there throws: because of the throw, and because of the call. */
+static void need_thrown(struct walk *w, uint32_t from, const struct etch_cfg *cfg, uint32_t landing)
+{
+    const struct etch_block *b = &w->m->blocks.v[landing + cfg->first];
+    LLVMValueRef pad = NULL;
+
+    for (uint32_t i = b->first; i < b->first + b->n && !pad; i++)
+        pad = LLVMIsALandingPadInst(w->m->insns.v[i].value);
+    for (size_t i = 0; pad && i < cfg->unwound[landing].n; i++) {
+        const struct etch_block *by = &w->m->blocks.v[cfg->unwound[landing].v[i] + cfg->first];
+        uint32_t call = by->first + by->n - 1;
+        etch_numbers throws = {0};
+
+        w->short_of_memory |= !etch_throws_find(w->m, call, pad, &throws);
+        for (size_t k = 0; k < throws.n; k++)
+            need(w, from, throws.v[k], FOR_RUNNING, ETCH__STATEMENT_ROLE__ROLE_CONTROL);
+        if (throws.n)
+            need(w, from, call, FOR_RUNNING, ETCH__STATEMENT_ROLE__ROLE_CONTROL);
+        etch_array_free(&throws);
+    }
+}
+
+/* The landing pads by which alone a block is reached: it is one, or lies behind one. */
+static void need_landings(struct walk *w, uint32_t from, const struct etch_cfg *cfg, uint32_t block)
+{
+    etch_numbers work = {0};
+
+    if (block == 0 || cfg->dominator[block] != block)
+        return; /* it is reached without */
+    w->stamps++;
+    w->stamp[block + cfg->first] = w->stamps;
+    w->short_of_memory |= !etch_array_push(&work, block);
+    while (work.n) {
+        uint32_t at = work.v[--work.n];
+
+        need_thrown(w, from, cfg, at);
+        for (size_t i = 0; i < cfg->preds[at].n; i++) {
+            uint32_t pred = cfg->preds[at].v[i];
+
+            if (w->stamp[pred + cfg->first] == w->stamps)
+                continue;
+            w->stamp[pred + cfg->first] = w->stamps;
+            w->short_of_memory |= !etch_array_push(&work, pred);
+        }
+    }
+    etch_array_free(&work);
+}
+
 static void need_control(struct walk *w, uint32_t from, uint32_t insn)
 {
     uint32_t block = w->m->insns.v[insn].block, function = w->m->blocks.v[block].function;
@@ -627,6 +691,7 @@ static void need_control(struct walk *w, uint32_t from, uint32_t insn)
 
         need(w, from, by->first + by->n - 1, FOR_VALUE, ETCH__STATEMENT_ROLE__ROLE_CONTROL);
     }
+    need_landings(w, from, cfg, block - cfg->first);
     if (w->any_caller)
         need_callers(w, from, function);
 }
