@@ -206,10 +206,56 @@ static bool note_made(struct etch_model *m, uint32_t function, uint32_t insn)
     return add_caller(m, function, insn, ETCH_EDGE_MADE);
 }
 
+static int by_insn(const void *a, const void *b)
+{
+    const struct etch_target *x = a, *y = b;
+
+    if (x->insn != y->insn)
+        return x->insn < y->insn ? -1 : 1;
+    return x->function < y->function ? -1 : x->function > y->function;
+}
+
+bool etch_model_index_targets(struct etch_model *m)
+{
+    m->targets.n = 0;
+    for (uint32_t i = 0; i < m->functions.n; i++) {
+        const struct etch_function *f = &m->functions.v[i];
+
+        for (size_t k = 0; k < f->callers.n; k++) {
+            struct etch_target t = {f->callers.v[k].insn, i};
+
+            if (f->callers.v[k].edge == ETCH_EDGE_CALL && m->insns.v[t.insn].callee == ETCH_NONE &&
+                !etch_array_push(&m->targets, t))
+                return false;
+        }
+    }
+    if (m->targets.n)
+        qsort(m->targets.v, m->targets.n, sizeof(*m->targets.v), by_insn);
+    return true;
+}
+
+const struct etch_target *etch_model_targets(const struct etch_model *m, uint32_t insn, size_t *n)
+{
+    size_t lo = 0, hi = m->targets.n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (m->targets.v[mid].insn < insn)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (*n = 0; lo + *n < m->targets.n && m->targets.v[lo + *n].insn == insn;)
+        ++*n;
+    return m->targets.v + lo;
+}
+
 bool etch_model_find_callers(struct etch_model *m)
 {
     struct etch_classes *classes = etch_classes_new(m);
-    bool ok = classes && note_uses(m) && note_pointer_calls(m, classes) && etch_classes_visit(classes, note_made, m);
+    bool ok = classes && note_uses(m) && note_pointer_calls(m, classes) && etch_classes_visit(classes, note_made, m) &&
+              etch_model_index_targets(m);
 
     etch_classes_free(classes);
     return ok;

@@ -284,66 +284,97 @@ static bool is_throw(LLVMValueRef call, LLVMValueRef *thrown)
 
 struct reach {
     struct etch_model *m;
-    LLVMValueRef landing;
     bool *seen; /* functions */
     etch_numbers work;
-    etch_numbers *throws;
 };
 
-static bool reach_call(struct reach *r, uint32_t insn)
+static bool reach_function(struct reach *r, uint32_t function)
+{
+    if (r->seen[function])
+        return true;
+    r->seen[function] = true;
+    return etch_array_push(&r->work, function);
+}
+
+static bool reach_insn(struct reach *r, uint32_t insn, etch_numbers *throws)
 {
     LLVMValueRef v = r->m->insns.v[insn].value, thrown;
-    uint32_t callee = r->m->insns.v[insn].callee;
-
-    if (callee == ETCH_NONE)
-        return !is_throw(v, &thrown) || !is_caught(r->landing, thrown) || push_once(r->throws, insn);
-    if (r->seen[callee])
-        return true;
-    r->seen[callee] = true;
-    return etch_array_push(&r->work, callee);
-}
-
-/* Calls through pointers: whoever names this call as its caller. */
-static bool reach_through_pointer(struct reach *r, uint32_t insn)
-{
-    for (uint32_t i = 0; i < r->m->functions.n; i++) {
-        const struct etch_function *f = &r->m->functions.v[i];
-
-        for (size_t k = 0; k < f->callers.n && !r->seen[i]; k++) {
-            if (f->callers.v[k].insn != insn || f->callers.v[k].edge != ETCH_EDGE_CALL)
-                continue;
-            r->seen[i] = true;
-            if (!etch_array_push(&r->work, i))
-                return false;
-        }
-    }
-    return true;
-}
-
-static bool reach_insn(struct reach *r, uint32_t insn)
-{
-    LLVMValueRef v = r->m->insns.v[insn].value;
+    const struct etch_target *targets;
+    size_t n = 0;
+    bool ok = true;
 
     if (!etch_is_call(v) || LLVMIsAInlineAsm(LLVMGetCalledValue(v)))
         return true;
-    return etch_called(v) ? reach_call(r, insn) : reach_through_pointer(r, insn);
+    if (r->m->insns.v[insn].callee != ETCH_NONE)
+        return reach_function(r, r->m->insns.v[insn].callee);
+    if (etch_called(v))
+        return !is_throw(v, &thrown) || etch_array_push(throws, insn);
+    targets = etch_model_targets(r->m, insn, &n);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = reach_function(r, targets[i].function);
+    return ok;
 }
 
-bool etch_throws_find(struct etch_model *m, uint32_t call, LLVMValueRef landing, etch_numbers *throws)
+/* All that a function may let out, found once. */
+static const etch_numbers *throws_of(struct etch_model *m, uint32_t function)
 {
-    struct reach r = {.m = m, .landing = landing, .throws = throws};
+    struct reach r = {.m = m};
+    etch_numbers *throws = m->functions.v[function].throws;
     bool ok;
 
+    if (throws)
+        return throws;
+    throws = calloc(1, sizeof(*throws));
     r.seen = calloc(m->functions.n + 1, sizeof(*r.seen));
-    ok = r.seen && reach_insn(&r, call);
+    ok = throws && r.seen && reach_function(&r, function);
     while (ok && r.work.n) {
         const struct etch_function *f = &m->functions.v[r.work.v[--r.work.n]];
 
         for (uint32_t b = f->first_block; ok && b < f->first_block + f->n_blocks; b++)
             for (uint32_t i = 0; ok && i < m->blocks.v[b].n; i++)
-                ok = reach_insn(&r, m->blocks.v[b].first + i);
+                ok = reach_insn(&r, m->blocks.v[b].first + i, throws);
     }
     etch_array_free(&r.work);
     free(r.seen);
-    return ok;
+    if (!ok && throws)
+        etch_array_free(throws);
+    if (!ok)
+        free(throws);
+    return m->functions.v[function].throws = ok ? throws : NULL;
+}
+
+static bool add_caught(struct etch_model *m, LLVMValueRef landing, uint32_t insn, etch_numbers *throws)
+{
+    LLVMValueRef thrown;
+
+    return !is_throw(m->insns.v[insn].value, &thrown) || !is_caught(landing, thrown) || push_once(throws, insn);
+}
+
+static bool add_all_caught(struct etch_model *m, LLVMValueRef landing, uint32_t function, etch_numbers *throws)
+{
+    const etch_numbers *all = throws_of(m, function);
+
+    for (size_t i = 0; all && i < all->n; i++)
+        if (!add_caught(m, landing, all->v[i], throws))
+            return false;
+    return all != NULL;
+}
+
+bool etch_throws_find(struct etch_model *m, uint32_t call, LLVMValueRef landing, etch_numbers *throws)
+{
+    LLVMValueRef v = m->insns.v[call].value;
+    const struct etch_target *targets;
+    size_t n = 0;
+
+    if (!etch_is_call(v) || LLVMIsAInlineAsm(LLVMGetCalledValue(v)))
+        return true;
+    if (m->insns.v[call].callee != ETCH_NONE)
+        return add_all_caught(m, landing, m->insns.v[call].callee, throws);
+    if (etch_called(v))
+        return add_caught(m, landing, call, throws);
+    targets = etch_model_targets(m, call, &n);
+    for (size_t i = 0; i < n; i++)
+        if (!add_all_caught(m, landing, targets[i].function, throws))
+            return false;
+    return true;
 }

@@ -446,5 +446,5 @@ int etch_model_narrow(struct etch_model *m, const Etch__Program *program, Etch__
         narrowed += was_made(&real, i);
     keep_real(m, &real);
     etch_array_free(&real);
-    return narrowed;
+    return etch_model_index_targets(m) ? narrowed : etch_error_set(err, "out of memory");
 }

@@ -153,18 +153,12 @@ static bool follow_returns(struct search *s, uint32_t function, uint32_t at, int
     return found;
 }
 
-static bool enters(const struct etch_function *f, uint32_t call)
-{
-    for (size_t i = 0; i < f->callers.n; i++)
-        if (f->callers.v[i].insn == call && f->callers.v[i].edge == ETCH_EDGE_CALL)
-            return true;
-    return false;
-}
-
 static bool follow_call(struct search *s, LLVMValueRef call, uint32_t at, int depth)
 {
     uint32_t insn = etch_model_insn(s->m, call);
+    const struct etch_target *targets;
     bool found = false, inside = false;
+    size_t n;
 
     if (insn == ETCH_NONE)
         return false;
@@ -172,12 +166,10 @@ static bool follow_call(struct search *s, LLVMValueRef call, uint32_t at, int de
         found = follow_returns(s, s->m->insns.v[insn].callee, at, depth);
         inside = true;
     } else if (!etch_called(call)) {
-        for (uint32_t i = 0; i < s->m->functions.n; i++) {
-            if (!enters(&s->m->functions.v[i], insn))
-                continue;
-            found |= follow_returns(s, i, at, depth);
-            inside = true;
-        }
+        targets = etch_model_targets(s->m, insn, &n);
+        for (size_t i = 0; i < n; i++)
+            found |= follow_returns(s, targets[i].function, at, depth);
+        inside = n > 0;
     }
     return inside ? found && add(s, at, false) : add(s, at, true);
 }

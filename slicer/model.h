@@ -13,6 +13,8 @@
 #include <llvm-c/Core.h>
 #include <stdbool.h>
 
+typedef ETCH_ARRAY(uint32_t) etch_numbers;
+
 struct etch_insn {
     LLVMValueRef value;
     uint32_t block;
@@ -36,6 +38,11 @@ struct etch_caller {
     enum etch_edge edge;
 };
 
+/* A call through a pointer and one of the functions that it may reach. */
+struct etch_target {
+    uint32_t insn, function;
+};
+
 struct etch_function {
     LLVMValueRef value;
     char *name;   /* in the source */
@@ -49,6 +56,7 @@ struct etch_function {
     uint32_t only_return; /* the one instruction by which it returns; ETCH_NONE: there are several, or none */
     ETCH_ARRAY(struct etch_caller) callers;
     struct etch_cfg *cfg; /* made when first asked for */
+    etch_numbers *throws; /* likewise: see classes.h */
 };
 
 struct etch_module {
@@ -57,8 +65,6 @@ struct etch_module {
     LLVMModuleRef module;
     LLVMMemoryBufferRef buffer;
 };
-
-typedef ETCH_ARRAY(uint32_t) etch_numbers;
 
 /* The definition of a name that the linker kept. */
 struct etch_copy {
@@ -97,6 +103,7 @@ struct etch_model {
     struct etch_strings shared;   /* globals whose address goes around */
     struct etch_strings keys;     /* memory locations; the number indexes writers */
     ETCH_ARRAY(etch_numbers) writers;
+    ETCH_ARRAY(struct etch_target) targets; /* of calls through pointers, by call */
     size_t n_stores, n_calls;
 };
 
@@ -133,6 +140,12 @@ void etch_module_release(struct etch_module *module);
 
 /* Fills the callees of calls and the callers of functions. False when memory is short. */
 bool etch_model_find_callers(struct etch_model *m);
+
+/* Fills the targets from the callers. False when memory is short. */
+bool etch_model_index_targets(struct etch_model *m);
+
+/* The targets of a call through a pointer. */
+const struct etch_target *etch_model_targets(const struct etch_model *m, uint32_t insn, size_t *n);
 
 /* ---- memory.c ----
  * A location is known by a key, and two accesses with one key may be of one place:

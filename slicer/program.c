@@ -531,6 +531,9 @@ void etch_model_free(struct etch_model *m)
         free(m->functions.v[i].symbol);
         etch_array_free(&m->functions.v[i].callers);
         etch_cfg_free(m->functions.v[i].cfg);
+        if (m->functions.v[i].throws)
+            etch_array_free(m->functions.v[i].throws);
+        free(m->functions.v[i].throws);
     }
     for (size_t i = 0; i < m->writers.n; i++)
         etch_array_free(&m->writers.v[i]);
@@ -542,6 +545,7 @@ void etch_model_free(struct etch_model *m)
     etch_array_free(&m->insns);
     etch_array_free(&m->modules);
     etch_array_free(&m->variables);
+    etch_array_free(&m->targets);
     etch_array_free(&m->symbol_function);
     etch_array_free(&m->copies);
     etch_pointers_release(&m->insn_of);

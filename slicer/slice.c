@@ -21,10 +21,6 @@ struct item {
     uint8_t role;
 };
 
-struct target {
-    uint32_t insn, function;
-};
-
 struct walk {
     struct etch_slice *slice;
     struct etch_model *m;
@@ -41,8 +37,7 @@ struct walk {
     struct etch_strings places; /* "file:line:function" -> statement */
     struct etch_pointers defs_of;
     ETCH_ARRAY(etch_defs) defs;
-    ETCH_ARRAY(struct target) targets; /* of calls through pointers, by call */
-    uint32_t *stamp;                   /* of blocks, for searches */
+    uint32_t *stamp; /* of blocks, for searches */
     uint32_t stamps;
     bool short_of_memory;
 };
@@ -582,6 +577,8 @@ static void need_outside_call(struct walk *w, uint32_t from, uint32_t insn)
 static void need_call(struct walk *w, uint32_t from, uint32_t insn, uint8_t mode)
 {
     const struct etch_insn *i = &w->m->insns.v[insn];
+    const struct etch_target *targets;
+    size_t n;
 
     if (i->callee == ETCH_NONE && etch_called(i->value)) {
         need_outside_call(w, from, insn);
@@ -596,11 +593,10 @@ static void need_call(struct walk *w, uint32_t from, uint32_t insn, uint8_t mode
         return;
     }
     need_value(w, from, LLVMGetCalledValue(i->value), ETCH__STATEMENT_ROLE__ROLE_DATA);
-    for (size_t k = 0; k < w->targets.n; k++) {
-        if (w->targets.v[k].insn == insn) {
-            need_returns(w, from, w->targets.v[k].function, ETCH__STATEMENT_ROLE__ROLE_RETURN);
-            need_reached_arguments(w, from, insn, w->targets.v[k].function);
-        }
+    targets = etch_model_targets(w->m, insn, &n);
+    for (size_t k = 0; k < n; k++) {
+        need_returns(w, from, targets[k].function, ETCH__STATEMENT_ROLE__ROLE_RETURN);
+        need_reached_arguments(w, from, insn, targets[k].function);
     }
 }
 
@@ -786,29 +782,13 @@ static void visit(struct walk *w, const struct item *item)
         expand(w, from, item->insn, item->mode);
 }
 
-static bool find_targets(struct walk *w)
-{
-    for (uint32_t i = 0; i < w->m->functions.n; i++) {
-        const struct etch_function *f = &w->m->functions.v[i];
-
-        for (size_t k = 0; k < f->callers.n; k++) {
-            struct target t = {f->callers.v[k].insn, i};
-
-            if (f->callers.v[k].edge == ETCH_EDGE_CALL && w->m->insns.v[t.insn].callee == ETCH_NONE &&
-                !etch_array_push(&w->targets, t))
-                return false;
-        }
-    }
-    return true;
-}
-
 static bool run_walk(struct walk *w, const struct etch_criterion *criterion)
 {
     w->seen = calloc(w->m->insns.n + 1, 1);
     w->seen_block = calloc(w->m->blocks.n + 1, 1);
     w->seen_function = calloc(w->m->functions.n + 1, sizeof(bool));
     w->stamp = calloc(w->m->blocks.n + 1, sizeof(uint32_t));
-    if (!w->seen || !w->seen_block || !w->seen_function || !w->stamp || !find_targets(w))
+    if (!w->seen || !w->seen_block || !w->seen_function || !w->stamp)
         return false;
     for (size_t i = 0; i < criterion->insns.n; i++) {
         struct item item = {criterion->insns.v[i], ETCH_NONE, FOR_VALUE | FOR_ARGUMENTS | ANY_CALLER,
@@ -847,7 +827,6 @@ static void release_walk(struct walk *w)
     for (size_t i = 0; i < w->defs.n; i++)
         etch_array_free(&w->defs.v[i]);
     etch_array_free(&w->defs);
-    etch_array_free(&w->targets);
 }
 
 /* ---- Order ---- */
