@@ -477,6 +477,11 @@ static int plan(struct diagnosis *d, struct etch_error *err)
 
             if (!site || !op->size || op->size > 8 || d->watches.n == ETCH_RECORD_MAX_WATCHES)
                 continue;
+            if (slice->n_modules && site >= slice->modules[0]->added) {
+                sketching_note(&d->s, "what statements in shared libraries use is not watched: the source vpt watches "
+                                      "the program's own instructions (--source soft or none watches them)");
+                continue;
+            }
             snprintf(text, sizeof(text), "@0x%" PRIx64 ":%u%s", site, op->size, op->shared ? "" : ":here");
             if (has_watch(d, text))
                 continue;

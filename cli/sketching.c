@@ -38,6 +38,8 @@ static void drop_runs(struct sketching *s)
     etch_names_release(&s->names);
 }
 
+static void drop_model(struct sketching *s);
+
 static void drop_notes(struct sketching *s)
 {
     for (size_t i = 0; i < s->notes.n; i++)
@@ -53,32 +55,82 @@ void sketching_release(struct sketching *s)
         free(s->bundles.v[i].bucket);
     }
     drop_notes(s);
+    drop_model(s);
+    for (size_t i = 0; i < s->libraries.n; i++)
+        free(s->libraries.v[i]);
+    etch_array_free(&s->libraries);
+    etch_array_free(&s->exits);
     etch_array_free(&s->bundles);
     etch_array_free(&s->notes);
-    etch_model_free(s->model);
-    source_text_free(s->source);
+    for (size_t i = 0; i < s->lasting.n; i++)
+        free(s->lasting.v[i]);
+    etch_array_free(&s->lasting);
     memset(s, 0, sizeof(*s));
+}
+
+static void add_once(sketching_texts *list, const char *text)
+{
+    char *copy;
+
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->v[i], text) == 0)
+            return;
+    copy = strdup(text);
+    if (copy && !etch_array_push(list, copy))
+        free(copy);
 }
 
 static void note(struct sketching *s, const char *text)
 {
-    char *copy;
+    add_once(&s->notes, text);
+}
 
-    for (size_t i = 0; i < s->notes.n; i++)
-        if (strcmp(s->notes.v[i], text) == 0)
-            return;
-    copy = strdup(text);
-    if (copy && !etch_array_push(&s->notes, copy))
-        free(copy);
+void sketching_note(struct sketching *s, const char *text)
+{
+    add_once(&s->lasting, text);
 }
 
 /* ---- Taking bundles in ---- */
 
+/* The statements that can have given a recording's exit status; NULL where it ended otherwise, or nothing can be said.
+ */
+static const Etch__Slice *exits_of(struct sketching *s, const struct etch_recording *recording)
+{
+    uint32_t status = recording->outcome && recording->outcome->how_case == ETCH__OUTCOME__HOW_EXIT_STATUS
+                          ? recording->outcome->exit_status
+                          : 0;
+    struct sketching_exits exits = {.status = status};
+    struct etch_error ignored; /* slicing says it again */
+
+    if (!status || sketching_open(s, &ignored) < 0)
+        return NULL;
+    for (size_t i = 0; i < s->exits.n; i++)
+        if (s->exits.v[i].status == status)
+            return s->exits.v[i].statements;
+    exits.statements = etch_exits_message(s->model, (int)status);
+    if (exits.statements && !etch_array_push(&s->exits, exits)) {
+        etch__slice__free_unpacked(exits.statements, NULL);
+        exits.statements = NULL;
+    }
+    return exits.statements;
+}
+
+/* Which libraries are the program's own. NULL where that is not known. */
+static const Etch__Slice *layout_of(struct sketching *s)
+{
+    struct etch_error ignored; /* slicing says it again */
+
+    if (!s->layout && sketching_open(s, &ignored) == 0)
+        s->layout = etch_model_message(s->model);
+    return s->layout;
+}
+
 /* How a failing run ended, without a slice. */
-static int find_bucket(const struct sketching *s, struct sketching_bundle *b, struct etch_recording *recording,
+static int find_bucket(struct sketching *s, struct sketching_bundle *b, struct etch_recording *recording,
                        struct etch_error *err)
 {
-    struct etch_run_options options = {.verdict = b->verdict, .build_id = &s->build_id};
+    struct etch_run_options options = {
+        .verdict = b->verdict, .build_id = &s->build_id, .exits = exits_of(s, recording), .layout = layout_of(s)};
     struct etch_names names = {0};
     struct etch_run *run;
     int status = etch_run_build(&run, &names, recording, &options, err);
@@ -97,7 +149,77 @@ static int find_bucket(const struct sketching *s, struct sketching_bundle *b, st
 
 int sketching_open(struct sketching *s, struct etch_error *err)
 {
-    return s->model ? 0 : etch_model_open(&s->model, s->program, err);
+    if (s->model)
+        return 0;
+    if (etch_model_open(&s->model, s->program, (const char *const *)s->libraries.v, s->libraries.n, err) < 0)
+        return -1;
+    for (size_t i = 0; etch_model_note(s->model, i); i++)
+        sketching_note(s, etch_model_note(s->model, i));
+    return 0;
+}
+
+static void drop_model(struct sketching *s)
+{
+    for (size_t i = 0; i < s->exits.n; i++)
+        etch__slice__free_unpacked(s->exits.v[i].statements, NULL);
+    s->exits.n = 0;
+    if (s->layout)
+        etch__slice__free_unpacked(s->layout, NULL);
+    s->layout = NULL;
+    source_text_free(s->source); /* it asks the model */
+    s->source = NULL;
+    etch_model_free(s->model);
+    s->model = NULL;
+}
+
+static bool has_library(const struct sketching *s, const char *path)
+{
+    for (size_t i = 0; i < s->libraries.n; i++)
+        if (strcmp(s->libraries.v[i], path) == 0)
+            return true;
+    return false;
+}
+
+static void note_other_build(struct sketching *s, const char *path)
+{
+    char text[512];
+
+    snprintf(text, sizeof(text), "%.300s is not the one that ran, or cannot be read: the slice does not go through it",
+             path);
+    sketching_note(s, text);
+}
+
+/* Libraries that the program loads by itself are seen only when it runs. The model is made anew with each that comes.
+ */
+static int add_libraries(struct sketching *s, const struct etch_recording *recording, struct etch_error *err)
+{
+    size_t before = s->libraries.n;
+    struct etch_error ignored; /* slicing says it again */
+
+    if (sketching_open(s, &ignored) < 0)
+        return 0;
+    for (size_t i = 0; i < recording->images.n; i++) {
+        const Etch__Image *image = recording->images.v[i];
+        char *copy;
+
+        if (!(image->prot & 4) || image->path[0] != '/' ||
+            etch_model_covers(s->model, image->path, image->build_id.data, image->build_id.len))
+            continue;
+        if (has_library(s, image->path)) {
+            note_other_build(s, image->path);
+            continue;
+        }
+        copy = strdup(image->path);
+        if (!copy || !etch_array_push(&s->libraries, copy)) {
+            free(copy);
+            return out_of_memory(err);
+        }
+    }
+    if (s->libraries.n == before)
+        return 0;
+    drop_runs(s);
+    drop_model(s);
+    return sketching_open(s, err);
 }
 
 int sketching_add(struct sketching *s, const char *path, const char *verdict, bool tracked, struct etch_error *err)
@@ -122,7 +244,7 @@ int sketching_add(struct sketching *s, const char *path, const char *verdict, bo
         status = etch_error_set(err, "%s does not say which program ran", path);
     else if (!recording->program || !etch_recording_runs(recording, &s->build_id))
         foreign = true; /* of another build, or ended before the program began */
-    else if (b.failing)
+    else if (b.failing && (status = add_libraries(s, recording, err)) == 0)
         status = find_bucket(s, &b, recording, err);
     etch_recording_free(recording);
     s->foreign += foreign;
@@ -253,6 +375,8 @@ static int slice_from(struct sketching *s, const struct sketching_bundle *b, str
     if (status < 0)
         return -1;
     status = sketching_open(s, err);
+    options.exits = exits_of(s, recording);
+    options.layout = layout_of(s);
     if (status == 0)
         status = etch_run_build(&run, &names, recording, &options, err);
     if (status == 0)
@@ -276,6 +400,7 @@ static int make_run(struct sketching *s, struct sketching_bundle *b, struct etch
     int status = etch_recording_open(&recording, b->path, err);
 
     if (status == 0) {
+        options.exits = exits_of(s, recording);
         status = etch_run_build(&b->run, &s->names, recording, &options, err);
         etch_recording_free(recording);
     }
@@ -427,6 +552,8 @@ Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t si
         for (size_t i = 0; i < s->bundles.n; i++)
             runs[i] = s->bundles.v[i].run;
         drop_notes(s);
+        for (size_t i = 0; i < s->lasting.n; i++)
+            note(s, s->lasting.v[i]);
         note_failures(s);
         note_foreign(s);
         note_unmapped(s);

@@ -71,6 +71,8 @@ static void place_threads(struct build *b)
         bool ended = false;
         uint64_t outside;
 
+        if (t->gave_status)
+            state = NULL;
         if (state && state->n_frames)
             t->frames.n = 0;
         for (size_t k = 0; state && k < state->n_frames; k++)
@@ -82,6 +84,8 @@ static void place_threads(struct build *b)
         if (ended && !state && t->tid != b->run->failure->tid)
             continue;
         t->wait_place = frame_place(b, t->frames.v, t->frames.n, &outside);
+        if (t->tid == b->run->failure->tid && etch_build_ended_itself(b))
+            etch_build_place_unseen_exit(b, t);
         stack_places(b, t);
         if (outside)
             t->wait_in = etch_build_short_at(b, outside);
@@ -157,6 +161,8 @@ static Etch__Failure *own_failure(const struct build *b, bool hang)
     Etch__Failure none = ETCH__FAILURE__INIT, *f;
 
     f = copy_failure(b->recording->failure ? b->recording->failure : &none);
+    if (f && f->kind == ETCH__FAILURE_KIND__FAILURE_EXIT && !f->code)
+        f->code = (int32_t)exit_status(b->recording);
     if (f && hang) {
         f->kind = ETCH__FAILURE_KIND__FAILURE_HANG;
     } else if (f && f->kind == ETCH__FAILURE_KIND__FAILURE_NONE) {
@@ -252,6 +258,31 @@ static char *bucket_of(struct build *b, bool hang)
 
 /* ---- All of it ---- */
 
+/* A run that ended by itself did so by the thread that called exit(), or else by its first. */
+static uint32_t ending_thread(const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->threads.n; i++)
+        if (run->threads.v[i].called_exit)
+            return run->threads.v[i].tid;
+    return run->failure->tid && !run->threads.v[0].gave_status ? run->failure->tid : run->threads.v[0].tid;
+}
+
+/* What was captured is the end; the place that counts is before it. */
+static void replace_state(Etch__Failure *f, const struct etch_run_thread *t)
+{
+    for (size_t i = 0; t->gave_status && i < f->n_threads; i++) {
+        Etch__ThreadState *state = f->threads[i];
+        uint64_t *frames = state->tid == t->tid ? malloc((t->frames.n + 1) * sizeof(*frames)) : NULL;
+
+        if (!frames)
+            continue;
+        memcpy(frames, t->frames.v, t->frames.n * sizeof(*frames));
+        free(state->frames);
+        state->frames = frames;
+        state->n_frames = t->frames.n;
+    }
+}
+
 int etch_build_conclude(struct build *b, struct etch_error *err)
 {
     const char *verdict = b->options->verdict;
@@ -268,8 +299,8 @@ int etch_build_conclude(struct build *b, struct etch_error *err)
     run->failure = own_failure(b, hang);
     if (!run->failure)
         return etch_build_out_of_memory(err);
-    if (!run->failure->tid && !hang && run->failure->kind != ETCH__FAILURE_KIND__FAILURE_SIGNAL && run->threads.n)
-        run->failure->tid = run->threads.v[0].tid; /* it ended by itself: by its first thread */
+    if (!hang && etch_build_ended_itself(b) && run->threads.n)
+        run->failure->tid = ending_thread(run);
     place_threads(b);
     for (size_t i = 0; i < run->threads.n; i++) {
         struct etch_run_thread *t = &run->threads.v[i];
@@ -280,6 +311,7 @@ int etch_build_conclude(struct build *b, struct etch_error *err)
             run->failing_thread = (uint32_t)i;
             run->failing_place = t->wait_place;
         }
+        replace_state(run->failure, t);
         if (here && !etch_build_state_of(run->failure, t->tid))
             add_state(run->failure, t, &b->failed);
     }
