@@ -2,6 +2,7 @@
 /* Laying out a sketch; see compose.h. */
 #include "sketch/compose.h"
 #include "base/function_name.h"
+#include "sketch/cause.h"
 #include "sketch/layout.h"
 
 #include <inttypes.h>
@@ -185,6 +186,8 @@ static void headline(const struct composition *c, char *text, size_t size)
     const char *abbreviation = f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL ? sigabbrev_np((int)f->signal) : NULL;
     char what[64], status[32], brief[128];
 
+    if (etch_cause_headline(f, etch_function_short(function, brief, sizeof(brief)), text, size))
+        return;
     if (abbreviation)
         snprintf(what, sizeof(what), "SIG%s", abbreviation);
     else if (f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL)
@@ -202,7 +205,7 @@ static void fill_head(struct composition *c)
 {
     Etch__Sketch *s = c->sketch;
     const Etch__Slice *slice = c->options->slice;
-    char text[512];
+    char text[1024];
 
     s->program = etch_compose_text(c, slice ? slice->program : "");
     if (slice && slice->build_id.len && (s->build_id.data = etch_compose_new(c, slice->build_id.len))) {
@@ -249,6 +252,8 @@ static void fill_notes(struct composition *c)
         add_note(c, text);
     if (c->run->failure->message && c->run->failure->message[0])
         add_note(c, c->run->failure->message);
+    for (unsigned i = 0; etch_cause_note(c->run->failure, i, text, sizeof(text)); i++)
+        add_note(c, text);
     if (c->run->inferred)
         add_note(c, "it failed when no function of the program was running in that thread; the place shown is its last "
                     "call to a "

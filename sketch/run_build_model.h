@@ -239,6 +239,12 @@ void etch_walk_stand(struct build *b, struct walk *w);
 /* Whether the run failed, how, and where each thread stood. */
 int etch_build_conclude(struct build *b, struct etch_error *err);
 
+/* ---- Why it failed, where the signal alone does not say it ---- */
+
+/* With the threads' frames at hand: finds the cause. The failure of an exception that nothing caught is where it was
+ * thrown, in the thread that threw it. */
+void etch_build_find_cause(struct build *b);
+
 /* The failing statement's last accesses belong to its last visit, also where the steps end a little before them. */
 void etch_build_place_last(struct build *b);
 

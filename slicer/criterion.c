@@ -252,9 +252,14 @@ static bool add_row(struct etch_criterion *c, const struct etch_model *m, const 
 static bool add_thread(struct etch_criterion *c, const struct etch_model *m, const struct run *run,
                        const Etch__ThreadState *thread)
 {
+    const Etch__Exception *e = run->failure->exception;
     struct etch_line_row row;
 
-    return row_of(m, run, thread->frames, thread->n_frames, &row) && add_row(c, m, &row);
+    if (!row_of(m, run, thread->frames, thread->n_frames, &row))
+        return false;
+    if (e && !e->none && !e->handled)
+        row.column = 0; /* making the exception, from its arguments, is another call of the line than throwing it */
+    return add_row(c, m, &row);
 }
 
 static bool is_hang(const Etch__Failure *failure)
