@@ -64,7 +64,7 @@ bool etch_cause_headline(const Etch__Failure *f, const char *function, char *tex
                  where);
         return true;
     case ETCH__FAILURE_CAUSE__CAUSE_TRAP:
-        snprintf(text, size, "SIGILL%s: a trap that the compiler put in", where);
+        snprintf(text, size, "SIGILL%s: a trap instruction, put in by the compiler or by __builtin_trap()", where);
         return true;
     case ETCH__FAILURE_CAUSE__CAUSE_TRAP_CALL:
         snprintf(text, size, "SIGILL%s: __builtin_trap()", where);

@@ -177,10 +177,24 @@ static const char *exit_text(const Etch__Failure *f, char *text, size_t size)
     return text;
 }
 
+/* A trap that the source asks for by its name. */
+static void name_trap(struct composition *c)
+{
+    const Etch__Place *at = c->sketch->failing_place;
+    Etch__Failure *f = c->sketch->failure;
+    const char *line =
+        at && c->options->source ? c->options->source(c->options->source_context, at->file, at->line) : NULL;
+
+    if (f && line &&
+        (f->cause == ETCH__FAILURE_CAUSE__CAUSE_TRAP || f->cause == ETCH__FAILURE_CAUSE__CAUSE_NO_RETURN_VALUE) &&
+        strstr(line, "__builtin_trap"))
+        f->cause = ETCH__FAILURE_CAUSE__CAUSE_TRAP_CALL;
+}
+
 static void headline(const struct composition *c, char *text, size_t size)
 {
     const struct etch_run *run = c->run;
-    const Etch__Failure *f = run->failure;
+    const Etch__Failure *f = c->sketch->failure ? c->sketch->failure : run->failure;
     const char *function =
         run->failing_place < c->names->places.n ? c->names->places.v[run->failing_place].function : "";
     const char *abbreviation = f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL ? sigabbrev_np((int)f->signal) : NULL;
@@ -214,10 +228,11 @@ static void fill_head(struct composition *c)
     }
     s->failure = (Etch__Failure *)copy_message(&c->run->failure->base);
     c->failed |= !s->failure;
-    headline(c, text, sizeof(text));
-    s->headline = etch_compose_text(c, text);
     if (c->run->failing_place != ETCH_NOWHERE)
         s->failing_place = etch_compose_place(c, c->run->failing_place);
+    name_trap(c);
+    headline(c, text, sizeof(text));
+    s->headline = etch_compose_text(c, text);
     s->source = c->run->source;
     s->round = c->options->round;
     s->sigma = c->options->sigma;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Why a run failed, where the signal alone does not say it: an exception that nothing caught, std::terminate without
- * one, a pure virtual call. The recorder's own word comes first, then what the stack tells. */
+ * one, a pure virtual call, a trap that the compiler put in. The recorder's own word comes first, then what the stack
+ * tells. */
 #include "sketch/run_build_model.h"
 
 #include "base/function_name.h"
+#include "decoder/returns.h"
 #include "decoder/thrown.h"
 
 #include <signal.h>
@@ -69,6 +71,23 @@ static Etch__FailureCause cause_of(const Etch__Failure *f, const struct runtime 
     return r->thrown ? ETCH__FAILURE_CAUSE__CAUSE_EXCEPTION : ETCH__FAILURE_CAUSE__CAUSE_TERMINATE;
 }
 
+/* An instruction that only fails was put there by the compiler. The slice knows from the bitcode whether the function
+ * ends there; that it should return a value is in the debug information. */
+static Etch__FailureCause trap_cause(struct build *b)
+{
+    const Etch__Failure *f = b->run->failure;
+    const Etch__Image *image = etch_build_image_at(b, f->ip);
+    const Etch__Slice *slice = b->options->slice;
+    struct etch_location location;
+
+    if (f->signal != SIGILL || !image || !etch_build_is_program(b, image) || !etch_build_is_trap(b, f->ip))
+        return ETCH__FAILURE_CAUSE__CAUSE_UNSPECIFIED;
+    etch_symbols_find(b->symbols, image, f->ip, &location);
+    return slice && slice->ends_without_value && etch_returns_value(image, location.module_offset)
+               ? ETCH__FAILURE_CAUSE__CAUSE_NO_RETURN_VALUE
+               : ETCH__FAILURE_CAUSE__CAUSE_TRAP;
+}
+
 /* ---- Where ---- */
 
 static struct etch_run_thread *thread_of(struct build *b, uint32_t tid)
@@ -111,6 +130,10 @@ void etch_build_find_cause(struct build *b)
 
     if (!t || (f->kind != ETCH__FAILURE_KIND__FAILURE_SIGNAL && f->kind != ETCH__FAILURE_KIND__FAILURE_EXIT))
         return;
+    if (f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL && f->signal == SIGILL) {
+        f->cause = trap_cause(b);
+        return;
+    }
     if (f->signal == SIGABRT && !(state && state->frames_scanned))
         runtime = runtime_of(b, t, &own, &found);
     f->cause = cause_of(f, &runtime);

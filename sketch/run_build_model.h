@@ -245,6 +245,9 @@ int etch_build_conclude(struct build *b, struct etch_error *err);
  * thrown, in the thread that threw it. */
 void etch_build_find_cause(struct build *b);
 
+/* Whether the instruction at `ip` is one that does nothing but fail. */
+bool etch_build_is_trap(struct build *b, uint64_t ip);
+
 /* The failing statement's last accesses belong to its last visit, also where the steps end a little before them. */
 void etch_build_place_last(struct build *b);
 
