@@ -187,7 +187,8 @@ static void set_facts(json_t *root, const Etch__Sketch *s, bool *failed)
     etch_json_set(root, "program", etch_json_text(s->program), failed);
     etch_json_set(root, "build_id", build_id_json(&s->build_id), failed);
     etch_json_set(root, "headline", etch_json_text(headline), failed);
-    etch_json_set(root, "failing_place", s->failing_place ? etch_json_place(s->failing_place, failed) : json_null(), failed);
+    etch_json_set(root, "failing_place", s->failing_place ? etch_json_place(s->failing_place, failed) : json_null(),
+                  failed);
     etch_json_set(root, "failure", s->failure ? failure_json(s->failure, failed) : json_null(), failed);
     etch_json_set(root, "exception", etch_json_exception(s->failure, failed), failed);
     etch_json_set(root, "compared", json_boolean(s->compared), failed);

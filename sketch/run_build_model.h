@@ -181,7 +181,8 @@ void etch_walk_visit(struct build *b, struct walk *w, const struct etch_step *st
 
 void etch_walk_return_to(struct walk *w, uint64_t address);
 
-/* The user's own statement that the walk is in: the innermost on the thread's stack. `ip` is in the current function. */
+/* The user's own statement that the walk is in: the innermost on the thread's stack. `ip` is in the current function.
+ */
 uint32_t etch_walk_own_place(struct build *b, const struct walk *w, uint64_t ip);
 
 /* ---- Hits: which step an access is of ---- */
