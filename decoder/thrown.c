@@ -238,5 +238,6 @@ bool etch_failure_blame(Etch__Failure *failure)
         return false;
     if (e->thrown_at && e->thrown && e->thrown->state && e->thrown->state->n_frames)
         return stand_at(failure, e->thrown->state);
-    return e->n_again_at && e->again[0]->state && e->again[0]->state->n_frames && stand_at(failure, e->again[0]->state);
+    return e->n_again_at && e->n_again && e->again[0]->state && e->again[0]->state->n_frames &&
+           stand_at(failure, e->again[0]->state);
 }

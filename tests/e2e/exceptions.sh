@@ -127,6 +127,15 @@ if "$ETCH" c++ -g -static-libstdc++ -static-libgcc static.cpp -o static 2>/dev/n
   ask "s['failing_place']['line'] == 5 and s['headline'] == 'uncaught exception in f()' and e['type'] is None"
 fi
 
+# A C program that loads a C++ library for itself alone: the real functions are not among the libraries that the preloaded one is before.
+printf '#include <stdexcept>\nextern "C" int work(int n)\n{\n    try {\n        if (n)\n            throw std::runtime_error("x");\n    } catch (const std::exception &) {\n        return 3;\n    }\n    return 0;\n}\n' >plugin.cpp
+printf '#include <dlfcn.h>\n#include <stdlib.h>\nint main(void)\n{\n    int (*work)(int) = (int (*)(int))dlsym(dlopen("./plugin.so", RTLD_NOW | RTLD_LOCAL), "work");\n    return work(1) == 3 ? 0 : 1;\n}\n' >loader.c
+"${ETCH_CC:-clang}" -x c++ -g -shared -fPIC plugin.cpp -o plugin.so -lstdc++
+"${ETCH_CC:-clang}" -g loader.c -o loader -ldl
+expect 0 ./loader
+expect 0 "$ETCH" record --source none -o loader.etch -- ./loader
+"${ETCH_CC:-clang}" -x c++ -g -shared -fPIC plugin.cpp -o plugin.so -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic 2>/dev/null && expect 0 "$ETCH" record --source none -o loader.etch -- ./loader
+
 # The program does what it does without etch: output, and a million exceptions that are caught leave nothing behind.
 for case in plain own noexcept handler pure again; do
   LC_ALL=C ./throws-O2 $case >plain.out 2>plain.err || true
