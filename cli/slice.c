@@ -8,6 +8,8 @@
 #include "cli/summaries.h"
 #include "decoder/recording.h"
 #include "decoder/steps.h"
+#include "decoder/thrown.h"
+#include "decoder/unwind.h"
 #include "proto/bundle.h"
 #include "sketch/run_build.h"
 
@@ -370,6 +372,20 @@ static int criterion_of_exit(struct etch_criterion **criterion, struct etch_mode
     return result;
 }
 
+/* What an uncaught exception is sliced from is its throw, also where the stack has no more of it. */
+static void blame_throw(struct etch_recording *recording)
+{
+    static const struct etch_symbols_options options = {0};
+    struct etch_symbols *symbols = recording->failure->exception ? etch_symbols_new(&options) : NULL;
+
+    if (!symbols)
+        return;
+    etch_unwind_failure(recording, symbols);
+    etch_exception_settle(recording, symbols);
+    etch_failure_blame(recording->failure);
+    etch_symbols_free(symbols);
+}
+
 static int criterion_of_bundle(struct etch_criterion **criterion, struct etch_model *model, const char *path,
                                struct etch_error *err)
 {
@@ -388,6 +404,7 @@ static int criterion_of_bundle(struct etch_criterion **criterion, struct etch_mo
         result = etch_error_advise(err, "a bundle of a failing run, or --at FILE:LINE");
     } else {
         trace.recording = recording;
+        blame_throw(recording);
         complete(&full, recording, &trace);
         result = etch_criterion_failure(criterion, model, &full.failure, recording->program, recording->images.v,
                                         recording->images.n, err);

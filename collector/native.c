@@ -6,6 +6,7 @@
 #include "collector/host.h"
 #include "collector/plan_file.h"
 #include "collector/stuck.h"
+#include "collector/sync/exception.h"
 #include "collector/sync/preload.h"
 
 #include <errno.h>
@@ -507,8 +508,11 @@ static void capture(struct native *n, Etch__FailureKind kind, pid_t tid, const s
     if (n->flow)
         n->flow->freeze(n->flow_state);
     native_drain(n, false);
-    if (etch_failure_capture(&failure, &n->target, kind, tid, signal, hold, words, &err) == 0)
+    if (etch_failure_capture(&failure, &n->target, kind, tid, signal, hold, words, &err) == 0) {
+        if (n->sync && tid)
+            failure.record.exception = etch_sync_exception(etch_sync_reader_memory(n->sync), (uint32_t)tid);
         native_write_failure(n, &failure);
+    }
     etch_failure_release(&failure);
 }
 

@@ -417,6 +417,7 @@ static int write_failure(struct etch_recorder *r, struct etch_error *err)
         failure.tsc = r->failure.tsc;
         failure.fault_address = r->failure.address;
         failure.code = r->failure.code;
+        failure.exception = r->exception;
         s->failure_placed = true;
     }
     s->failed = true;
@@ -545,6 +546,8 @@ static int record_in(const struct etch_source *source, const struct etch_record_
             etch_bundle_writer_free(r->bundle);
         }
         r->source->close(r);
+        if (r->exception)
+            etch__exception__free_unpacked(r->exception, NULL);
     }
     free(r);
     return status;

@@ -4,6 +4,7 @@
 #include "collector/folder.h"
 #include "collector/object.h"
 #include "collector/source.h"
+#include "collector/sync/exception.h"
 #include "collector/sync/preload.h"
 #include "collector/vpt/layout.h"
 #include "collector/vpt_find.h"
@@ -197,15 +198,18 @@ static int fill_control(struct vpt *v, const struct etch_recorder *r, struct etc
 }
 
 /* Only a program that loads libraries takes one more; QEMU's option for the environment knows no way to write a comma.
+ * A C++ program takes the library also where no synchronisation is asked for: its exceptions are not in the control
+ * flow.
  */
 static int open_sync(struct vpt *v, const struct etch_recorder *r, struct etch_error *err)
 {
     struct etch_object *object = NULL;
     struct etch_error ignored;
     char library[4096];
-    bool good = r->options->sync && !r->interpreter[0] && etch_object_open(&object, r->program, &ignored) == 0 &&
-                etch_object_is_dynamic(object) && etch_sync_library_find(library, sizeof(library)) &&
-                !strpbrk(library, ",: \t");
+    bool good = !r->interpreter[0] && etch_object_open(&object, r->program, &ignored) == 0 &&
+                etch_object_is_dynamic(object) &&
+                (r->options->sync || etch_object_imports(object, "__gxx_personality_v0")) &&
+                etch_sync_library_find(library, sizeof(library)) && !strpbrk(library, ",: \t");
 
     etch_object_free(object);
     if (!good)
@@ -213,6 +217,8 @@ static int open_sync(struct vpt *v, const struct etch_recorder *r, struct etch_e
     if (etch_sync_reader_new(&v->sync, err) < 0)
         return -1;
     etch_sync_reader_emulated(v->sync);
+    if (!r->options->sync)
+        etch_sync_reader_only_throws(v->sync);
     etch_sync_words_make(&v->words, library, v->sync);
     return 0;
 }
@@ -974,6 +980,8 @@ static int vpt_finish(struct etch_recorder *r, struct etch_error *err)
     for (size_t i = 0; i < v->slots.n; i++)
         if (v->slots.v[i].state == SLOT_OPEN && close_slot(r, &v->slots.v[i], err) < 0)
             return -1;
+    if (v->sync && r->failure.seen)
+        r->exception = etch_sync_exception(etch_sync_reader_memory(v->sync), r->failure.tid);
     return take_syncs(r, true, err) < 0 || report_refused(r, err) < 0 || report_unarmed(r, err) < 0 ? -1 : 0;
 }
 

@@ -6,6 +6,7 @@
 #include "sketch/run_order.h"
 #include "sketch/run_seen.h"
 
+#include "decoder/thrown.h"
 #include "decoder/unwind.h"
 
 #include <stdlib.h>
@@ -170,6 +171,7 @@ static int fill(struct build *b, struct etch_error *err)
         return -1;
     etch_build_find_program(b);
     etch_unwind_failure(b->recording, b->symbols);
+    etch_exception_settle(b->recording, b->symbols);
     number_threads(b);
     if (b->options->slice && etch_build_settle_accesses(b, err) < 0)
         return -1;

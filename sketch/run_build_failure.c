@@ -63,13 +63,11 @@ static void stack_places(struct build *b, struct etch_run_thread *t)
     }
 }
 
-static void place_threads(struct build *b)
+static void take_frames(struct build *b)
 {
     for (size_t i = 0; i < b->run->threads.n; i++) {
         struct etch_run_thread *t = &b->run->threads.v[i];
         const Etch__ThreadState *state = etch_build_state_of(b->recording->failure, t->tid);
-        bool ended = false;
-        uint64_t outside;
 
         if (t->gave_status)
             state = NULL;
@@ -77,11 +75,30 @@ static void place_threads(struct build *b)
             t->frames.n = 0;
         for (size_t k = 0; state && k < state->n_frames; k++)
             b->failed |= !etch_array_push(&t->frames, state->frames[k]);
-        for (size_t k = 0; k < b->recording->threads.n; k++)
-            ended |= b->recording->threads.v[k]->tid == t->tid && b->recording->threads.v[k]->end_tsc &&
-                     (!b->recording->failure || !b->recording->failure->tsc ||
-                      b->recording->threads.v[k]->end_tsc < b->recording->failure->tsc);
-        if (ended && !state && t->tid != b->run->failure->tid)
+    }
+}
+
+static bool has_ended(const struct build *b, uint32_t tid)
+{
+    const Etch__Failure *f = b->recording->failure;
+    bool ended = false;
+
+    for (size_t i = 0; i < b->recording->threads.n; i++) {
+        const Etch__Thread *t = b->recording->threads.v[i];
+
+        ended |= t->tid == tid && t->end_tsc && (!f || !f->tsc || t->end_tsc < f->tsc);
+    }
+    return ended;
+}
+
+static void place_threads(struct build *b)
+{
+    for (size_t i = 0; i < b->run->threads.n; i++) {
+        struct etch_run_thread *t = &b->run->threads.v[i];
+        bool stands = etch_build_state_of(b->recording->failure, t->tid) || t->tid == b->run->failure->tid;
+        uint64_t outside;
+
+        if (!stands && has_ended(b, t->tid))
             continue;
         t->wait_place = frame_place(b, t->frames.v, t->frames.n, &outside);
         if (t->tid == b->run->failure->tid && etch_build_ended_itself(b))
@@ -211,6 +228,14 @@ static void add_callers(struct build *b, const struct etch_run_thread *t, char *
 static size_t name_failure(const Etch__Failure *f, char *text, size_t size)
 {
     const char *signal = f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL ? sigabbrev_np((int)f->signal) : NULL;
+    const char *type = f->exception ? f->exception->type : "";
+
+    if (f->cause == ETCH__FAILURE_CAUSE__CAUSE_EXCEPTION)
+        return (size_t)snprintf(text, size, type[0] ? "uncaught %.1000s" : "uncaught exception%s", type);
+    if (f->cause == ETCH__FAILURE_CAUSE__CAUSE_TERMINATE || f->cause == ETCH__FAILURE_CAUSE__CAUSE_JOINABLE_THREAD)
+        return (size_t)snprintf(text, size, "std::terminate");
+    if (f->cause == ETCH__FAILURE_CAUSE__CAUSE_PURE_VIRTUAL)
+        return (size_t)snprintf(text, size, "pure virtual call");
 
     if (f->kind == ETCH__FAILURE_KIND__FAILURE_HANG)
         return (size_t)snprintf(text, size, "hang");
@@ -301,6 +326,8 @@ int etch_build_conclude(struct build *b, struct etch_error *err)
         return etch_build_out_of_memory(err);
     if (!hang && etch_build_ended_itself(b) && run->threads.n)
         run->failure->tid = ending_thread(run);
+    take_frames(b);
+    etch_build_find_cause(b);
     place_threads(b);
     for (size_t i = 0; i < run->threads.n; i++) {
         struct etch_run_thread *t = &run->threads.v[i];

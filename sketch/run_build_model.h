@@ -203,7 +203,8 @@ void etch_walk_visit(struct build *b, struct walk *w, const struct etch_step *st
 
 void etch_walk_return_to(struct walk *w, uint64_t address);
 
-/* The user's own statement that the walk is in: the innermost on the thread's stack. `ip` is in the current function. */
+/* The user's own statement that the walk is in: the innermost on the thread's stack. `ip` is in the current function.
+ */
 uint32_t etch_walk_own_place(struct build *b, const struct walk *w, uint64_t ip);
 
 /* ---- Hits: which step an access is of ---- */
@@ -279,6 +280,15 @@ void etch_build_place_unseen_exit(struct build *b, struct etch_run_thread *t);
 
 /* Whether the run failed, how, and where each thread stood. */
 int etch_build_conclude(struct build *b, struct etch_error *err);
+
+/* ---- Why it failed, where the signal alone does not say it ---- */
+
+/* With the threads' frames at hand: finds the cause. The failure of an exception that nothing caught is where it was
+ * thrown, in the thread that threw it. */
+void etch_build_find_cause(struct build *b);
+
+/* Whether the instruction at `ip` is one that does nothing but fail. */
+bool etch_build_is_trap(struct build *b, uint64_t ip);
 
 /* The failing statement's last accesses belong to its last visit, also where the steps end a little before them. */
 void etch_build_place_last(struct build *b);

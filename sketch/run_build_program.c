@@ -155,18 +155,7 @@ void etch_build_find_program(struct build *b)
 
 const Etch__Image *etch_build_image_at(const struct build *b, uint64_t address)
 {
-    const Etch__Image *found = NULL;
-
-    for (size_t i = 0; i < b->recording->images.n; i++) {
-        const Etch__Image *image = b->recording->images.v[i];
-
-        if ((b->pid && image->pid && image->pid != b->pid) || address < image->start ||
-            address - image->start >= image->size)
-            continue;
-        if (!found || image->mapped_tsc >= found->mapped_tsc) /* an exec puts one where another was */
-            found = image;
-    }
-    return found;
+    return etch_recording_image_at(b->recording, b->pid, address);
 }
 
 /* ---- Places ---- */

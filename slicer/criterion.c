@@ -4,6 +4,7 @@
 #include "slicer/exits.h"
 #include "slicer/slicing.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,9 +267,69 @@ static bool add_row(struct etch_criterion *c, const struct etch_model *m, const 
 static bool add_thread(struct etch_criterion *c, const struct etch_model *m, const struct run *run,
                        const Etch__ThreadState *thread)
 {
+    const Etch__Exception *e = run->failure->exception;
     struct etch_line_row row;
 
-    return row_of(m, run, thread->frames, thread->n_frames, &row) && add_row(c, m, &row);
+    if (!row_of(m, run, thread->frames, thread->n_frames, &row))
+        return false;
+    if (e && !e->none && !e->handled)
+        row.column = 0; /* making the exception, from its arguments, is another call of the line than throwing it */
+    return add_row(c, m, &row);
+}
+
+static bool comes_behind(LLVMBasicBlockRef block, LLVMBasicBlockRef other)
+{
+    while (block && block != other)
+        block = LLVMGetNextBasicBlock(block);
+    return block != NULL;
+}
+
+/* Whether some branch leads to `block` or past it, to code that stands behind: so it does around a check in the middle
+ * of a function. */
+static bool is_passed_by(LLVMBasicBlockRef block)
+{
+    LLVMBasicBlockRef at = block;
+
+    for (unsigned steps = 0; at && steps < 8; steps++) {
+        LLVMBasicBlockRef from = NULL;
+
+        for (LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(at)); use; use = LLVMGetNextUse(use)) {
+            LLVMValueRef branch = LLVMGetUser(use);
+
+            if (LLVMIsABranchInst(branch) && LLVMIsConditional(branch) &&
+                (comes_behind(LLVMGetNextBasicBlock(block), LLVMGetSuccessor(branch, 0)) ||
+                 comes_behind(LLVMGetNextBasicBlock(block), LLVMGetSuccessor(branch, 1))))
+                return true;
+            from = LLVMIsAInvokeInst(branch) ? LLVMGetInstructionParent(branch) : NULL;
+        }
+        at = from; /* a call that may throw ends a block, and nothing else */
+    }
+    return false;
+}
+
+/* Where a function's end is reached that should have returned a value, clang puts a trap into unoptimised code, and
+ * nothing goes on behind it. __builtin_trap() alone goes on. */
+static bool is_missing_return(LLVMValueRef trap)
+{
+    LLVMValueRef next = LLVMGetNextInstruction(trap);
+
+    return next && LLVMGetInstructionOpcode(next) == LLVMUnreachable && !is_passed_by(LLVMGetInstructionParent(trap));
+}
+
+static bool ends_without_value(const struct etch_criterion *c, const struct etch_model *m)
+{
+    size_t traps = 0;
+
+    for (size_t i = 0; i < c->insns.n; i++) {
+        LLVMValueRef v = m->insns.v[c->insns.v[i]].value;
+
+        if (!etch_is_call(v) || strcmp(etch_called_name(v), "llvm.trap") != 0)
+            continue;
+        if (!is_missing_return(v))
+            return false;
+        traps++;
+    }
+    return traps > 0;
 }
 
 static bool is_hang(const Etch__Failure *failure)
@@ -328,6 +389,7 @@ static int add_failure(struct etch_criterion *c, struct etch_model *m, const str
 
         found = row_of(m, run, &failure->ip, 1, &row) && add_row(c, m, &row);
     }
+    c->ends_without_value = found && failure->signal == SIGILL && ends_without_value(c, m);
     if (found)
         return 0;
     etch_error_set(err, "no frame of the failure is in %s, or none has a line", m->path);

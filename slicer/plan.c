@@ -235,6 +235,7 @@ Etch__Slice *etch_slice_message(struct etch_slice *slice)
         out->instructions += (uint32_t)slice->statements.v[i].insns.n;
     }
     out->lines = (uint32_t)slice->statements.n;
+    out->ends_without_value = slice->ends_without_value;
     if (ok)
         return out;
     etch__slice__free_unpacked(out, NULL);

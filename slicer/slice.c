@@ -872,6 +872,7 @@ int etch_slice_make(struct etch_slice **slice, struct etch_model *model, const s
     if (!s)
         return etch_error_set(err, "out of memory");
     s->model = model;
+    s->ends_without_value = criterion->ends_without_value;
     ok = run_walk(&w, criterion) && sort_statements(s);
     release_walk(&w);
     if (!ok) {
