@@ -269,6 +269,20 @@ static int slice_from(struct sketching *s, const struct sketching_bundle *b, str
     return status;
 }
 
+/* A failure has one name, found when its bundle was taken in: functions may be called otherwise in the slice. */
+static int keep_bucket(const struct sketching_bundle *b, struct etch_error *err)
+{
+    char *bucket = b->run->failing && b->bucket ? strdup(b->bucket) : NULL;
+
+    if (!b->run->failing)
+        return 0;
+    if (!bucket)
+        return out_of_memory(err);
+    free(b->run->bucket);
+    b->run->bucket = bucket;
+    return 0;
+}
+
 static int make_run(struct sketching *s, struct sketching_bundle *b, struct etch_error *err)
 {
     struct etch_run_options options = {.slice = s->slice, .verdict = b->verdict, .build_id = &s->build_id};
@@ -279,7 +293,7 @@ static int make_run(struct sketching *s, struct sketching_bundle *b, struct etch
         status = etch_run_build(&b->run, &s->names, recording, &options, err);
         etch_recording_free(recording);
     }
-    return status;
+    return status < 0 ? -1 : keep_bucket(b, err);
 }
 
 int sketching_prepare(struct sketching *s, struct etch_error *err)

@@ -39,6 +39,7 @@ struct held {
 
 /* One thread's walk. */
 struct walk {
+    bool begun; /* a thread is being walked; its tid may be any number */
     uint32_t tid;
     uint32_t thread;
     uint64_t block; /* steps so far */
@@ -97,7 +98,8 @@ struct build {
     ETCH_ARRAY(struct etch_mark_tie) ties;
     struct {
         size_t first, n;
-    } *of_thread; /* into accesses, by thread */
+    } *of_thread; /* into accesses, by thread; a thread that only the steps know of has none */
+    size_t n_of_thread;
     bool failing; /* the run is */
     bool failed;  /* memory was short */
 };
