@@ -28,6 +28,26 @@ void damage_bytes(struct damage *damage, uint8_t *bytes, size_t *size)
         bytes[damage_below(damage, *size)] ^= (uint8_t)(1u << damage_below(damage, 8));
 }
 
+/* A record of any kind, each kind as likely as the others: most records are of mappings. */
+static size_t pick_record(struct damage *damage, const struct records *records)
+{
+    uint64_t kinds = 0, skip;
+    size_t n = 0;
+
+    for (size_t i = 0; i < records->list.n; i++)
+        kinds |= (uint64_t)1 << records->list.v[i].kind % 64;
+    skip = damage_below(damage, (uint64_t)__builtin_popcountll(kinds));
+    while (skip-- > 0)
+        kinds &= kinds - 1;
+    for (size_t i = 0; i < records->list.n; i++)
+        n += records->list.v[i].kind % 64 == __builtin_ctzll(kinds);
+    skip = damage_below(damage, n);
+    for (size_t i = 0; i < records->list.n; i++)
+        if (records->list.v[i].kind % 64 == __builtin_ctzll(kinds) && skip-- == 0)
+            return i;
+    return 0;
+}
+
 static Etch__Record *unpack(const struct packed_record *record)
 {
     return etch__record__unpack(NULL, record->size, record->bytes);
@@ -38,7 +58,7 @@ static bool damage_fields(struct damage *damage, struct records *records, size_t
 {
     struct packed_record *packed = &records->list.v[at];
     const struct packed_record *from =
-        other->list.n ? &other->list.v[damage_below(damage, other->list.n)] : &records->list.v[at];
+        other->list.n ? &other->list.v[pick_record(damage, other)] : &records->list.v[at];
     Etch__Record *record = unpack(packed), *donor = unpack(from);
     bool good = true;
 
@@ -72,11 +92,11 @@ static void swap(struct records *records, size_t a, size_t b)
 
 bool damage_records(struct damage *damage, struct records *records, const struct records *other)
 {
-    size_t n = records->list.n, at = n ? damage_below(damage, n) : 0;
+    size_t n = records->list.n, at = n ? pick_record(damage, records) : 0;
     struct packed_record *record = n ? &records->list.v[at] : NULL;
 
     if (!n)
-        return !other->list.n || records_insert(records, 0, &other->list.v[damage_below(damage, other->list.n)]);
+        return !other->list.n || records_insert(records, 0, &other->list.v[pick_record(damage, other)]);
     switch (damage_below(damage, 24)) {
     case 0:
         records_remove(records, at);
@@ -93,8 +113,7 @@ bool damage_records(struct damage *damage, struct records *records, const struct
     case 4:
     case 5:
         return !other->list.n || n >= RECORDS_MAX ||
-               records_insert(records, damage_below(damage, n + 1),
-                              &other->list.v[damage_below(damage, other->list.n)]);
+               records_insert(records, damage_below(damage, n + 1), &other->list.v[pick_record(damage, other)]);
     case 6:
         damage_bytes(damage, record->bytes, &record->size); /* a message that may not unpack, under right checksums */
         return true;

@@ -24,6 +24,7 @@ lives() {
   timeout 60 "$@" >out 2>err </dev/null || status=$?
   checks=$((checks + 1))
   [ $status -le 2 ] || { cat err >&2; fail "'$*' exited with $status"; }
+  ! grep -q Sanitizer err || { cat err >&2; fail "'$*' has undefined behaviour"; }
   [ $status -eq 0 ] || cat out err | grep -q . || fail "'$*' exited with $status and no word"
 }
 
