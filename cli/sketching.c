@@ -147,6 +147,12 @@ static int find_bucket(struct sketching *s, struct sketching_bundle *b, struct e
     return status;
 }
 
+/* A recording that was cut may lack the failure: the run did not pass for that. */
+static bool is_unended(const struct etch_recording *r, const char *verdict)
+{
+    return !verdict && (r->cut || r->damaged) && !r->failure && !r->outcome;
+}
+
 int sketching_open(struct sketching *s, struct etch_error *err)
 {
     if (s->model)
@@ -226,7 +232,7 @@ int sketching_add(struct sketching *s, const char *path, const char *verdict, bo
 {
     struct sketching_bundle b = {.verdict = verdict, .tracked = tracked};
     struct etch_recording *recording;
-    bool hang, foreign = false;
+    bool hang, foreign = false, unended = false;
     int status = 0;
 
     if (!s->elf.build_id_size && etch_elf_read(&s->elf, s->program, err) < 0)
@@ -244,15 +250,18 @@ int sketching_add(struct sketching *s, const char *path, const char *verdict, bo
         status = etch_error_set(err, "%s does not say which program ran", path);
     else if (!recording->program || !etch_recording_runs(recording, &s->build_id))
         foreign = true; /* of another build, or ended before the program began */
+    else if (is_unended(recording, verdict))
+        unended = true;
     else if (b.failing && (status = add_libraries(s, recording, err)) == 0)
         status = find_bucket(s, &b, recording, err);
     etch_recording_free(recording);
     s->foreign += foreign;
-    if (status == 0 && !foreign && etch_array_push(&s->bundles, b))
+    s->unended += unended;
+    if (status == 0 && !foreign && !unended && etch_array_push(&s->bundles, b))
         return 0;
     free(b.path);
     free(b.bucket);
-    return status < 0 ? -1 : foreign ? 0 : out_of_memory(err);
+    return status < 0 ? -1 : foreign || unended ? 0 : out_of_memory(err);
 }
 
 static int by_key(const void *x, const void *y)
@@ -350,13 +359,17 @@ static void note_failures(struct sketching *s)
     free(list);
 }
 
-static void note_foreign(struct sketching *s)
+static void note_left_out(struct sketching *s)
 {
     char text[200];
 
     snprintf(text, sizeof(text), "%zu recording%s of another build of the program, or of another program: left out",
              s->foreign, s->foreign == 1 ? " is" : "s are");
     if (s->foreign)
+        note(s, text);
+    snprintf(text, sizeof(text), "%zu recording%s before the run did, and whether that failed is not known: left out",
+             s->unended, s->unended == 1 ? " ends" : "s end");
+    if (s->unended)
         note(s, text);
 }
 
@@ -393,6 +406,20 @@ static int slice_from(struct sketching *s, const struct sketching_bundle *b, str
     return status;
 }
 
+/* A failure has one name, found when its bundle was taken in: functions may be called otherwise in the slice. */
+static int keep_bucket(const struct sketching_bundle *b, struct etch_error *err)
+{
+    char *bucket = b->run->failing && b->bucket ? strdup(b->bucket) : NULL;
+
+    if (!b->run->failing)
+        return 0;
+    if (!bucket)
+        return out_of_memory(err);
+    free(b->run->bucket);
+    b->run->bucket = bucket;
+    return 0;
+}
+
 static int make_run(struct sketching *s, struct sketching_bundle *b, struct etch_error *err)
 {
     struct etch_run_options options = {.slice = s->slice, .verdict = b->verdict, .build_id = &s->build_id};
@@ -404,7 +431,29 @@ static int make_run(struct sketching *s, struct sketching_bundle *b, struct etch
         status = etch_run_build(&b->run, &s->names, recording, &options, err);
         etch_recording_free(recording);
     }
-    return status;
+    return status < 0 ? -1 : keep_bucket(b, err);
+}
+
+/* Why there is nothing to sketch. */
+static int say_no_failure(const struct sketching *s, struct etch_error *err)
+{
+    for (size_t i = 0; i < s->bundles.n; i++) {
+        if (s->bundles.v[i].unplaced) {
+            etch_error_set(err, "no failing run failed at a known place of %s", s->program);
+            return etch_error_advise(err, "build it with etch cc -g; recordings of the failing runs that are whole");
+        }
+    }
+    if (s->unended) {
+        etch_error_set(err, "%zu of %zu recordings end before the run did, and no other run failed", s->unended,
+                       s->unended + s->foreign + s->bundles.n);
+        return etch_error_advise(err, "recordings of failing runs that are whole; etch info says where one ends");
+    }
+    if (!s->bundles.n && s->foreign) {
+        etch_error_set(err, "none of the %zu recordings is of this build of %s", s->foreign, s->program);
+        return etch_error_advise(err, "the binary that was recorded, or record this one; etch info says what ran");
+    }
+    etch_error_set(err, "none of the %zu runs failed", s->bundles.n);
+    return etch_error_advise(err, "bundles of failing runs too, or etch diagnose, which runs until it fails");
 }
 
 int sketching_prepare(struct sketching *s, struct etch_error *err)
@@ -415,20 +464,8 @@ int sketching_prepare(struct sketching *s, struct etch_error *err)
         qsort(s->bundles.v, s->bundles.n, sizeof(*s->bundles.v), by_key);
     if (choose_failure(s, &failure, err) < 0)
         return -1;
-    for (size_t i = 0; !failure && i < s->bundles.n; i++) {
-        if (s->bundles.v[i].unplaced) {
-            etch_error_set(err, "no failing run failed at a known place of %s", s->program);
-            return etch_error_advise(err, "build it with etch cc -g; recordings of the failing runs that are whole");
-        }
-    }
-    if (!failure && !s->bundles.n && s->foreign) {
-        etch_error_set(err, "none of the %zu recordings is of this build of %s", s->foreign, s->program);
-        return etch_error_advise(err, "the binary that was recorded, or record this one; etch info says what ran");
-    }
-    if (!failure) {
-        etch_error_set(err, "none of the %zu runs failed", s->bundles.n);
-        return etch_error_advise(err, "bundles of failing runs too, or etch diagnose, which runs until it fails");
-    }
+    if (!failure)
+        return say_no_failure(s, err);
     if (!s->sliced || strcmp(s->sliced, failure->bucket) != 0) {
         drop_runs(s);
         if (slice_from(s, failure, err) < 0)
@@ -555,7 +592,7 @@ Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t si
         for (size_t i = 0; i < s->lasting.n; i++)
             note(s, s->lasting.v[i]);
         note_failures(s);
-        note_foreign(s);
+        note_left_out(s);
         note_unmapped(s);
         options.source_context = s->source;
         options.notes = s->notes.v;

@@ -35,6 +35,7 @@ struct sketching {
     ProtobufCBinaryData build_id;
     const char *bug;              /* which failure, by a part of its name; NULL: the commonest */
     size_t foreign;               /* bundles in which the program did not run */
+    size_t unended;               /* bundles that end before their run did: whether it failed is not known */
     bool lenient;                 /* where there is none of that name: the commonest */
     struct etch_model *model;     /* opened when first needed */
     ETCH_ARRAY(char *) libraries; /* that a run has loaded by itself, and that have bitcode */
@@ -68,8 +69,8 @@ void sketching_note(struct sketching *s, const char *text);
 /* Reads the program, so that one that cannot be sliced is refused before it runs. Returns 0, or -1 with `err` set. */
 int sketching_open(struct sketching *s, struct etch_error *err);
 
-/* Takes a bundle in; one in which the program did not run is only counted. Returns 0, or -1 with `err` set where it
- * cannot be used at all. */
+/* Takes a bundle in; one in which the program did not run, and one that does not say whether the run failed, are only
+ * counted. Returns 0, or -1 with `err` set where it cannot be used at all. */
 int sketching_add(struct sketching *s, const char *path, const char *verdict, bool tracked, struct etch_error *err);
 
 /* Forgets the bundle that was added last. */

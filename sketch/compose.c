@@ -328,6 +328,8 @@ static int fill(struct composition *c, struct etch_run *const *runs, size_t n, s
         pick_best(c);
     }
     c->run = choose(c);
+    if (!c->run || !c->run->failure)
+        return etch_error_set(err, "no run failed as '%.300s'", c->options->bucket ? c->options->bucket : "");
     fill_head(c);
     for (size_t i = 0; i < c->predictors.all.n && i < SHOWN_PREDICTORS && c->predictors.all.v[i].f > 0; i++)
         add_predictor(c, &c->predictors.all.v[i]);

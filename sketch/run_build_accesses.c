@@ -294,6 +294,7 @@ int etch_build_list_accesses(struct build *b, struct etch_error *err)
     b->of_thread = calloc(b->run->threads.n + 1, sizeof(*b->of_thread));
     if (!b->of_thread)
         return etch_build_out_of_memory(err);
+    b->n_of_thread = b->run->threads.n;
     for (size_t i = b->accesses.n; i-- > 0;) {
         b->of_thread[b->accesses.v[i].thread].first = i;
         b->of_thread[b->accesses.v[i].thread].n++;

@@ -157,7 +157,8 @@ static void add_state(Etch__Failure *f, const struct etch_run_thread *t, bool *f
     state->tid = t->tid;
     state->name = strdup(t->name ? t->name : "");
     state->frames = malloc((t->frames.n + 1) * sizeof(*state->frames));
-    if (state->frames)
+    *failed |= !state->name || !state->frames;
+    if (state->frames && t->frames.n) /* a thread of which nothing is known has none */
         memcpy(state->frames, t->frames.v, t->frames.n * sizeof(*state->frames));
     state->n_frames = state->frames ? t->frames.n : 0;
     f->threads[f->n_threads++] = state;

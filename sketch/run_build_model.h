@@ -50,6 +50,7 @@ struct held {
 
 /* One thread's walk. */
 struct walk {
+    bool begun; /* a thread is being walked; its tid may be any number */
     uint32_t tid;
     uint32_t thread;
     uint64_t block; /* steps so far */
@@ -113,9 +114,10 @@ struct build {
     ETCH_ARRAY(struct etch_mark_tie) ties;
     struct {
         size_t first, n;
-    } * of_thread; /* into accesses, by thread */
-    bool failing;  /* the run is */
-    bool failed;   /* memory was short */
+    } *of_thread; /* into accesses, by thread; a thread that only the steps know of has none */
+    size_t n_of_thread;
+    bool failing; /* the run is */
+    bool failed;  /* memory was short */
 };
 
 int etch_build_out_of_memory(struct etch_error *err);

@@ -237,11 +237,12 @@ static void begin_walk(struct build *b, const struct etch_step *step)
 {
     struct walk *w = b->walk;
 
+    w->begun = true;
     w->tid = step->tid;
     w->thread = etch_build_thread(b, step->tid);
     w->pending_branch = -1;
     w->frames[0] = (struct frame){0, ETCH_NOWHERE, w->calls = 1};
-    if (b->of_thread && w->thread != ETCH_NOWHERE)
+    if (w->thread < b->n_of_thread)
         w->next_access = w->next_outside = b->of_thread[w->thread].first;
 }
 
@@ -250,7 +251,7 @@ static void end_walk(struct build *b)
     struct walk *w = b->walk;
     uint32_t child = 0;
 
-    if (!w->tid)
+    if (!w->begun)
         return;
     if (w->held.n)
         etch_walk_run_handler(b, w);
@@ -278,7 +279,7 @@ static int on_step(void *context, const struct etch_step *step)
 
     if (b->pid && step->pid && b->pid != step->pid)
         return 0;
-    if (w->tid != step->tid) {
+    if (!w->begun || w->tid != step->tid) {
         end_walk(b);
         begin_walk(b, step);
     }

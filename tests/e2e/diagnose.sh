@@ -88,7 +88,7 @@ has "$work/err" "none of the 1 runs failed"
 # A bundle that was cut, one of another build, a source that has changed, no bundle at all.
 head -c 2500 "$passing" >cut.etch
 expect 0 "$ETCH" sketch ./pbzip2 "$failing" cut.etch
-has "$work/out" "1 of 2 recordings end"
+has "$work/out" "1 recording ends before the run did"
 expect 1 "$ETCH" sketch ./pbzip2-DFIXED "$failing"
 has "$work/err" "build"
 mkdir changed

@@ -32,7 +32,7 @@ expect 0 "$ETCH" sketch ./prog fail.etch
 has out "one failure, no comparison yet"
 head -c "$(($(stat -c %s fail.etch) / 2))" fail.etch >cut.etch
 expect 0 "$ETCH" sketch ./prog $failing cut.etch
-has out "1 of 3 recordings end before their run did"
+has out "1 recording ends before the run did"
 head -c 3 fail.etch >stub.etch
 expect 1 "$ETCH" sketch ./prog $failing stub.etch
 has err "stub.etch"
