@@ -36,10 +36,12 @@ for how in none soft; do
     check strncpy "main:$(line strncpy)"
     check '(int|libc)_free|^free|tcache' "main:$(line free)"
     grep -q "by the kernel for the program" "$work/err" || check '^[?][+]0' "main:$(line read)"
-  else # libc is stripped of its functions' names: by whom they were called is known all the same
+  else # libc is stripped of its own functions' names, though not of those it exports: by whom they were called is known all the same
     callers=$(printf '%s\n' "copy:$(line memcpy)" "main:$(line strncpy)" "main:$(line read)" "main:$(line free)" | sort)
     ! grep -q "by the kernel for the program" "$work/err" || callers=$(grep -v "main:$(line read)" <<<"$callers")
-    check '^[?][+]0' "$callers"
+    grep -vE '^[0-9]+ [0-9]+ (fill|use_)' "$work/accesses" >"$work/theirs"
+    mv "$work/theirs" "$work/accesses"
+    check . "$callers"
   fi
   [ "$(awk -v c="copy:$(line memcpy)" '$6 == c {print $2}' "$work/accesses" | sort -u | wc -l)" -eq 2 ] || fail "two threads copied"
 done
