@@ -340,25 +340,25 @@ static void check_perf_clock(const struct probe *p)
     }
 }
 
-/* QEMU says "Could not load plugin" for one that does not exist, if it knows plugins at all. */
 static void check_qemu(const struct probe *p)
 {
     struct etch_check *check = add(p->m, "qemu", "QEMU user mode", ETCH_CHECK_MISSING);
-    char version[128], line[256] = "";
+    char qemu[4096], version[128];
 
-    if (!ask("qemu-x86_64 --version 2>/dev/null", version, sizeof(version))) {
+    if (!etch_vpt_find_qemu(qemu, sizeof(qemu)) ||
+        !ask("qemu-x86_64 --version 2>/dev/null", version, sizeof(version))) {
         found(check, "not found");
-        advise(check, "apt-get install qemu-user");
+        advise(check, "apt-get install qemu-user, for vpt; or build the program with etch cc --record, for soft");
         return;
     }
-    ask("qemu-x86_64 -plugin /nonexistent/etch /bin/true 2>&1", line, sizeof(line));
-    p->m->qemu_plugins = strstr(line, "load plugin") != NULL;
+    p->m->qemu_plugins = etch_vpt_takes_plugins(qemu);
     found(check, "%.*s%s", (int)strcspn(version, "("), version,
           p->m->qemu_plugins ? "with plugins" : "without plugins");
     if (p->m->qemu_plugins)
         check->state = ETCH_CHECK_OK;
     else
-        advise(check, "install a qemu-user built with TCG plugins, as Debian's is");
+        advise(check, "build the program with etch cc --record, for soft; vpt needs a QEMU built with TCG plugins, "
+                      "which Debian 12 has and Debian 13 has not");
 }
 
 static void check_plugin(const struct probe *p)

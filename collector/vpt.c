@@ -985,6 +985,11 @@ static bool vpt_never_ran(struct etch_recorder *r, struct etch_error *err)
 
     if (atomic_load(&v->control->threads) || atomic_load(&v->control->refused))
         return false;
+    if (!etch_vpt_takes_plugins(v->qemu)) {
+        etch_error_set(err, "cannot record with vpt: %s takes no plugins", v->qemu);
+        etch_error_advise(err, "etch cc --record and --source soft, or a QEMU built with TCG plugins (etch doctor)");
+        return true;
+    }
     memcpy(log, v->control->log, sizeof(v->control->log));
     log[strcspn(log, "\n")] = '\0';
     etch_error_set(err, "cannot run %s under QEMU: %.200s", r->program, log[0] ? log : "it ended before it began");
