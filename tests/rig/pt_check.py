@@ -303,6 +303,7 @@ def check_perf(case):
     assert case.status == 0
     start, _ = symbol("switches-static", "_start")
     ran = []
+    os.environ["HOME"] = case.path(".")  # perf's build-id cache
     for file in case.path("perf.data"), case.bundle:
         (_, ips), = whole(file).items()
         ran.append({0: ips[ips.index(start):]})  # from where env(1) becomes the program
