@@ -3,12 +3,12 @@
 # The ways in which a diagnosis ends before its time, and goes on: Ctrl-C at several moments and twice, --time, --runs,
 # kill -9, --jobs, and what is kept in the store. Which runs fail is known, by $ETCH_RUN.
 . "$(dirname "$0")/lib.sh"
-command -v qemu-x86_64 >/dev/null || skip "no qemu-x86_64"
+choose_flow
 export LC_ALL=C COLUMNS=120
 cd "$work"
 cp "$ETCH_SOURCE"/tests/programs/diagnose/*.[ch] .
 for name in caught steady stubborn; do
-  "$ETCH" cc -g -O0 $name.c -o $name -pthread
+  "$ETCH" cc $recorder -g -O0 $name.c -o $name -pthread
 done
 runs() { python3 -c 'import sqlite3,sys; print(sqlite3.connect(sys.argv[1]).execute("select " + sys.argv[2]).fetchone()[0])' \
   "$(echo .etch/"$1"-*/runs.db)" "$2"; } # PROGRAM SQL

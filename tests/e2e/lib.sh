@@ -17,6 +17,29 @@ skip() {
   exit 77
 }
 
+# can WHAT: whether the doctor says so, in Python: can 'd["qemu_plugins"]'
+can() {
+  "$ETCH" doctor --json | python3 -c 'import json,sys; d = json.load(sys.stdin); sys.exit(0 if eval(sys.argv[1]) else 1)' "$1"
+}
+
+# has_vpt, has_watchpoints: whether this machine can record with them
+has_vpt() { can 'd["qemu_plugins"] and d["vpt_plugin"]'; }
+has_watchpoints() { can 'd["watchpoints"]["delivered"]'; }
+
+# need_vpt: for tests of vpt itself
+need_vpt() {
+  has_vpt || skip "no QEMU user mode that takes plugins, so no vpt"
+}
+
+# choose_flow: for tests of what comes after recording. Sets flow to the source that records control flow and values here: vpt, or
+# soft where there is no vpt; and recorder to what etch cc needs for it. `auto` takes the same one.
+choose_flow() {
+  flow=vpt recorder=''
+  has_vpt && return
+  flow=soft recorder=--record
+  has_watchpoints || skip "no QEMU user mode that takes plugins, so no vpt, and no hardware watchpoints for soft"
+}
+
 # expect STATUS COMMAND...: runs it, output in $work/out and $work/err
 expect() {
   local want=$1 got=0

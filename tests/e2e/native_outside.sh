@@ -3,8 +3,7 @@
 # What a library or the kernel does to watched memory is told as done by the line of the program that called it: by
 # unwind tables, and where those do not lead to the program by nobody.
 . "$(dirname "$0")/lib.sh"
-"$ETCH" doctor --json | python3 -c 'import json,sys; sys.exit(0 if json.load(sys.stdin)["watchpoints"]["delivered"] else 1)' ||
-  skip "no hardware watchpoints here"
+has_watchpoints || skip "no hardware watchpoints here"
 source=$ETCH_SOURCE/tests/programs/native/outside.c
 # The frame pointer is kept: following it would find the caller that the tables do not tell.
 for lib in told untold; do
