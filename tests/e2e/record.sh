@@ -168,17 +168,16 @@ has err "there is no source 'magic'"
 expect 125 "$ETCH" record --source $source -o /nonexistent/run.etch -- "$programs/loops"
 expect 125 env ETCH_VPT_PLUGIN=/nonexistent/plugin.so "$ETCH" record --source vpt -o run.etch -- "$programs/loops"
 has err "there is no plugin /nonexistent/plugin.so"
-expect 125 env PATH=/nonexistent "$ETCH" record --source vpt -o run.etch -- "$programs/loops"
+expect 125 env PATH=/nonexistent ETCH_VPT_QEMU=/nonexistent/qemu "$ETCH" record --source vpt -o run.etch -- "$programs/loops"
 has err "apt-get install qemu-user"
 
 # ---- A QEMU that takes no plugins: vpt says so; auto goes on without control flow, and says what would give it
-mkdir qemu
-printf '#!/bin/sh\necho "qemu: unknown option" >&2\nexit 1\n' >qemu/qemu-x86_64
-chmod +x qemu/qemu-x86_64
-expect 125 env PATH="$work/qemu:$PATH" "$ETCH" record --source vpt -o run.etch -- "$programs/loops"
-has err "qemu-x86_64 takes no plugins"
+printf '#!/bin/sh\necho "qemu: unknown option" >&2\nexit 1\n' >no-plugins
+chmod +x no-plugins
+expect 125 env ETCH_VPT_QEMU="$work/no-plugins" "$ETCH" record --source vpt -o run.etch -- "$programs/loops"
+has err "no-plugins takes no plugins"
 if ! can 'd["intel_pt"]["usable"]'; then
-  expect 0 env PATH="$work/qemu:$PATH" "$ETCH" record -o run.etch -- "$programs/loops"
+  expect 0 env ETCH_VPT_QEMU="$work/no-plugins" "$ETCH" record -o run.etch -- "$programs/loops"
   has err "etch cc --record"
   has err "etch record: none, "
 fi
