@@ -40,6 +40,16 @@ choose_flow() {
   has_watchpoints || skip "no QEMU user mode that takes plugins, so no vpt, and no hardware watchpoints for soft"
 }
 
+# running NAME: whether the program of that name in $work runs, by itself or in QEMU, which has its path among its arguments
+running() {
+  local pid
+  ! pgrep -f "$work/$1" >/dev/null || return 0
+  for pid in $(pgrep -x "$1"); do
+    [ ! "/proc/$pid/exe" -ef "$work/$1" ] || return 0
+  done
+  return 1
+}
+
 # expect STATUS COMMAND...: runs it, output in $work/out and $work/err
 expect() {
   local want=$1 got=0
