@@ -85,7 +85,7 @@ case_of filter_outside --full --filter 0x1-0x10 "$programs/switches-static"
 case_of no_such_setting --pt cyc "$programs/switches-static"
 
 if begin overflow; then # the CPU's own buffer
-  echo 20000 >$knobs/ovf_every
+  echo 3000 >$knobs/ovf_every # fewer than between two switches of tasks, also on a busy host: each begins to count anew
   record --full "$programs/switches-static"
   echo 0 >$knobs/ovf_every
   end
