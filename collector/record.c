@@ -8,6 +8,7 @@
 #include "collector/soft.h"
 #include "collector/source.h"
 #include "collector/vpt/exec.h"
+#include "collector/vpt_find.h"
 #include "proto/soft_layout.h"
 
 #include <errno.h>
@@ -561,6 +562,17 @@ bool etch_record_has_recorder(const char *program)
     return etch_record_find_program(program, path, sizeof(path), &ignored) == 0 && etch_soft_is_recorded(path);
 }
 
+const char *etch_record_auto_source(const char *program)
+{
+    struct etch_error ignored;
+
+    if (etch_pt_usable(&ignored))
+        return "pt";
+    if (etch_record_has_recorder(program))
+        return "soft";
+    return etch_vpt_usable() ? "vpt" : "none";
+}
+
 static int no_source(const char *name, struct etch_error *err)
 {
     etch_error_set(err, "there is no source '%s'", name);
@@ -578,10 +590,9 @@ int etch_record(const struct etch_record_options *options, struct etch_record_su
         setenv(ETCH_SOFT_ON_VARIABLE, "1", 1) < 0) /* the plan's instructions are those of recorded code */
         return etch_error_set_errno(err, errno, "cannot say to the program that it is watched");
     if (strcmp(name, "auto") == 0)
-        name = group || etch_pt_usable(err)                 ? "pt"
-               : running                                    ? "none"
-               : etch_record_has_recorder(options->argv[0]) ? "soft"
-                                                            : "vpt";
+        name = group      ? "pt"
+               : !running ? etch_record_auto_source(options->argv[0])
+                          : (etch_pt_usable(err) ? "pt" : "none");
     if (group && strcmp(name, "pt") != 0)
         return etch_error_set(err, "several processes, or a control group, are recorded by --source pt only");
     if (group)

@@ -106,7 +106,7 @@ static int find_parts(struct vpt *v, struct etch_error *err)
 {
     if (!etch_vpt_find_qemu(v->qemu, sizeof(v->qemu))) {
         etch_error_set(err, "cannot record with vpt: there is no qemu-x86_64 here");
-        return etch_error_advise(err, "apt-get install qemu-user");
+        return etch_error_advise(err, "apt-get install qemu-user, or etch cc --record and --source soft");
     }
     if (!etch_vpt_find_plugin(v->plugin, sizeof(v->plugin))) {
         etch_error_set(err, "cannot record with vpt: there is no plugin %s", v->plugin[0] ? v->plugin : "etch-vpt.so");
@@ -277,7 +277,6 @@ static void vpt_launch(struct etch_recorder *r)
     bool script = r->interpreter[0];
     size_t n = 0, given = 0, limit;
     const char **argv;
-    char *to = option + sprintf(option, "file=");
 
     while (r->options->argv[given])
         given++;
@@ -285,12 +284,7 @@ static void vpt_launch(struct etch_recorder *r)
     argv = calloc(limit, sizeof(*argv));
     if (!argv)
         return;
-    for (const char *p = v->plugin; *p && to < option + 8100; p++) { /* QEMU's options double a comma */
-        *to++ = *p;
-        if (*p == ',')
-            *to++ = ',';
-    }
-    sprintf(to, ",dir=%s", v->folder);
+    sprintf(option + etch_vpt_plugin_option(v->plugin, option, 8200), ",dir=%s", v->folder);
     argv[n++] = v->qemu;
     argv[n++] = "-plugin";
     argv[n++] = option;
@@ -993,6 +987,12 @@ static bool vpt_never_ran(struct etch_recorder *r, struct etch_error *err)
 
     if (atomic_load(&v->control->threads) || atomic_load(&v->control->refused))
         return false;
+    if (!etch_vpt_takes_plugins(v->qemu)) {
+        etch_error_set(err, "cannot record with vpt: %s takes no plugins", v->qemu);
+        etch_error_advise(
+            err, "etch cc --record and --source soft; or ./run qemu in etch's source, which builds one that does");
+        return true;
+    }
     memcpy(log, v->control->log, sizeof(v->control->log));
     log[strcspn(log, "\n")] = '\0';
     etch_error_set(err, "cannot run %s under QEMU: %.200s", r->program, log[0] ? log : "it ended before it began");
