@@ -105,7 +105,10 @@ static struct known_program *find_program(struct readers *readers, const char *p
 
     for (size_t i = 0; i < readers->programs.n; i++)
         if (strcmp(readers->programs.v[i].path, path) == 0)
-            return &readers->programs.v[i];
+            return readers->programs.v[i].model ||
+                           etch_model_open(&readers->programs.v[i].model, path, NULL, 0, &err) == 0
+                       ? &readers->programs.v[i]
+                       : NULL;
     if (etch_model_open(&program.model, path, NULL, 0, &err) < 0)
         return NULL;
     program.path = strdup(path);
@@ -166,7 +169,10 @@ static void take_sketch(struct readers *readers, const char *program, char paths
     result->without_sketch += !sketch;
     if (sketch)
         etch__sketch__free_unpacked(sketch, NULL);
-    s.model = NULL;
+    if (s.model == known->model)
+        s.model = NULL;
+    else
+        known->model = NULL; /* it was made anew, for libraries that a bundle speaks of */
     sketching_release(&s);
 }
 
