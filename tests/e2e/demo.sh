@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# What ./run demo shows: a C and a C++ program, each with its failure, a cause, and the threads by the user's own functions.
+. "$(dirname "$0")/lib.sh"
+cd "$work"
+expect 0 bash "$ETCH_SOURCE/tests/demo.sh" "$ETCH_BUILD"
+has out "SIGSEGV in consumer()  bug.c:18"
+has out "SIGSEGV in config::Store::timeout()  bug.cpp:"
+[ "$(grep -c '^ CAUSE' "$work/out")" -eq 2 ] || fail "not both have a cause"
+checks=$((checks + 1))
+python3 - "$ETCH_BUILD/demo/settings.json" <<'PY' || fail "the C++ sketch"
+import json, sys
+s = json.load(open(sys.argv[1]))
+names = [t["name"] for t in s["threads"]]
+assert not any("std::" in n for n in names), names
+assert any("this->current_" in p["text"] for p in s["predictors"]), s["predictors"][:3]
+PY
+done_checking
