@@ -171,6 +171,12 @@ static bool passing_range(const struct search *s, const struct etch_predictor *p
     return any;
 }
 
+/* Where an object lies is the loader's and malloc's choice, another one in each run. */
+static bool is_address(const struct etch_run_access *a)
+{
+    return a->size == 8 && a->value >> 32 && !(a->value >> 47);
+}
+
 static bool add_value(struct search *s, const struct etch_run_access *a, bool fails_here)
 {
     struct etch_predictor p = {.kind = ETCH_PREDICTOR_VALUE,
@@ -184,6 +190,8 @@ static bool add_value(struct search *s, const struct etch_run_access *a, bool fa
     int64_t v = etch_signed_value(a->value, a->size), lo = 0, hi = 0;
     bool good = true;
 
+    if (is_address(a))
+        return true;
     if (a->value == 0) {
         p.test = ETCH_VALUE_ZERO;
         good = add(s, p);

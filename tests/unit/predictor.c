@@ -228,6 +228,25 @@ static void find_value(void **state)
     release(&f);
 }
 
+/* Another address in each run is no value that a failing run has in common with itself; another number is. */
+static void take_no_address_for_a_value(void **state)
+{
+    const uint64_t numbers[] = {0x7ffc6fc251c0, 70000};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const struct made failing[] = {{0, MAKE, 'W', numbers[i], 100, 0, 0}, {1, USE, 'R', numbers[i], 500, 0, 1}};
+        struct fixture f = {.n = 2};
+
+        name_places(&f.names);
+        f.runs[0] = make(true, 1, failing, 2);
+        f.runs[1] = passing_order(2);
+        find(&f);
+        assert_int_equal(best_of(&f, ETCH_PREDICTOR_VALUE) != NULL, i == 1);
+        release(&f);
+    }
+}
+
 /* The two accesses may have been at the same time: neither order is claimed, and the run counts for neither. */
 static void count_unordered_as_unknown(void **state)
 {
@@ -1169,6 +1188,7 @@ int main(void)
         cmocka_unit_test(rate_f_half),
         cmocka_unit_test(find_order),
         cmocka_unit_test(find_value),
+        cmocka_unit_test(take_no_address_for_a_value),
         cmocka_unit_test(count_unordered_as_unknown),
         cmocka_unit_test(find_atomicity),
         cmocka_unit_test(find_read_too_early),
