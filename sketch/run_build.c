@@ -133,8 +133,7 @@ static int list_syncs(struct build *b, struct etch_error *err)
 
             if (from->tid != b->run->threads.v[t].tid)
                 continue;
-            if (from->caller)
-                sync.place = etch_build_place_of(b, etch_build_image_at(b, from->caller), from->caller - 1);
+            sync.place = etch_build_sync_place(b, i);
             if (b->run->order)
                 sync.event = etch_run_order_event(b->run->order, i, 1);
             if (!etch_array_push(&b->run->syncs, sync))
@@ -177,6 +176,8 @@ static int fill(struct build *b, struct etch_error *err)
         return -1;
     if (b->options->slice && (etch_build_make_tables(b, err) < 0 || etch_build_index_operands(b, err) < 0 ||
                               etch_build_list_watches(b, err) < 0 || etch_build_list_accesses(b, err) < 0))
+        return -1;
+    if (b->options->slice && etch_build_list_syncs(b, err) < 0)
         return -1;
     if (etch_build_walk(b, err) < 0 || etch_build_conclude(b, err) < 0 || copy_losses(b, err) < 0)
         return -1;
@@ -232,6 +233,7 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
     etch_array_free(&b.ties);
     etch_array_free(&b.operands);
     etch_array_free(&b.operand_places);
+    etch_array_free(&b.sync_places);
     etch_array_free(&b.watched);
     etch_index_release(&b.by_address);
     etch_index_release(&b.by_global);

@@ -67,6 +67,7 @@ struct walk {
     bool interrupted; /* and it did not get there by itself */
     uint32_t *visit;  /* by place: its visit + 1 */
     size_t n_visit;
+    size_t next_sync;                 /* of the recording's: the first that no step was found for yet */
     size_t next_access, next_outside; /* in the thread's list: of the program itself, of libraries */
     int pending_branch;               /* index of a branch whose first place after it is not known yet */
     bool lost;
@@ -100,6 +101,7 @@ struct build {
     ETCH_ARRAY(uint32_t) operand_places;        /* of each */
     struct etch_index by_address, by_global;    /* into operands */
     struct etch_index by_branch;                /* into the run's branches */
+    ETCH_ARRAY(uint32_t) sync_places;           /* of each of the recording's events, as the walk found them */
     ETCH_ARRAY(struct watched) watched;         /* by id */
     const Etch__Image *image;                   /* of the program, the last one asked for */
     const Etch__Image *other;                   /* the last one that is not of the program */
@@ -208,6 +210,16 @@ void etch_walk_return_to(struct walk *w, uint64_t address);
 /* The user's own statement that the walk is in: the innermost on the thread's stack. `ip` is in the current function.
  */
 uint32_t etch_walk_own_place(struct build *b, const struct walk *w, uint64_t ip);
+
+/* ---- Synchronisation: which line an event is of ---- */
+
+int etch_build_list_syncs(struct build *b, struct etch_error *err);
+
+/* A call, before it is followed: the thread's next event may be of it. */
+void etch_walk_take_syncs(struct build *b, struct walk *w, const struct etch_step *call);
+
+/* The user's line that an event is of. */
+uint32_t etch_build_sync_place(struct build *b, size_t sync);
 
 /* ---- Hits: which step an access is of ---- */
 

@@ -191,6 +191,7 @@ static void follow_call(struct build *b, struct walk *w, const struct etch_step 
     if (step->branch == ETCH_BRANCH_CALL || step->branch == ETCH_BRANCH_CALL_INDIRECT) {
         if (step->to == step->end)
             return;
+        etch_walk_take_syncs(b, w, step);
         w->depth++;
         w->calls++;
         if (w->depth < DEPTH_MAX)
