@@ -327,7 +327,7 @@ static int choose_failure(struct sketching *s, const struct sketching_bundle **c
     size_t n = list ? list_failures(s, list) : 0, i = 0;
     const char *known = n && list[0].first ? list[0].first->bucket : "";
 
-    while (s->bug && i < n && !strstr(list[i].first->bucket, s->bug))
+    while (s->bug && i < n && list[i].first && !strstr(list[i].first->bucket, s->bug))
         i++;
     if (i == n && s->lenient)
         i = 0;
@@ -431,7 +431,7 @@ static int make_run(struct sketching *s, struct sketching_bundle *b, struct etch
         status = etch_run_build(&b->run, &s->names, recording, &options, err);
         etch_recording_free(recording);
     }
-    return status < 0 ? -1 : keep_bucket(b, err);
+    return status == 0 && b->run ? keep_bucket(b, err) : -1;
 }
 
 /* Why there is nothing to sketch. */

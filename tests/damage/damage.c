@@ -15,7 +15,7 @@ uint64_t damage_below(struct damage *damage, uint64_t n)
 
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return (z ^ z >> 31) % n;
+    return n ? (z ^ z >> 31) % n : 0;
 }
 
 void damage_bytes(struct damage *damage, uint8_t *bytes, size_t *size)

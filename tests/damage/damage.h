@@ -11,7 +11,7 @@ struct damage {
     uint64_t random; /* the state of the random numbers: begins with the seed */
 };
 
-/* A number below `n`, which is not 0. */
+/* A number below `n`; 0 where that is 0. */
 uint64_t damage_below(struct damage *damage, uint64_t n);
 
 /* Damages the records once. `other` is where records may be taken from, and may be the same. False when memory is

@@ -70,7 +70,7 @@ static void edit_message(ProtobufCMessage *m, const char *path, const char *valu
     size_t length = strcspn(path, ".");
     char name[64];
     const ProtobufCFieldDescriptor *f;
-    ProtobufCMessage *one, **list = &one;
+    ProtobufCMessage *one = NULL, **list = &one;
     size_t n = 1;
 
     snprintf(name, sizeof(name), "%.*s", (int)length, path);
@@ -83,10 +83,10 @@ static void edit_message(ProtobufCMessage *m, const char *path, const char *valu
     }
     if (f->type != PROTOBUF_C_TYPE_MESSAGE)
         die(path);
-    memcpy(&one, at_offset(m, f->offset), sizeof(one));
+    memcpy(&one, at_offset(m, f->offset), sizeof(void *));
     if (f->label == PROTOBUF_C_LABEL_REPEATED) {
         n = *(size_t *)at_offset(m, f->quantifier_offset);
-        memcpy(&list, at_offset(m, f->offset), sizeof(list));
+        memcpy(&list, at_offset(m, f->offset), sizeof(void *));
     }
     for (size_t i = 0; i < n; i++)
         if (list[i])
@@ -134,18 +134,15 @@ static void edit(struct records *records, char *what)
 
 int main(int argc, char **argv)
 {
-    static uint8_t data[16u << 20];
     struct records records = {0};
-    FILE *in = argc > 2 ? fopen(argv[1], "rbe") : NULL, *out = in ? fopen(argv[2], "wbe") : NULL;
+    FILE *out = argc > 2 ? fopen(argv[2], "wbe") : NULL;
     uint8_t *file;
     size_t size;
 
     if (!out)
         die("usage: edit_bundle IN OUT EDIT...");
-    size = fread(data, 1, sizeof(data), in);
-    fclose(in);
-    if (!records_read(&records, data, size))
-        die("out of memory");
+    if (!records_load(&records, argv[1]))
+        die(argv[1]);
     for (int i = 3; i < argc; i++)
         edit(&records, argv[i]);
     file = records_write(&records, &size);

@@ -261,7 +261,7 @@ static void damage_value(struct damage *damage, const ProtobufCFieldDescriptor *
     ProtobufCMessage *inner = NULL;
 
     if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
-        memcpy(&inner, value, sizeof(inner));
+        memcpy(&inner, value, sizeof(void *));
         if (inner && damage_below(damage, 16))
             damage_message(damage, inner, other);
         else if (like && damage_below(damage, 2))

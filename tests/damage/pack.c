@@ -18,25 +18,6 @@ static __attribute__((noreturn)) void die(const char *what)
     exit(1);
 }
 
-static void read_file(const char *path, struct records *records)
-{
-    FILE *in = fopen(path, "rbe");
-    uint8_t *data = NULL;
-    size_t size = 0;
-
-    if (!in)
-        die(path);
-    for (size_t n = 1; n;) {
-        data = realloc(data, size + 65536);
-        n = data ? fread(data + size, 1, 65536, in) : 0;
-        size += n;
-    }
-    fclose(in);
-    if (!data || !records_read(records, data, size))
-        die(path);
-    free(data);
-}
-
 static void replace(struct packed_record *packed, const Etch__Record *record)
 {
     packed->size = etch__record__get_packed_size(record);
@@ -104,7 +85,8 @@ static void add(FILE *out, const char *bundle, const char *program, bool lean)
     uint32_t length;
     size_t size;
 
-    read_file(bundle, &records);
+    if (!records_load(&records, bundle))
+        die(bundle);
     if (lean)
         make_lean(&records, program, bundle);
     file = records_write(&records, &size);

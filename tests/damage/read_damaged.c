@@ -77,12 +77,11 @@ static void take(struct readers *readers, const struct bytes *bytes, struct read
 /* Damage in what the records say for most seeds, else in the file's own bytes. */
 static int write_damaged(const char *path, struct damage damage, const char *from)
 {
-    struct bytes b = read_input(from);
     struct records records = {0};
     uint8_t *file = NULL;
     size_t size = 0;
     FILE *out = fopen(path, "wbe");
-    bool good = out && records_read(&records, b.data, b.size);
+    bool good = out && records_load(&records, from);
 
     for (uint64_t i = 1 + damage_below(&damage, 4); good && i-- > 0;)
         good = damage_records(&damage, &records, &records);
@@ -93,7 +92,6 @@ static int write_damaged(const char *path, struct damage damage, const char *fro
     if (!good || fclose(out) != 0)
         die(path);
     free(file);
-    free(b.data);
     records_release(&records);
     return 0;
 }
@@ -116,6 +114,8 @@ static int read_many(int argc, char **argv)
     while (done < bundles) {
         const struct bytes *from = &inputs[damage_below(&damage, n)];
 
+        if (!from->data)
+            die("an input without bytes");
         memcpy(damaged.data, from->data, from->size);
         damaged.size = input_damage_all(&damage, damaged.data, from->size, MAX_SIZE, &done);
         take(readers, &damaged, &result);

@@ -179,7 +179,7 @@ static void take_sketch(struct readers *readers, const char *program, char paths
 void readers_take(struct readers *readers, const struct input *input, struct readers_result *result)
 {
     char paths[INPUT_FILES][64];
-    int fds[INPUT_FILES];
+    int fds[INPUT_FILES] = {0};
 
     for (size_t i = 0; i < input->n; i++) {
         const struct input_file *file = &input->files[i];

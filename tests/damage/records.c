@@ -5,9 +5,11 @@
 #include "base/crc32c.h"
 #include "proto/frame.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <zstd.h>
 
+#define FILE_MAX (64u << 20)
 #define COMPRESSED_FROM 512u /* bytes of a record */
 
 void records_release(struct records *records)
@@ -85,6 +87,19 @@ bool records_read(struct records *records, const uint8_t *data, size_t size)
         }
     }
     return true;
+}
+
+bool records_load(struct records *records, const char *path)
+{
+    uint8_t *data = malloc(FILE_MAX);
+    FILE *in = data ? fopen(path, "rbe") : NULL;
+    size_t size = in ? fread(data, 1, FILE_MAX, in) : 0;
+    bool good = in && !ferror(in) && records_read(records, data, size);
+
+    if (in)
+        fclose(in);
+    free(data);
+    return good;
 }
 
 /* Appends one frame. Returns its size; `to` has room for the record as it is, or compressed. */

@@ -23,6 +23,9 @@ void records_release(struct records *records);
 /* Appends the records of a file; what is no whole frame is left out. False when memory is short. */
 bool records_read(struct records *records, const uint8_t *data, size_t size);
 
+/* The same of the file at `path`. False also where it cannot be read. */
+bool records_load(struct records *records, const char *path);
+
 /* The file, to be freed; NULL when memory is short. */
 uint8_t *records_write(const struct records *records, size_t *size);
 
