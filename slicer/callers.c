@@ -248,7 +248,7 @@ const struct etch_target *etch_model_targets(const struct etch_model *m, uint32_
     }
     for (*n = 0; lo + *n < m->targets.n && m->targets.v[lo + *n].insn == insn;)
         ++*n;
-    return m->targets.v + lo;
+    return *n ? &m->targets.v[lo] : NULL;
 }
 
 bool etch_model_find_callers(struct etch_model *m)
