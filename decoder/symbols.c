@@ -358,7 +358,8 @@ static uint64_t function_id(const struct etch_module *module, uint64_t entry)
     return module->number << 48 ^ entry;
 }
 
-static void find_symbol(struct etch_module *module, uint64_t address, struct etch_location *location)
+/* Returns the address of the function's recorded copy where the address is in its plain one; else 0. */
+static uint64_t find_symbol(struct etch_module *module, uint64_t address, struct etch_location *location)
 {
     uint64_t until;
     uint32_t index = etch_spans_find(&module->symbol_spans, address, &until);
@@ -366,7 +367,7 @@ static void find_symbol(struct etch_module *module, uint64_t address, struct etc
 
     location->until = min_u64(location->until, until);
     if (index == ETCH_SPAN_NONE)
-        return;
+        return 0;
     symbol = &module->symbols.v[index];
     location->source = ETCH_LOCATION_ELF;
     location->symbol = location->frame.function = symbol_shown(module, symbol);
@@ -374,6 +375,7 @@ static void find_symbol(struct etch_module *module, uint64_t address, struct etc
     location->is_plt = symbol->plt;
     location->is_entry = address == symbol->start && symbol->entry == symbol->start;
     location->function_id = function_id(module, symbol->entry);
+    return symbol->twin;
 }
 
 static void find_function(const struct etch_module *module, const struct unit_table *table, uint64_t address,
@@ -424,19 +426,77 @@ static void find_row(const struct unit_table *table, uint64_t address, struct et
     location->frame.column = table->rows.v[lo - 1].column;
 }
 
-static void find_in_module(struct etch_module *module, uint64_t address, struct etch_location *location)
+/* The first row at or behind an address. */
+static size_t row_from(const struct unit_table *table, uint64_t address)
+{
+    size_t lo = 0, hi = table->rows.n;
+
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+
+        if (table->rows.v[middle].address < address)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
+/* Where in the recorded copy the place of a location is: its address; the copy's first where the place is not there. */
+static uint64_t same_place(const struct unit_table *table, uint64_t twin, uint64_t end,
+                           const struct etch_location *location)
+{
+    const struct etch_frame *f = &location->frame;
+    uint64_t found = twin;
+
+    for (size_t i = row_from(table, twin); i < table->rows.n && table->rows.v[i].address < end; i++) {
+        const struct unit_row *row = &table->rows.v[i];
+
+        if (!row->file || !f->file || row->line != f->line || strcmp(row->file, f->file) != 0)
+            continue;
+        if (row->column == f->column)
+            return row->address;
+        found = found == twin ? row->address : found;
+    }
+    return found;
+}
+
+/* Of a plain copy only the lines are known. The recorded copy was made from the same code, so what was inlined where
+ * can be seen there. */
+static void find_by_twin(struct etch_module *module, uint64_t twin, struct etch_location *location)
 {
     const struct unit_table *table;
     uint64_t until;
+    uint32_t symbol = etch_spans_find(&module->symbol_spans, twin, &until);
+    uint32_t unit = etch_spans_find(&module->unit_spans, twin, &until), function;
+
+    if (unit == ETCH_SPAN_NONE || symbol == ETCH_SPAN_NONE || !(table = unit_table_of(module, &module->units[unit])))
+        return;
+    function = etch_spans_find(&table->spans, same_place(table, twin, module->symbols.v[symbol].end, location), &until);
+    if (function == ETCH_SPAN_NONE || !table->functions.v[function].name)
+        return;
+    location->frame.function = table->functions.v[function].name;
+    location->frame.caller =
+        table->functions.v[function].parent == ETCH_SPAN_NONE ? NULL : &table->functions.v[function].caller;
+    if (!location->frame.caller)
+        location->symbol = location->frame.function;
+}
+
+static void find_in_module(struct etch_module *module, uint64_t address, struct etch_location *location)
+{
+    const struct unit_table *table;
+    uint64_t until, twin;
     uint32_t unit;
 
-    find_symbol(module, address, location);
+    twin = find_symbol(module, address, location);
     unit = etch_spans_find(&module->unit_spans, address, &until);
     location->until = min_u64(location->until, until);
     if (unit == ETCH_SPAN_NONE || !(table = unit_table_of(module, &module->units[unit])))
         return;
     find_function(module, table, address, location);
     find_row(table, address, location);
+    if (twin)
+        find_by_twin(module, twin, location);
 }
 
 void etch_symbols_find(struct etch_symbols *symbols, const Etch__Image *image, uint64_t address,

@@ -75,7 +75,9 @@ static bool add_symbol(struct etch_module *module, struct gathering *g, Elf *elf
                                   .end = range.end,
                                   .name = own_name(module, name),
                                   .entry = range.start,
-                                  .plt = ends_with(name, ETCH_SOFT_STUB_SUFFIX)};
+                                  .plt = ends_with(name, ETCH_SOFT_STUB_SUFFIX),
+                                  .plain = ends_with(name, ETCH_SOFT_PLAIN_SUFFIX),
+                                  .recorded = ends_with(name, ETCH_SOFT_CODE_SUFFIX)};
     GElf_Shdr header;
 
     if (range.end < range.start)
@@ -407,11 +409,51 @@ static bool join_cold_parts(struct etch_module *module)
     return true;
 }
 
+/* ---- NAME.etch.plain is a copy of NAME.etch, and without debug information of its own ----------------------------
+ */
+
+static void join_twins(const parts *recorded, struct module_symbol *plain)
+{
+    size_t lo = 0, hi = recorded->n;
+
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+
+        if (strcmp(plain->name, recorded->v[middle]->name) > 0)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    for (; lo < recorded->n && strcmp(plain->name, recorded->v[lo]->name) == 0; lo++) {
+        uint64_t start = recorded->v[lo]->start;
+
+        if (!plain->twin || distance(start, plain->start) < distance(plain->twin, plain->start))
+            plain->twin = start;
+    }
+}
+
+static bool join_copies(struct etch_module *module)
+{
+    parts recorded = {0};
+    bool done = true;
+
+    for (size_t i = 0; done && i < module->symbols.n; i++)
+        done = !module->symbols.v[i].recorded || etch_array_push(&recorded, &module->symbols.v[i]);
+    if (recorded.n)
+        qsort(recorded.v, recorded.n, sizeof(*recorded.v), compare_parts);
+    for (size_t i = 0; done && recorded.n && i < module->symbols.n; i++)
+        if (module->symbols.v[i].plain)
+            join_twins(&recorded, &module->symbols.v[i]);
+    etch_array_free(&recorded);
+    return done;
+}
+
 bool module_read_symbols(struct etch_module *module)
 {
     struct gathering g = {0};
     bool done = read_best_table(module, &g) && make_spans(module, &g) && gather_stubs(module, &g) &&
-                make_spans(module, &g) && add_unsized(module, &g) && make_spans(module, &g) && join_cold_parts(module);
+                make_spans(module, &g) && add_unsized(module, &g) && make_spans(module, &g) &&
+                join_cold_parts(module) && join_copies(module);
 
     etch_array_free(&g.sized);
     etch_array_free(&g.unsized);

@@ -23,6 +23,8 @@ struct module_symbol {
     _Atomic(const char *) shown; /* demangled on first use */
     uint64_t entry;              /* of the function that it is a part of; its own start for most */
     bool plt;
+    bool plain, recorded; /* the software recorder's two copies of a function */
+    uint64_t twin;        /* of a plain copy: the recorded one, which the debug information knows; 0: none */
 };
 
 /* A function, or a call that was inlined into one. */

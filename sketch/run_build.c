@@ -83,13 +83,16 @@ static void name_by_start(struct build *b, struct etch_run_thread *t)
 static void name_by_work(struct build *b, uint32_t number)
 {
     struct etch_run_thread *t = &b->run->threads.v[number];
-    uint32_t place = t->stack.n ? t->stack.v[t->stack.n - 1] : ETCH_NOWHERE;
+    uint32_t place = ETCH_NOWHERE;
     char brief[128];
 
-    for (size_t i = 0; place == ETCH_NOWHERE && i < b->run->visits.n; i++)
+    for (size_t i = t->frames.n; i-- > 0 && !t->name;)
+        if (etch_build_is_program(b, etch_build_image_at(b, t->frames.v[i])))
+            t->name = etch_build_thread_name(b, t->frames.v[i] - (i > 0));
+    for (size_t i = 0; !t->name && place == ETCH_NOWHERE && i < b->run->visits.n; i++)
         if (b->run->visits.v[i].thread == number)
             place = b->run->visits.v[i].place;
-    if (place < b->names->places.n)
+    if (!t->name && place < b->names->places.n)
         t->name = strdup(etch_function_short(b->names->places.v[place].function, brief, sizeof(brief)));
 }
 

@@ -358,6 +358,8 @@ bool etch_call_only_reads(const char *name, unsigned argument)
         return argument != 0;
     if (strncmp(name, "llvm.mem", 8) == 0 || one_of(name, but_first))
         return argument != 0;
+    if (strncmp(name, "_ZNK", 4) == 0) /* a const method, and its object */
+        return argument == 0;
     return one_of(name, all);
 }
 

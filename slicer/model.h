@@ -168,6 +168,16 @@ bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMType
  * or an atomic is its own value ("session"), a string's length is "name.size()". */
 bool etch_name_within(const struct etch_model *m, LLVMValueRef pointer, int64_t offset, char *text, size_t size);
 
+#define ETCH_MEMBERS_MAX 4u
+
+struct etch_members {
+    uint64_t offset[ETCH_MEMBERS_MAX];
+    size_t n;
+};
+
+/* Where an object of a library's class keeps what its users see of it: a string its text and its length. */
+void etch_name_members(const struct etch_model *m, LLVMValueRef pointer, struct etch_members *found);
+
 /* The struct's name of the type that `pointer` points to, by the source's types; false where it is no struct. */
 bool etch_name_pointee_struct(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size);
 

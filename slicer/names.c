@@ -145,50 +145,96 @@ static void value_text(const struct etch_model *m, LLVMValueRef value, char *tex
     snprintf(text, size, "...");
 }
 
+/* The members and base classes of a struct, to be freed. Returns how many; 0 for other types. */
+static unsigned parts_of(LLVMContextRef context, LLVMMetadataRef type, LLVMValueRef **all)
+{
+    LLVMMetadataRef list = is_struct(type) ? node_operand(context, type, ELEMENTS_OF_TYPE) : NULL;
+    LLVMValueRef value = list ? LLVMMetadataAsValue(context, list) : NULL;
+    unsigned n = list ? LLVMGetMDNodeNumOperands(value) : 0;
+
+    *all = n ? malloc(n * sizeof(LLVMValueRef)) : NULL;
+    if (*all)
+        LLVMGetMDNodeOperands(value, *all);
+    return *all ? n : 0;
+}
+
+/* One of them: its tag, its own type, and where it lies. False for what takes no room in the object. */
+struct part {
+    LLVMMetadataRef node, type;
+    bool base;
+    uint64_t at, size;
+};
+
+static bool part_of(LLVMContextRef context, LLVMValueRef value, struct part *part)
+{
+    LLVMMetadataRef node = value ? LLVMValueAsMetadata(value) : NULL;
+    uint16_t tag = node ? LLVMGetDINodeTag(node) : 0;
+    LLVMMetadataRef type;
+
+    if ((tag != TAG_MEMBER && tag != TAG_INHERITANCE) || !(type = node_operand(context, node, BASE_OF_TYPE)))
+        return false;
+    *part = (struct part){.node = node, .type = type, .base = tag == TAG_INHERITANCE};
+    part->at = LLVMDITypeGetOffsetInBits(node) / 8;
+    part->size = (LLVMDITypeGetSizeInBits(plain(context, type)) + 7) / 8;
+    return true;
+}
+
+/* Whether a struct has anything in it; an empty base class lies where the first member does. */
+static bool is_empty(LLVMContextRef context, LLVMMetadataRef type)
+{
+    LLVMValueRef *all;
+    unsigned n = parts_of(context, plain(context, type), &all);
+    bool empty = is_struct(plain(context, type));
+    struct part part;
+
+    for (unsigned i = 0; i < n && empty; i++)
+        empty = !part_of(context, all[i], &part) || is_empty(context, part.type);
+    free(all);
+    return empty;
+}
+
+/* The part at an offset. */
+static bool find_part(LLVMContextRef context, LLVMMetadataRef type, uint64_t offset, struct part *found)
+{
+    LLVMValueRef *all;
+    unsigned n = parts_of(context, plain(context, type), &all);
+    bool is_found = false;
+
+    for (unsigned i = 0; i < n && !is_found; i++)
+        is_found = part_of(context, all[i], found) && found->at <= offset &&
+                   (found->at == offset || offset - found->at < found->size) && !is_empty(context, found->type);
+    free(all);
+    return is_found;
+}
+
 /* The member of `type` at this byte offset; its name is appended. A member without a name (an anonymous struct) is
- * looked into by the next step of the address. */
-static void take_member(struct name *name, uint64_t offset, unsigned index)
+ * looked into by the next step of the address; so is a base class, unless it is known that a `value` is wanted. */
+static void take_member(struct name *name, uint64_t offset, unsigned index, bool value)
 {
     LLVMContextRef context = name->context;
     LLVMMetadataRef type = plain(context, name->type);
-    LLVMMetadataRef list = is_struct(type) ? node_operand(context, type, ELEMENTS_OF_TYPE) : NULL;
-    LLVMValueRef list_value = list ? LLVMMetadataAsValue(context, list) : NULL;
-    unsigned n = list ? LLVMGetMDNodeNumOperands(list_value) : 0;
-    LLVMMetadataRef found = NULL;
+    struct part part = {0};
     char member[128], unnamed[8];
-    LLVMValueRef *all = n ? malloc(n * sizeof(LLVMValueRef)) : NULL;
+    bool found = find_part(context, type, offset, &part);
 
-    if (all)
-        LLVMGetMDNodeOperands(list_value, all);
-    for (unsigned i = 0; all && i < n && !found; i++) {
-        LLVMMetadataRef e = all[i] ? LLVMValueAsMetadata(all[i]) : NULL;
-        uint16_t tag = e ? LLVMGetDINodeTag(e) : 0;
-        uint64_t at = 0, size = 0;
-
-        if (tag != TAG_MEMBER && tag != TAG_INHERITANCE)
-            continue;
-        at = LLVMDITypeGetOffsetInBits(e);
-        size = LLVMDITypeGetSizeInBits(e);
-        if (at / 8 == offset || (size && at / 8 <= offset && offset * 8 < at + size))
-            found = e;
+    for (int i = 0; i < 16 && found && part.base && (value || offset > part.at); i++) {
+        type = plain(context, part.type);
+        offset -= part.at;
+        found = find_part(context, type, offset, &part);
     }
-    free(all);
     if (!found) {
         append(name, "%s#%u", name->through ? "->" : ".", index);
         name->type = NULL;
-    } else {
-        if (LLVMGetDINodeTag(found) == TAG_MEMBER &&
-            string_operand(context, found, NAME_OF_TYPE, member, sizeof(member))) {
-            if (strcmp(name->text, "this") == 0 &&
-                !string_operand(context, type, NAME_OF_TYPE, unnamed, sizeof(unnamed)))
-                name->text[0] = '\0'; /* a lambda: what it captured goes by its own name */
-            append(name, "%s%s", !name->text[0] ? "" : name->through ? "->" : ".", member);
-            name->through = false;
-        }
-        name->type = node_operand(context, found, BASE_OF_TYPE);
+        name->through = false;
         return;
     }
-    name->through = false;
+    if (!part.base && string_operand(context, part.node, NAME_OF_TYPE, member, sizeof(member))) {
+        if (strcmp(name->text, "this") == 0 && !string_operand(context, type, NAME_OF_TYPE, unnamed, sizeof(unnamed)))
+            name->text[0] = '\0'; /* a lambda: what it captured goes by its own name */
+        append(name, "%s%s", !name->text[0] ? "" : name->through ? "->" : ".", member);
+        name->through = false;
+    }
+    name->type = part.type;
 }
 
 static void take_element(const struct etch_model *m, struct name *name, LLVMValueRef index, int depth)
@@ -232,8 +278,11 @@ static bool object_of_gep(const struct etch_model *m, LLVMValueRef gep, struct n
             for (size_t j = 0; j < m->modules.n; j++)
                 if (m->modules.v[j].context == context)
                     module = m->modules.v[j].module;
-            take_member(name, LLVMOffsetOfElement(LLVMGetModuleDataLayout(module), type, k), k);
-            type = LLVMStructGetTypeAtIndex(type, k);
+            LLVMTypeRef element = LLVMStructGetTypeAtIndex(type, k);
+
+            take_member(name, LLVMOffsetOfElement(LLVMGetModuleDataLayout(module), type, k), k,
+                        LLVMGetTypeKind(element) != LLVMStructTypeKind);
+            type = element;
         } else {
             take_element(m, name, index, depth);
             type = LLVMGetElementType(type);
@@ -403,7 +452,7 @@ bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMType
 
         if (!is_struct(type) || LLVMGetDINodeTag(type) == TAG_UNION)
             break;
-        take_member(&name, 0, 0);
+        take_member(&name, 0, 0, false);
     }
     snprintf(text, size, "%s%s", name.through ? "*" : "", name.text);
     return true;
@@ -436,52 +485,71 @@ static const struct {
     {"_M_thread", ".get_id()"},
 };
 
-/* The innermost member at an offset; false where the type has none there. An empty base class lies where the first
- * member does. */
-static bool member_at(LLVMContextRef context, LLVMMetadataRef type, uint64_t offset, int depth, char *text, size_t size)
+/* NULL: the table has no such member. */
+static const char *shown_member(const char *member)
 {
-    LLVMMetadataRef list;
-    LLVMValueRef value, *all;
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+        if (strcmp(member, members[i].member) == 0)
+            return members[i].shown;
+    return NULL;
+}
+
+/* The name of the innermost member at an offset; false where the type has none there. */
+static bool member_at(LLVMContextRef context, LLVMMetadataRef type, uint64_t offset, char *text, size_t size)
+{
     bool found = false;
-    unsigned n;
+    struct part part;
 
-    type = plain(context, type);
-    list = depth < 16 && is_struct(type) ? node_operand(context, type, ELEMENTS_OF_TYPE) : NULL;
-    value = list ? LLVMMetadataAsValue(context, list) : NULL;
-    n = list ? LLVMGetMDNodeNumOperands(value) : 0;
-    all = n ? malloc(n * sizeof(LLVMValueRef)) : NULL;
-    if (all)
-        LLVMGetMDNodeOperands(value, all);
-    for (unsigned i = 0; all && i < n && !found; i++) {
-        LLVMMetadataRef e = all[i] ? LLVMValueAsMetadata(all[i]) : NULL, base;
-        uint16_t tag = e ? LLVMGetDINodeTag(e) : 0;
-        uint64_t at, bits;
-
-        if ((tag != TAG_MEMBER && tag != TAG_INHERITANCE) || !(base = node_operand(context, e, BASE_OF_TYPE)))
-            continue;
-        at = LLVMDITypeGetOffsetInBits(e) / 8;
-        bits = LLVMDITypeGetSizeInBits(plain(context, base));
-        if (at > offset || offset - at >= (bits + 7) / 8)
-            continue;
-        found = member_at(context, base, offset - at, depth + 1, text, size) ||
-                (tag == TAG_MEMBER && string_operand(context, e, NAME_OF_TYPE, text, size));
+    for (int i = 0; i < 16 && find_part(context, type, offset, &part); i++) {
+        if (!part.base)
+            found |= string_operand(context, part.node, NAME_OF_TYPE, text, size);
+        offset -= part.at;
+        type = part.type;
     }
-    free(all);
     return found;
+}
+
+/* The offsets of the members that the table above knows. */
+static void list_members(LLVMContextRef context, LLVMMetadataRef type, uint64_t at, int depth,
+                         struct etch_members *found)
+{
+    LLVMValueRef *all;
+    unsigned n = depth < 16 ? parts_of(context, plain(context, type), &all) : 0;
+    struct part part;
+    char member[128];
+
+    for (unsigned i = 0; i < n; i++) {
+        if (!part_of(context, all[i], &part))
+            continue;
+        if (is_struct(plain(context, part.type)))
+            list_members(context, part.type, at + part.at, depth + 1, found);
+        else if (found->n < ETCH_MEMBERS_MAX &&
+                 string_operand(context, part.node, NAME_OF_TYPE, member, sizeof(member)) && shown_member(member))
+            found->offset[found->n++] = at + part.at;
+    }
+    if (n)
+        free(all);
+}
+
+void etch_name_members(const struct etch_model *m, LLVMValueRef pointer, struct etch_members *found)
+{
+    struct name name;
+
+    found->n = 0;
+    if (object(m, pointer, &name, 0) && name.type)
+        list_members(name.context, name.type, 0, 0, found);
 }
 
 bool etch_name_within(const struct etch_model *m, LLVMValueRef pointer, int64_t offset, char *text, size_t size)
 {
     char member[128];
-    const char *shown = NULL;
+    const char *shown;
     struct name name;
 
     if (offset < 0 || !object(m, pointer, &name, 0) || !name.type ||
-        !member_at(name.context, name.type, (uint64_t)offset, 0, member, sizeof(member)))
+        !member_at(name.context, name.type, (uint64_t)offset, member, sizeof(member)))
         return false;
-    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]) && !shown; i++)
-        if (strcmp(member, members[i].member) == 0)
-            shown = members[i].shown;
+    shown = shown_member(member);
     if (name.through && (!shown || shown[0]))
         snprintf(text, size, "%s->%s", name.text, shown ? shown + 1 : member);
     else

@@ -49,12 +49,55 @@ static bool add_mention(struct etch_model *m, uint32_t insn, LLVMValueRef pointe
     return etch_array_push(mentions, mention);
 }
 
+/* Which argument a method of the C++ library gets its object in; ETCH_NONE: the call is of no such method. */
+static uint32_t object_argument(LLVMValueRef call)
+{
+    const char *name = etch_called_name(call);
+    LLVMValueRef function = etch_called(call);
+    unsigned kind = LLVMGetEnumAttributeKindForName("sret", 4);
+    bool returned = function && LLVMGetEnumAttributeAtIndex(function, 1, kind);
+
+    if (strncmp(name, "_ZNSt", 5) != 0 && strncmp(name, "_ZNKSt", 6) != 0)
+        return ETCH_NONE;
+    return returned ? 1 : 0;
+}
+
+/* A method whose code is in a library. It may read all that its object holds, and write it unless it is const. */
+static bool add_outside(struct etch_model *m, uint32_t insn, etch_mentions *mentions)
+{
+    LLVMValueRef call = m->insns.v[insn].value;
+    uint32_t argument = object_argument(call);
+    bool writes = strncmp(etch_called_name(call), "_ZNK", 4) != 0;
+    struct etch_members members = {.n = 0};
+
+    if (argument < LLVMGetNumArgOperands(call))
+        etch_name_members(m, LLVMGetOperand(call, argument), &members);
+    for (size_t i = 0; i < members.n * (writes ? 2 : 1); i++) {
+        struct etch_mention mention = {.insn = insn,
+                                       .write = i >= members.n,
+                                       .size = 8,
+                                       .library = true,
+                                       .parameter = argument,
+                                       .offset = (int64_t)members.offset[i % members.n],
+                                       .inner = ETCH_NONE,
+                                       .pointer = LLVMGetOperand(call, argument)};
+
+        mention.shared = !etch_memory_local(mention.pointer);
+        if (etch_name_within(m, mention.pointer, mention.offset, mention.name, sizeof(mention.name)) &&
+            !etch_array_push(mentions, mention))
+            return false;
+    }
+    return true;
+}
+
 /* What a call of library code does to the objects that it is given, by the user's names for them. */
 static bool add_library(struct etch_model *m, uint32_t insn, etch_mentions *mentions)
 {
     const struct etch_insn *call = &m->insns.v[insn];
     const etch_effects *effects = call->callee == ETCH_NONE ? NULL : etch_library_effects(m, call->callee);
 
+    if (call->callee == ETCH_NONE)
+        return add_outside(m, insn, mentions);
     for (size_t i = 0; effects && i < effects->n; i++) {
         const struct etch_effect *e = &effects->v[i];
         struct etch_mention mention = {.insn = insn,
@@ -450,9 +493,12 @@ static const struct etch_slot *slot_of(struct etch_model *m, LLVMValueRef variab
 
 /* ---- Accesses by library code ---- */
 
+#define CALLS_MAX 16u
+
 struct calls {
-    uint64_t wanted[2]; /* what is called: as it is, and with a recorder */
-    uint64_t found, any;
+    uint64_t wanted[3]; /* what is called: as it is, with a recorder, and by the recorder's way out */
+    uint64_t found;     /* the call of that */
+    uint64_t all[CALLS_MAX];
     unsigned n;
 };
 
@@ -464,32 +510,62 @@ static bool look_for_call(void *context, uint64_t at, const ZydisDecodedInstruct
 
     if (insn->meta.category != ZYDIS_CATEGORY_CALL)
         return true;
-    c->any = at;
+    if (c->n < CALLS_MAX)
+        c->all[c->n] = at;
     c->n++;
     if (ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(insn, &ops[0], at, &target)) && target &&
-        (target == c->wanted[0] || target == c->wanted[1]))
+        (target == c->wanted[0] || target == c->wanted[1] || target == c->wanted[2]))
         c->found = at;
     return true;
+}
+
+/* Which of the calls at one place in the source an instruction is, and how many there are. */
+static unsigned number_of_call(const struct etch_model *m, uint32_t insn, unsigned *n)
+{
+    const struct etch_function *f = &m->functions.v[etch_insn_function(m, insn)];
+    const struct etch_insn *here = &m->insns.v[insn];
+    unsigned number = 0;
+
+    *n = 0;
+    for (uint32_t b = f->first_block; b < f->first_block + f->n_blocks; b++)
+        for (uint32_t i = m->blocks.v[b].first; i < m->blocks.v[b].first + m->blocks.v[b].n; i++) {
+            const struct etch_insn *at = &m->insns.v[i];
+
+            if (!etch_is_call(at->value) || at->file != here->file || at->line != here->line ||
+                at->column != here->column || strncmp(etch_called_name(at->value), "llvm.", 5) == 0)
+                continue;
+            number = i == insn ? *n : number;
+            ++*n;
+        }
+    return number;
 }
 
 /* The call itself: there the object's address is in a register. */
 static void find_call(struct etch_model *m, const struct etch_mention *mention, struct etch_site *site)
 {
     const struct etch_insn *insn = &m->insns.v[mention->insn];
-    LLVMValueRef callee = m->functions.v[insn->callee].value;
-    ZydisRegister reg = register_of(callee, LLVMGetParam(callee, mention->parameter));
-    size_t length, n;
-    struct calls calls = {
-        .wanted = {symbol_address(m, callee, LLVMGetValueName2(callee, &length)), entry_of(m, callee)}};
+    LLVMValueRef callee = insn->callee == ETCH_NONE ? etch_called(insn->value) : m->functions.v[insn->callee].value;
+    ZydisRegister reg = callee ? register_of(callee, LLVMGetParam(callee, mention->parameter)) : ZYDIS_REGISTER_NONE;
     uint64_t starts[64], ends[64];
+    struct calls calls = {0};
+    unsigned number, of;
+    char stub[512];
+    size_t length, n;
 
     if (insn->file == ETCH_NONE || reg == ZYDIS_REGISTER_NONE)
         return;
+    if (insn->callee != ETCH_NONE) {
+        calls.wanted[0] = symbol_address(m, callee, LLVMGetValueName2(callee, &length));
+        calls.wanted[1] = entry_of(m, callee);
+    }
+    snprintf(stub, sizeof(stub), "%s%s", LLVMGetValueName2(callee, &length), ETCH_SOFT_STUB_SUFFIX);
+    calls.wanted[2] = symbol_address(m, callee, stub);
     n = etch_line_table_find(m->lines, m->files.all.v[insn->file], insn->line, insn->column, starts, ends, 64);
     for (size_t i = 0; i < n; i++)
         if (is_watched(m, starts[i]))
             visit_code(m, starts[i], ends[i], look_for_call, &calls);
-    site->address = calls.found ? calls.found : calls.n == 1 ? calls.any : 0;
+    number = number_of_call(m, mention->insn, &of);
+    site->address = calls.found ? calls.found : calls.n == of && number < CALLS_MAX ? calls.all[number] : 0;
     if (site->address)
         snprintf(site->operand, sizeof(site->operand), "%s,,1,%" PRId64, register_name(reg), mention->offset);
 }
@@ -545,9 +621,10 @@ static void find_library(struct etch_model *m, const struct etch_mention *mentio
     find_call(m, mention, site);
     if (site->address) {
         site->call = true;
-        find_inner(m, mention, false, &inner);
+        if (mention->inner != ETCH_NONE)
+            find_inner(m, mention, false, &inner);
         site->inner = inner.address;
-    } else {
+    } else if (mention->inner != ETCH_NONE) {
         find_inner(m, mention, true, site);
     }
     if (!site->address)
