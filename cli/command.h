@@ -11,6 +11,11 @@
 /* Exit statuses. `etch record` passes on its target's instead and has ETCH_EXIT_RECORD for a failure of its own. */
 enum { ETCH_EXIT_DONE = 0, ETCH_EXIT_FAILED = 1, ETCH_EXIT_USAGE = 2, ETCH_EXIT_RECORD = 125 };
 
+/* What `auto` says where all that it can take is none. */
+#define ETCH_NO_CONTROL_FLOW                                                                                           \
+    "no control flow is recorded (try: etch cc --record, which compiles a recorder in; etch doctor, for what else "    \
+    "there is)"
+
 struct etch_command {
     const char *name;
     const char *summary; /* one line */

@@ -9,6 +9,8 @@
 #include "cli/sketching.h"
 #include "cli/summaries.h"
 #include "collector/clock_record.h"
+#include "collector/pt.h"
+#include "collector/vpt_find.h"
 #include "collector/watch.h"
 #include "sketch/store.h"
 
@@ -477,6 +479,11 @@ static int plan(struct diagnosis *d, struct etch_error *err)
 
             if (!site || !op->size || op->size > 8 || d->watches.n == ETCH_RECORD_MAX_WATCHES)
                 continue;
+            if (slice->n_modules && site >= slice->modules[0]->added) {
+                sketching_note(&d->s, "what statements in shared libraries use is not watched: the source vpt watches "
+                                      "the program's own instructions (--source soft or none watches them)");
+                continue;
+            }
             snprintf(text, sizeof(text), "@0x%" PRIx64 ":%u%s", site, op->size, op->shared ? "" : ":here");
             if (has_watch(d, text))
                 continue;
@@ -869,6 +876,21 @@ static bool is_source(const char *name)
     return false;
 }
 
+/* What auto takes; NULL: nothing that is here can record a program that another one starts. pt comes last of those that
+ * can, because it sets no watches yet. */
+static const char *choose_source(const char *started, bool by_script)
+{
+    struct etch_error ignored;
+
+    if (!by_script && etch_record_has_recorder(started))
+        return "soft";
+    if (etch_vpt_usable())
+        return "vpt";
+    if (!by_script)
+        return "none";
+    return etch_pt_usable(&ignored) ? "pt" : NULL;
+}
+
 static int run(const struct etch_command *self, int argc, char **argv)
 {
     static const struct option long_options[] = {
@@ -945,8 +967,18 @@ static int run(const struct etch_command *self, int argc, char **argv)
     }
     if (optind == argc)
         return etch_command_usage(self, "which program?");
-    if (strcmp(o.source, "auto") == 0)
-        o.source = !o.program && etch_record_has_recorder(argv[optind]) ? "soft" : "vpt";
+    if (strcmp(o.source, "auto") == 0) {
+        o.source = choose_source(argv[optind], o.program != NULL);
+        if (!o.source) {
+            struct etch_error err;
+
+            etch_error_set(&err, "--program needs vpt or pt, and neither can be had here");
+            etch_error_advise(&err, "etch doctor, which says why; or diagnose %s itself", o.program);
+            return etch_command_failed(self, &err);
+        }
+        if (strcmp(o.source, "none") == 0)
+            fprintf(stderr, "etch diagnose: " ETCH_NO_CONTROL_FLOW "\n");
+    }
     if (o.program && (strcmp(o.source, "none") == 0 || strcmp(o.source, "soft") == 0))
         return etch_command_usage(self, "--source %s watches the program that it starts itself: no --program",
                                   o.source);
@@ -990,7 +1022,7 @@ const struct etch_command etch_command_diagnose = {
         "alone,\n"
         "                 without control flow; pt: Intel PT, without watches for now, so values and orders stay "
         "unknown;\n"
-        "                 auto: soft where PROG has the recorder, else vpt (auto)\n"
+        "                 auto: soft where PROG has the recorder, else vpt where it can be had, else none (auto)\n"
         "  --sigma N      begin with the N statements nearest to the failure (16); each round doubles it\n"
         "  --store DIR    where runs are kept (.etch)\n"
         "  --fresh        forget the runs kept before\n"

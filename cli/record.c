@@ -179,12 +179,13 @@ static int explain_parts(struct etch_record_options *options, char texts[][400],
 /* As the collector will decide: with hardware watches, whose places have no types. */
 static bool runs_natively(struct etch_record_options *options)
 {
-    struct etch_error ignored;
-
     if (options->pid || options->n_pids || options->cgroup)
         return true;
-    if (strcmp(options->source, "auto") == 0)
-        options->source = etch_pt_usable(&ignored) ? "pt" : etch_record_has_recorder(options->argv[0]) ? "soft" : "vpt";
+    if (strcmp(options->source, "auto") == 0) {
+        options->source = etch_record_auto_source(options->argv[0]);
+        if (strcmp(options->source, "none") == 0)
+            fprintf(stderr, "etch record: " ETCH_NO_CONTROL_FLOW "\n");
+    }
     return strcmp(options->source, "vpt") != 0;
 }
 

@@ -38,6 +38,8 @@ static void drop_runs(struct sketching *s)
     etch_names_release(&s->names);
 }
 
+static void drop_model(struct sketching *s);
+
 static void drop_notes(struct sketching *s)
 {
     for (size_t i = 0; i < s->notes.n; i++)
@@ -53,32 +55,82 @@ void sketching_release(struct sketching *s)
         free(s->bundles.v[i].bucket);
     }
     drop_notes(s);
+    drop_model(s);
+    for (size_t i = 0; i < s->libraries.n; i++)
+        free(s->libraries.v[i]);
+    etch_array_free(&s->libraries);
+    etch_array_free(&s->exits);
     etch_array_free(&s->bundles);
     etch_array_free(&s->notes);
-    etch_model_free(s->model);
-    source_text_free(s->source);
+    for (size_t i = 0; i < s->lasting.n; i++)
+        free(s->lasting.v[i]);
+    etch_array_free(&s->lasting);
     memset(s, 0, sizeof(*s));
+}
+
+static void add_once(sketching_texts *list, const char *text)
+{
+    char *copy;
+
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->v[i], text) == 0)
+            return;
+    copy = strdup(text);
+    if (copy && !etch_array_push(list, copy))
+        free(copy);
 }
 
 static void note(struct sketching *s, const char *text)
 {
-    char *copy;
+    add_once(&s->notes, text);
+}
 
-    for (size_t i = 0; i < s->notes.n; i++)
-        if (strcmp(s->notes.v[i], text) == 0)
-            return;
-    copy = strdup(text);
-    if (copy && !etch_array_push(&s->notes, copy))
-        free(copy);
+void sketching_note(struct sketching *s, const char *text)
+{
+    add_once(&s->lasting, text);
 }
 
 /* ---- Taking bundles in ---- */
 
+/* The statements that can have given a recording's exit status; NULL where it ended otherwise, or nothing can be said.
+ */
+static const Etch__Slice *exits_of(struct sketching *s, const struct etch_recording *recording)
+{
+    uint32_t status = recording->outcome && recording->outcome->how_case == ETCH__OUTCOME__HOW_EXIT_STATUS
+                          ? recording->outcome->exit_status
+                          : 0;
+    struct sketching_exits exits = {.status = status};
+    struct etch_error ignored; /* slicing says it again */
+
+    if (!status || sketching_open(s, &ignored) < 0)
+        return NULL;
+    for (size_t i = 0; i < s->exits.n; i++)
+        if (s->exits.v[i].status == status)
+            return s->exits.v[i].statements;
+    exits.statements = etch_exits_message(s->model, (int)status);
+    if (exits.statements && !etch_array_push(&s->exits, exits)) {
+        etch__slice__free_unpacked(exits.statements, NULL);
+        exits.statements = NULL;
+    }
+    return exits.statements;
+}
+
+/* Which libraries are the program's own. NULL where that is not known. */
+static const Etch__Slice *layout_of(struct sketching *s)
+{
+    struct etch_error ignored; /* slicing says it again */
+
+    if (!s->layout && sketching_open(s, &ignored) == 0)
+        s->layout = etch_model_message(s->model);
+    return s->layout;
+}
+
 /* How a failing run ended, without a slice. */
-static int find_bucket(const struct sketching *s, struct sketching_bundle *b, struct etch_recording *recording,
+static int find_bucket(struct sketching *s, struct sketching_bundle *b, struct etch_recording *recording,
                        struct etch_error *err)
 {
-    struct etch_run_options options = {.verdict = b->verdict, .build_id = &s->build_id};
+    struct etch_run_options options = {
+        .verdict = b->verdict, .build_id = &s->build_id, .exits = exits_of(s, recording), .layout = layout_of(s)};
     struct etch_names names = {0};
     struct etch_run *run;
     int status = etch_run_build(&run, &names, recording, &options, err);
@@ -95,16 +147,92 @@ static int find_bucket(const struct sketching *s, struct sketching_bundle *b, st
     return status;
 }
 
+/* A recording that was cut may lack the failure: the run did not pass for that. */
+static bool is_unended(const struct etch_recording *r, const char *verdict)
+{
+    return !verdict && (r->cut || r->damaged) && !r->failure && !r->outcome;
+}
+
 int sketching_open(struct sketching *s, struct etch_error *err)
 {
-    return s->model ? 0 : etch_model_open(&s->model, s->program, err);
+    if (s->model)
+        return 0;
+    if (etch_model_open(&s->model, s->program, (const char *const *)s->libraries.v, s->libraries.n, err) < 0)
+        return -1;
+    for (size_t i = 0; etch_model_note(s->model, i); i++)
+        sketching_note(s, etch_model_note(s->model, i));
+    return 0;
+}
+
+static void drop_model(struct sketching *s)
+{
+    for (size_t i = 0; i < s->exits.n; i++)
+        etch__slice__free_unpacked(s->exits.v[i].statements, NULL);
+    s->exits.n = 0;
+    if (s->layout)
+        etch__slice__free_unpacked(s->layout, NULL);
+    s->layout = NULL;
+    source_text_free(s->source); /* it asks the model */
+    s->source = NULL;
+    etch_model_free(s->model);
+    s->model = NULL;
+}
+
+static bool has_library(const struct sketching *s, const char *path)
+{
+    for (size_t i = 0; i < s->libraries.n; i++)
+        if (strcmp(s->libraries.v[i], path) == 0)
+            return true;
+    return false;
+}
+
+static void note_other_build(struct sketching *s, const char *path)
+{
+    char text[512];
+
+    snprintf(text, sizeof(text), "%.300s is not the one that ran, or cannot be read: the slice does not go through it",
+             path);
+    sketching_note(s, text);
+}
+
+/* Libraries that the program loads by itself are seen only when it runs. The model is made anew with each that comes.
+ */
+static int add_libraries(struct sketching *s, const struct etch_recording *recording, struct etch_error *err)
+{
+    size_t before = s->libraries.n;
+    struct etch_error ignored; /* slicing says it again */
+
+    if (sketching_open(s, &ignored) < 0)
+        return 0;
+    for (size_t i = 0; i < recording->images.n; i++) {
+        const Etch__Image *image = recording->images.v[i];
+        char *copy;
+
+        if (!(image->prot & 4) || image->path[0] != '/' ||
+            etch_model_covers(s->model, image->path, image->build_id.data, image->build_id.len))
+            continue;
+        if (has_library(s, image->path)) {
+            note_other_build(s, image->path);
+            continue;
+        }
+        copy = strdup(image->path);
+        if (!copy || !etch_array_push(&s->libraries, copy)) {
+            free(copy);
+            return out_of_memory(err);
+        }
+    }
+    if (s->libraries.n == before)
+        return 0;
+    drop_runs(s);
+    drop_model(s);
+    return sketching_open(s, err);
 }
 
 int sketching_add(struct sketching *s, const char *path, const char *verdict, bool tracked, struct etch_error *err)
 {
     struct sketching_bundle b = {.verdict = verdict, .tracked = tracked};
     struct etch_recording *recording;
-    bool hang, foreign = false;
+    bool hang, foreign = false, unended = false;
     int status = 0;
 
     if (!s->elf.build_id_size && etch_elf_read(&s->elf, s->program, err) < 0)
@@ -122,15 +250,18 @@ int sketching_add(struct sketching *s, const char *path, const char *verdict, bo
         status = etch_error_set(err, "%s does not say which program ran", path);
     else if (!recording->program || !etch_recording_runs(recording, &s->build_id))
         foreign = true; /* of another build, or ended before the program began */
-    else if (b.failing)
+    else if (is_unended(recording, verdict))
+        unended = true;
+    else if (b.failing && (status = add_libraries(s, recording, err)) == 0)
         status = find_bucket(s, &b, recording, err);
     etch_recording_free(recording);
     s->foreign += foreign;
-    if (status == 0 && !foreign && etch_array_push(&s->bundles, b))
+    s->unended += unended;
+    if (status == 0 && !foreign && !unended && etch_array_push(&s->bundles, b))
         return 0;
     free(b.path);
     free(b.bucket);
-    return status < 0 ? -1 : foreign ? 0 : out_of_memory(err);
+    return status < 0 ? -1 : foreign || unended ? 0 : out_of_memory(err);
 }
 
 static int by_key(const void *x, const void *y)
@@ -228,13 +359,17 @@ static void note_failures(struct sketching *s)
     free(list);
 }
 
-static void note_foreign(struct sketching *s)
+static void note_left_out(struct sketching *s)
 {
     char text[200];
 
     snprintf(text, sizeof(text), "%zu recording%s of another build of the program, or of another program: left out",
              s->foreign, s->foreign == 1 ? " is" : "s are");
     if (s->foreign)
+        note(s, text);
+    snprintf(text, sizeof(text), "%zu recording%s before the run did, and whether that failed is not known: left out",
+             s->unended, s->unended == 1 ? " ends" : "s end");
+    if (s->unended)
         note(s, text);
 }
 
@@ -253,6 +388,8 @@ static int slice_from(struct sketching *s, const struct sketching_bundle *b, str
     if (status < 0)
         return -1;
     status = sketching_open(s, err);
+    options.exits = exits_of(s, recording);
+    options.layout = layout_of(s);
     if (status == 0)
         status = etch_run_build(&run, &names, recording, &options, err);
     if (status == 0)
@@ -269,6 +406,20 @@ static int slice_from(struct sketching *s, const struct sketching_bundle *b, str
     return status;
 }
 
+/* A failure has one name, found when its bundle was taken in: functions may be called otherwise in the slice. */
+static int keep_bucket(const struct sketching_bundle *b, struct etch_error *err)
+{
+    char *bucket = b->run->failing && b->bucket ? strdup(b->bucket) : NULL;
+
+    if (!b->run->failing)
+        return 0;
+    if (!bucket)
+        return out_of_memory(err);
+    free(b->run->bucket);
+    b->run->bucket = bucket;
+    return 0;
+}
+
 static int make_run(struct sketching *s, struct sketching_bundle *b, struct etch_error *err)
 {
     struct etch_run_options options = {.slice = s->slice, .verdict = b->verdict, .build_id = &s->build_id};
@@ -276,10 +427,33 @@ static int make_run(struct sketching *s, struct sketching_bundle *b, struct etch
     int status = etch_recording_open(&recording, b->path, err);
 
     if (status == 0) {
+        options.exits = exits_of(s, recording);
         status = etch_run_build(&b->run, &s->names, recording, &options, err);
         etch_recording_free(recording);
     }
-    return status;
+    return status < 0 ? -1 : keep_bucket(b, err);
+}
+
+/* Why there is nothing to sketch. */
+static int say_no_failure(const struct sketching *s, struct etch_error *err)
+{
+    for (size_t i = 0; i < s->bundles.n; i++) {
+        if (s->bundles.v[i].unplaced) {
+            etch_error_set(err, "no failing run failed at a known place of %s", s->program);
+            return etch_error_advise(err, "build it with etch cc -g; recordings of the failing runs that are whole");
+        }
+    }
+    if (s->unended) {
+        etch_error_set(err, "%zu of %zu recordings end before the run did, and no other run failed", s->unended,
+                       s->unended + s->foreign + s->bundles.n);
+        return etch_error_advise(err, "recordings of failing runs that are whole; etch info says where one ends");
+    }
+    if (!s->bundles.n && s->foreign) {
+        etch_error_set(err, "none of the %zu recordings is of this build of %s", s->foreign, s->program);
+        return etch_error_advise(err, "the binary that was recorded, or record this one; etch info says what ran");
+    }
+    etch_error_set(err, "none of the %zu runs failed", s->bundles.n);
+    return etch_error_advise(err, "bundles of failing runs too, or etch diagnose, which runs until it fails");
 }
 
 int sketching_prepare(struct sketching *s, struct etch_error *err)
@@ -290,20 +464,8 @@ int sketching_prepare(struct sketching *s, struct etch_error *err)
         qsort(s->bundles.v, s->bundles.n, sizeof(*s->bundles.v), by_key);
     if (choose_failure(s, &failure, err) < 0)
         return -1;
-    for (size_t i = 0; !failure && i < s->bundles.n; i++) {
-        if (s->bundles.v[i].unplaced) {
-            etch_error_set(err, "no failing run failed at a known place of %s", s->program);
-            return etch_error_advise(err, "build it with etch cc -g; recordings of the failing runs that are whole");
-        }
-    }
-    if (!failure && !s->bundles.n && s->foreign) {
-        etch_error_set(err, "none of the %zu recordings is of this build of %s", s->foreign, s->program);
-        return etch_error_advise(err, "the binary that was recorded, or record this one; etch info says what ran");
-    }
-    if (!failure) {
-        etch_error_set(err, "none of the %zu runs failed", s->bundles.n);
-        return etch_error_advise(err, "bundles of failing runs too, or etch diagnose, which runs until it fails");
-    }
+    if (!failure)
+        return say_no_failure(s, err);
     if (!s->sliced || strcmp(s->sliced, failure->bucket) != 0) {
         drop_runs(s);
         if (slice_from(s, failure, err) < 0)
@@ -427,8 +589,10 @@ Etch__Sketch *sketching_compose(struct sketching *s, uint32_t round, uint32_t si
         for (size_t i = 0; i < s->bundles.n; i++)
             runs[i] = s->bundles.v[i].run;
         drop_notes(s);
+        for (size_t i = 0; i < s->lasting.n; i++)
+            note(s, s->lasting.v[i]);
         note_failures(s);
-        note_foreign(s);
+        note_left_out(s);
         note_unmapped(s);
         options.source_context = s->source;
         options.notes = s->notes.v;

@@ -9,6 +9,8 @@
 #include "sketch/run.h"
 #include "slicer/slice.h"
 
+typedef ETCH_ARRAY(char *) sketching_texts;
+
 struct sketching_bundle {
     char *path;
     const char *verdict; /* static; NULL: as recorded */
@@ -21,20 +23,31 @@ struct sketching_bundle {
     struct etch_run *run; /* with the slice, once there is one */
 };
 
+/* The statements that can give an exit status. */
+struct sketching_exits {
+    uint32_t status;
+    Etch__Slice *statements;
+};
+
 struct sketching {
     const char *program;
     struct etch_elf elf; /* of the program, read with the first bundle */
     ProtobufCBinaryData build_id;
-    const char *bug;          /* which failure, by a part of its name; NULL: the commonest */
-    size_t foreign;           /* bundles in which the program did not run */
-    bool lenient;             /* where there is none of that name: the commonest */
-    struct etch_model *model; /* opened when first needed */
+    const char *bug;              /* which failure, by a part of its name; NULL: the commonest */
+    size_t foreign;               /* bundles in which the program did not run */
+    size_t unended;               /* bundles that end before their run did: whether it failed is not known */
+    bool lenient;                 /* where there is none of that name: the commonest */
+    struct etch_model *model;     /* opened when first needed */
+    ETCH_ARRAY(char *) libraries; /* that a run has loaded by itself, and that have bitcode */
+    Etch__Slice *layout;          /* of the model */
+    ETCH_ARRAY(struct sketching_exits) exits;
     struct etch_slice *slicing;
     Etch__Slice *slice;
     char *sliced; /* the failure that the slice is of */
     struct etch_names names;
     ETCH_ARRAY(struct sketching_bundle) bundles;
-    ETCH_ARRAY(char *) notes;
+    sketching_texts notes;
+    sketching_texts lasting; /* those that every sketch has */
     struct source_text *source;
 };
 
@@ -50,11 +63,14 @@ bool sketching_take_option(struct sketching_output *output, int option, const ch
 
 void sketching_release(struct sketching *s);
 
+/* Something that the reader of each sketch from now on must know, said once. */
+void sketching_note(struct sketching *s, const char *text);
+
 /* Reads the program, so that one that cannot be sliced is refused before it runs. Returns 0, or -1 with `err` set. */
 int sketching_open(struct sketching *s, struct etch_error *err);
 
-/* Takes a bundle in; one in which the program did not run is only counted. Returns 0, or -1 with `err` set where it
- * cannot be used at all. */
+/* Takes a bundle in; one in which the program did not run, and one that does not say whether the run failed, are only
+ * counted. Returns 0, or -1 with `err` set where it cannot be used at all. */
 int sketching_add(struct sketching *s, const char *path, const char *verdict, bool tracked, struct etch_error *err);
 
 /* Forgets the bundle that was added last. */

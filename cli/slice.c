@@ -8,7 +8,10 @@
 #include "cli/summaries.h"
 #include "decoder/recording.h"
 #include "decoder/steps.h"
+#include "decoder/thrown.h"
+#include "decoder/unwind.h"
 #include "proto/bundle.h"
+#include "sketch/run_build.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -156,6 +159,22 @@ static void print_people(const Etch__Slice *slice)
     free(done);
 }
 
+/* An address as the file has it that it is of. */
+static void print_address(const Etch__Plan *plan, uint64_t address)
+{
+    const Etch__Module *module = NULL;
+    const char *slash;
+
+    for (size_t i = 0; i < plan->n_modules; i++)
+        if (address >= plan->modules[i]->added)
+            module = plan->modules[i];
+    printf("0x%" PRIx64, address - (module ? module->added : 0));
+    if (!module)
+        return;
+    slash = strrchr(module->path, '/');
+    printf(" of %s", slash ? slash + 1 : module->path);
+}
+
 static void print_plan(const Etch__Plan *plan)
 {
     printf("\nplan for the first %u statements: %zu set%s of watches, %zu ranges of code to track\n", plan->sigma,
@@ -164,11 +183,12 @@ static void print_plan(const Etch__Plan *plan)
         for (size_t k = 0; k < plan->sets[i]->n_watches; k++) {
             const Etch__PlanWatch *w = plan->sets[i]->watches[k];
 
-            printf("  set %zu  %s, %u bytes, ", i, w->name, w->size);
+            printf("  set %zu  %s, %u bytes, %s ", i, w->name, w->size, w->global ? "at" : "where");
+            print_address(plan, w->global ? w->global : w->site);
             if (w->global)
-                printf("at 0x%" PRIx64 "\n", w->global);
+                putchar('\n');
             else
-                printf("where 0x%" PRIx64 " takes it (%s)\n", w->site, w->site_operand);
+                printf(" takes it (%s)\n", w->site_operand);
         }
     }
 }
@@ -321,6 +341,51 @@ static void release_completed(struct completed *full)
     etch_array_free(&full->threads);
 }
 
+static uint32_t exit_status(const struct etch_recording *recording)
+{
+    const Etch__Outcome *outcome = recording->outcome;
+
+    return outcome && outcome->how_case == ETCH__OUTCOME__HOW_EXIT_STATUS ? outcome->exit_status : 0;
+}
+
+/* A run that failed by its exit status: which of the statements that can have given it was the last to run. */
+static int criterion_of_exit(struct etch_criterion **criterion, struct etch_model *model,
+                             struct etch_recording *recording, struct etch_error *err)
+{
+    Etch__Slice *exits = etch_exits_message(model, (int)exit_status(recording));
+    ProtobufCBinaryData id = {0};
+    struct etch_run_options options = {.verdict = "fail", .build_id = &id, .exits = exits, .layout = exits};
+    struct etch_names names = {0};
+    struct etch_run *run = NULL;
+    int result = exits ? 0 : etch_error_set(err, "out of memory");
+
+    id.data = (uint8_t *)(uintptr_t)etch_model_build_id(model, &id.len);
+    if (result == 0)
+        result = etch_run_build(&run, &names, recording, &options, err);
+    if (result == 0)
+        result = etch_criterion_failure(criterion, model, run->failure, recording->program, recording->images.v,
+                                        recording->images.n, err);
+    etch_run_free(run);
+    etch_names_release(&names);
+    if (exits)
+        etch__slice__free_unpacked(exits, NULL);
+    return result;
+}
+
+/* What an uncaught exception is sliced from is its throw, also where the stack has no more of it. */
+static void blame_throw(struct etch_recording *recording)
+{
+    static const struct etch_symbols_options options = {0};
+    struct etch_symbols *symbols = recording->failure->exception ? etch_symbols_new(&options) : NULL;
+
+    if (!symbols)
+        return;
+    etch_unwind_failure(recording, symbols);
+    etch_exception_settle(recording, symbols);
+    etch_failure_blame(recording->failure);
+    etch_symbols_free(symbols);
+}
+
 static int criterion_of_bundle(struct etch_criterion **criterion, struct etch_model *model, const char *path,
                                struct etch_error *err)
 {
@@ -331,11 +396,15 @@ static int criterion_of_bundle(struct etch_criterion **criterion, struct etch_mo
 
     if (etch_recording_open(&recording, path, err) < 0)
         return -1;
-    if (!recording->failure) {
+    if (exit_status(recording) &&
+        (!recording->failure || recording->failure->kind == ETCH__FAILURE_KIND__FAILURE_EXIT)) {
+        result = criterion_of_exit(criterion, model, recording, err);
+    } else if (!recording->failure) {
         etch_error_set(err, "%s records no failure", path);
         result = etch_error_advise(err, "a bundle of a failing run, or --at FILE:LINE");
     } else {
         trace.recording = recording;
+        blame_throw(recording);
         complete(&full, recording, &trace);
         result = etch_criterion_failure(criterion, model, &full.failure, recording->program, recording->images.v,
                                         recording->images.n, err);
@@ -408,6 +477,56 @@ static int show(const struct slice_options *o, struct etch_slice *slice, struct 
     return result;
 }
 
+/* The libraries that a recorded run loaded and the model does not have. */
+struct loaded {
+    ETCH_ARRAY(char *) paths;
+};
+
+static int find_loaded(struct loaded *loaded, const struct etch_model *model, const char *bundle,
+                       struct etch_error *err)
+{
+    struct etch_recording *recording;
+    int result = etch_recording_open(&recording, bundle, err);
+
+    if (result < 0)
+        return -1;
+    for (size_t i = 0; result == 0 && i < recording->images.n; i++) {
+        const Etch__Image *image = recording->images.v[i];
+        char *copy;
+
+        if (!(image->prot & 4) || image->path[0] != '/' || is_program(recording, image) ||
+            etch_model_covers(model, image->path, image->build_id.data, image->build_id.len))
+            continue;
+        copy = strdup(image->path);
+        if (!copy || !etch_array_push(&loaded->paths, copy)) {
+            free(copy);
+            result = etch_error_set(err, "out of memory");
+        }
+    }
+    etch_recording_free(recording);
+    return result;
+}
+
+static int open_model(struct etch_model **model, const struct slice_options *o, struct etch_error *err)
+{
+    struct loaded loaded = {0};
+    int result = etch_model_open(model, o->program, NULL, 0, err);
+
+    if (result == 0 && o->failure)
+        result = find_loaded(&loaded, *model, o->failure, err);
+    if (result == 0 && loaded.paths.n) {
+        etch_model_free(*model);
+        *model = NULL;
+        result = etch_model_open(model, o->program, (const char *const *)loaded.paths.v, loaded.paths.n, err);
+    }
+    for (size_t i = 0; result == 0 && etch_model_note(*model, i); i++)
+        fprintf(stderr, "etch slice: %s\n", etch_model_note(*model, i));
+    for (size_t i = 0; i < loaded.paths.n; i++)
+        free(loaded.paths.v[i]);
+    etch_array_free(&loaded.paths);
+    return result;
+}
+
 static int work(const struct slice_options *o, struct etch_error *err)
 {
     struct etch_slice_options options = {.alias = o->alias};
@@ -415,7 +534,7 @@ static int work(const struct slice_options *o, struct etch_error *err)
     struct etch_model *model = NULL;
     struct etch_slice *slice = NULL;
     double start = now(), modelled;
-    int result = etch_model_open(&model, o->program, err);
+    int result = open_model(&model, o, err);
 
     modelled = now();
     if (result == 0)

@@ -219,5 +219,7 @@ void etch_failure_release(struct etch_failure *failure)
     free(failure->states);
     free(record->threads);
     free(record->message);
+    if (record->exception)
+        etch__exception__free_unpacked(record->exception, NULL);
     etch_mappings_release(&failure->mappings);
 }

@@ -340,40 +340,46 @@ static void check_perf_clock(const struct probe *p)
     }
 }
 
-/* QEMU says "Could not load plugin" for one that does not exist, if it knows plugins at all. */
 static void check_qemu(const struct probe *p)
 {
     struct etch_check *check = add(p->m, "qemu", "QEMU user mode", ETCH_CHECK_MISSING);
-    char version[128], line[256] = "";
+    char qemu[4096], version[128], *distribution;
 
-    if (!ask("qemu-x86_64 --version 2>/dev/null", version, sizeof(version))) {
+    if (!etch_vpt_find_qemu(qemu, sizeof(qemu)) || !etch_vpt_qemu_version(qemu, version, sizeof(version))) {
         found(check, "not found");
-        advise(check, "apt-get install qemu-user");
+        advise(check, "apt-get install qemu-user, for vpt; or etch cc --record, which needs no QEMU");
         return;
     }
-    ask("qemu-x86_64 -plugin /nonexistent/etch /bin/true 2>&1", line, sizeof(line));
-    p->m->qemu_plugins = strstr(line, "load plugin") != NULL;
-    found(check, "%.*s%s", (int)strcspn(version, "("), version,
-          p->m->qemu_plugins ? "with plugins" : "without plugins");
+    p->m->qemu_plugins = etch_vpt_takes_plugins(qemu);
+    if ((distribution = strstr(version, " (")))
+        *distribution = '\0';
+    found(check, "%s, %s plugins", version, p->m->qemu_plugins ? "with" : "without");
     if (p->m->qemu_plugins)
         check->state = ETCH_CHECK_OK;
     else
-        advise(check, "install a qemu-user built with TCG plugins, as Debian's is");
+        advise(check,
+               "etch cc --record, which needs no QEMU; or ./run qemu in etch's source, which builds one for vpt");
 }
 
 static void check_plugin(const struct probe *p)
 {
     struct etch_check *check = add(p->m, "vpt_plugin", "vpt's QEMU plugin", ETCH_CHECK_MISSING);
-    char path[4096] = "";
+    char path[4096] = "", qemu[4096];
 
-    p->m->vpt_plugin = etch_vpt_find_plugin(path, sizeof(path));
-    if (p->m->vpt_plugin) {
-        check->state = ETCH_CHECK_OK;
-        found(check, "%.190s", path);
+    if (!etch_vpt_find_plugin(path, sizeof(path))) {
+        found(check, "not found");
+        advise(check, "install etch whole: etch-vpt.so belongs beside etch or in ../lib/etch; or set ETCH_VPT_PLUGIN");
         return;
     }
-    found(check, "not found");
-    advise(check, "install etch whole: etch-vpt.so belongs beside etch or in ../lib/etch; or set ETCH_VPT_PLUGIN");
+    p->m->vpt_plugin = true;
+    found(check, "%.190s", path);
+    if (p->m->qemu_plugins && etch_vpt_find_qemu(qemu, sizeof(qemu)) && !etch_vpt_takes_plugin(qemu, path)) {
+        p->m->vpt_plugin = false;
+        found(check, "this QEMU does not take it: %.150s", path);
+        advise(check, "%.100s -plugin %.150s /bin/true, to see why", qemu, path);
+        return;
+    }
+    check->state = ETCH_CHECK_OK;
 }
 
 static void check_clang(const struct probe *p)
@@ -405,7 +411,8 @@ static void choose_source(struct etch_machine *m)
     } else {
         m->source = "none";
         snprintf(m->source_reason, sizeof(m->source_reason), "no Intel PT, and %s",
-                 m->qemu_plugins ? "vpt's plugin for QEMU is not found" : "no QEMU user mode with plugins");
+                 m->qemu_plugins ? "vpt's plugin for QEMU is not found, or not taken"
+                                 : "no QEMU user mode with plugins");
     }
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Recording a program on this CPU itself; see native.h. */
 #include "collector/native.h"
+#include "collector/native_library.h"
 
 #include "collector/host.h"
 #include "collector/plan_file.h"
 #include "collector/stuck.h"
+#include "collector/sync/exception.h"
 #include "collector/sync/preload.h"
 
 #include <errno.h>
@@ -71,6 +73,7 @@ static int take_planned(struct native *n, const Etch__PlanWatch *planned, uint32
 {
     struct native_watch *watch = &n->list[n->n_list];
     struct etch_place *place = &watch->place;
+    const struct native_library *library;
 
     if (n->n_list == ETCH_RECORD_MAX_WATCHES)
         return etch_error_set(err, "the plan has more than %u watches", ETCH_RECORD_MAX_WATCHES);
@@ -81,12 +84,16 @@ static int take_planned(struct native *n, const Etch__PlanWatch *planned, uint32
     place->in_file = true;
     place->site = !planned->global;
     place->address = planned->global ? planned->global : planned->site;
+    library = native_library_of(n, place->address);
+    watch->added = library ? library->added : 0;
+    place->address -= watch->added;
     if (place->site && etch_place_operand_parse(&place->operand, planned->site_operand, err) < 0)
         return etch_error_prefix(err, "the plan's watch '%s'", planned->name);
     watch->id = (uint32_t)n->n_list + 1;
     watch->set = set;
     watch->size = place->size;
-    watch->found_at = planned->global ? planned->site : 0;
+    if (planned->global && planned->site && native_library_of(n, planned->site) == library)
+        watch->found_at = planned->site - watch->added;
     n->n_list++;
     return 0;
 }
@@ -98,6 +105,8 @@ static int take_plan(void *context, const Etch__Plan *plan, struct etch_error *e
     n->sets = plan->n_sets ? (uint32_t)plan->n_sets : 1;
     n->plan_build_id_size = plan->build_id.len <= sizeof(n->plan_build_id) ? plan->build_id.len : 0;
     memcpy(n->plan_build_id, plan->build_id.data, n->plan_build_id_size);
+    if (native_libraries_take(n, plan, err) < 0)
+        return -1;
     for (size_t i = 0; i < plan->n_sets; i++)
         for (size_t k = 0; k < plan->sets[i]->n_watches; k++)
             if (take_planned(n, plan->sets[i]->watches[k], (uint32_t)i, err) < 0)
@@ -273,6 +282,56 @@ static bool is_cplusplus(const struct etch_object *object)
     return etch_object_imports(object, personality) || etch_object_symbol(object, personality, &symbol) > 0;
 }
 
+/* One that is in a library which is there by now. That it cannot be set is told; the others go on. */
+static void arm_in_library(struct native *n, uint32_t index)
+{
+    struct native_watch *w = &n->list[index];
+    struct etch_object *object = NULL;
+    struct etch_error err;
+    uint64_t bias;
+
+    w->deferred = false;
+    w->site = 0;
+    if (native_library_locate(n, native_library_of(n, w->added), &object, &bias, &err) < 0 ||
+        arm_watch(n, index, object, bias, &err) < 0) {
+        w->armed = true;
+        native_write_watch(n, w, err.what);
+        n->summary->skipped_watches++;
+    }
+    etch_object_free(object);
+}
+
+/* Stops the program where its own code begins. */
+static int await_libraries(struct native *n, uint32_t index, struct etch_error *err)
+{
+    n->list[index].deferred = true;
+    if (n->entry)
+        return 0;
+    n->entry = n->list[index].site = native_entry(n->target.pid);
+    n->entry_index = index;
+    return arm_everywhere(n, index, true, err);
+}
+
+static void on_entry(struct native *n)
+{
+    n->entry = 0;
+    etch_watches_disarm_site(n->watches, n->entry_index);
+    for (uint32_t i = 0; i < n->n_list; i++)
+        if (n->list[i].deferred)
+            arm_in_library(n, i);
+}
+
+static int arm_one(struct native *n, uint32_t index, const struct etch_object *object, uint64_t bias,
+                   struct etch_error *err)
+{
+    if (!n->list[index].added)
+        return arm_watch(n, index, object, bias, err);
+    if (n->target.launched && !n->late)
+        return await_libraries(n, index, err);
+    arm_in_library(n, index);
+    return 0;
+}
+
 static int arm_watches(struct native *n, struct etch_error *err)
 {
     const struct etch_watch_budget budget = {n->options->watch_hits_per_s, n->options->watch_share};
@@ -291,7 +350,7 @@ static int arm_watches(struct native *n, struct etch_error *err)
         etch_watches_set_own(n->watches, own.start, own.end);
     for (uint32_t i = 0; status == 0 && i < n->n_list; i++) {
         if (n->list[i].set == n->set) {
-            status = arm_watch(n, i, object, own.bias, err);
+            status = arm_one(n, i, object, own.bias, err);
             continue;
         }
         snprintf(reason, sizeof(reason), "set %u of %u; this run took set %u", n->list[i].set, n->sets, n->set);
@@ -380,6 +439,10 @@ static bool on_site(struct native *n, pid_t tid)
 
     if (!n->watches || ptrace(PTRACE_GETREGS, tid, NULL, &r) < 0)
         return true;
+    if (n->entry && r.rip == n->entry) {
+        on_entry(n);
+        return true;
+    }
     for (uint32_t i = 0; i < known; i++) {
         struct native_watch *w = &n->list[i];
         const uint64_t registers[24] = {r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.rsp, r.rip, 0,    0, 0, 0, 0,
@@ -445,8 +508,11 @@ static void capture(struct native *n, Etch__FailureKind kind, pid_t tid, const s
     if (n->flow)
         n->flow->freeze(n->flow_state);
     native_drain(n, false);
-    if (etch_failure_capture(&failure, &n->target, kind, tid, signal, hold, words, &err) == 0)
+    if (etch_failure_capture(&failure, &n->target, kind, tid, signal, hold, words, &err) == 0) {
+        if (n->sync && tid)
+            failure.record.exception = etch_sync_exception(etch_sync_reader_memory(n->sync), (uint32_t)tid);
         native_write_failure(n, &failure);
+    }
     etch_failure_release(&failure);
 }
 
@@ -861,7 +927,9 @@ static void account(struct native *n)
         uint64_t counted = w->counted + etch_watches_count(n->watches, i);
         char detail[200];
 
-        if (w->place.site && !w->armed && w->set == n->set) {
+        if (w->deferred) {
+            native_write_watch(n, w, "the program ended before its libraries were there");
+        } else if (w->place.site && !w->armed && w->set == n->set) {
             w->address = w->known ? w->address : 0;
             native_write_watch(n, w,
                                w->further ? "no further object came by"
@@ -961,6 +1029,7 @@ int etch_native_record(const struct etch_record_options *options, const struct e
     etch_sync_reader_free(n->sync);
     etch_target_free(&n->target);
     etch_array_free(&n->images);
+    etch_array_free(&n->libraries);
     free(n);
     return status;
 }

@@ -28,12 +28,22 @@ struct native_watch {
     uint32_t size;
     bool armed;
     uint64_t found_at;       /* in the file: where runs before found the address; 0: nowhere */
+    uint64_t added;          /* of its library; 0: it is in the program */
+    bool deferred;           /* until that is loaded */
     bool further;            /* another of the same site is first */
     unsigned known;          /* arrivals at its site with one that is watched already */
     uint64_t hits, reported; /* seen; lost by perf's own word */
     uint64_t counted;        /* by the kernel, of events closed since */
     bool cut;
     uint64_t cut_tsc;
+};
+
+/* A library that the plan has addresses of. */
+struct native_library {
+    char path[4096];
+    uint8_t id[64];
+    size_t id_size;
+    uint64_t added; /* to its addresses, in the plan */
 };
 
 struct native_image {
@@ -56,6 +66,9 @@ struct native {
     struct native_watch list[ETCH_RECORD_MAX_WATCHES];
     size_t n_list;
     size_t plan_build_id_size;
+    ETCH_ARRAY(struct native_library) libraries;
+    uint64_t entry;       /* where the program's code begins, while watches in libraries wait for that; 0: none do */
+    uint32_t entry_index; /* the watch in whose name it is waited for */
     uint32_t set, sets;
 
     uint64_t start_unix_ns, start_tsc, start_cpu_ns;

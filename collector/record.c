@@ -8,6 +8,7 @@
 #include "collector/soft.h"
 #include "collector/source.h"
 #include "collector/vpt/exec.h"
+#include "collector/vpt_find.h"
 #include "proto/soft_layout.h"
 
 #include <errno.h>
@@ -417,6 +418,7 @@ static int write_failure(struct etch_recorder *r, struct etch_error *err)
         failure.tsc = r->failure.tsc;
         failure.fault_address = r->failure.address;
         failure.code = r->failure.code;
+        failure.exception = r->exception;
         s->failure_placed = true;
     }
     s->failed = true;
@@ -545,6 +547,8 @@ static int record_in(const struct etch_source *source, const struct etch_record_
             etch_bundle_writer_free(r->bundle);
         }
         r->source->close(r);
+        if (r->exception)
+            etch__exception__free_unpacked(r->exception, NULL);
     }
     free(r);
     return status;
@@ -556,6 +560,17 @@ bool etch_record_has_recorder(const char *program)
     char path[4096];
 
     return etch_record_find_program(program, path, sizeof(path), &ignored) == 0 && etch_soft_is_recorded(path);
+}
+
+const char *etch_record_auto_source(const char *program)
+{
+    struct etch_error ignored;
+
+    if (etch_pt_usable(&ignored))
+        return "pt";
+    if (etch_record_has_recorder(program))
+        return "soft";
+    return etch_vpt_usable() ? "vpt" : "none";
 }
 
 static int no_source(const char *name, struct etch_error *err)
@@ -575,10 +590,9 @@ int etch_record(const struct etch_record_options *options, struct etch_record_su
         setenv(ETCH_SOFT_ON_VARIABLE, "1", 1) < 0) /* the plan's instructions are those of recorded code */
         return etch_error_set_errno(err, errno, "cannot say to the program that it is watched");
     if (strcmp(name, "auto") == 0)
-        name = group || etch_pt_usable(err)                 ? "pt"
-               : running                                    ? "none"
-               : etch_record_has_recorder(options->argv[0]) ? "soft"
-                                                            : "vpt";
+        name = group      ? "pt"
+               : !running ? etch_record_auto_source(options->argv[0])
+                          : (etch_pt_usable(err) ? "pt" : "none");
     if (group && strcmp(name, "pt") != 0)
         return etch_error_set(err, "several processes, or a control group, are recorded by --source pt only");
     if (group)

@@ -101,6 +101,9 @@ int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, s
 /* Whether the program was built with etch cc --record; found as execvp would. */
 bool etch_record_has_recorder(const char *program);
 
+/* The source that `auto` takes to run the program: pt, soft, vpt or none, the first of them that can be had. */
+const char *etch_record_auto_source(const char *program);
+
 /* Returns 0 when the program ran and was recorded, whatever became of it (`summary` says); -1 with `err` set where etch
  * failed. `summary->status` is set as soon as the program ran. */
 int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err);

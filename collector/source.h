@@ -28,6 +28,7 @@ struct etch_recorder {
     struct etch_bundle_writer *bundle;
     pid_t pid; /* 0: not yet launched */
     struct etch_source_failure failure;
+    Etch__Exception *exception; /* that the failing thread ended with; NULL: none */
     struct etch_record_summary *summary;
     const struct etch_source *source;
     void *state; /* the source's own */

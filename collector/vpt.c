@@ -4,6 +4,7 @@
 #include "collector/folder.h"
 #include "collector/object.h"
 #include "collector/source.h"
+#include "collector/sync/exception.h"
 #include "collector/sync/preload.h"
 #include "collector/vpt/layout.h"
 #include "collector/vpt_find.h"
@@ -105,7 +106,7 @@ static int find_parts(struct vpt *v, struct etch_error *err)
 {
     if (!etch_vpt_find_qemu(v->qemu, sizeof(v->qemu))) {
         etch_error_set(err, "cannot record with vpt: there is no qemu-x86_64 here");
-        return etch_error_advise(err, "apt-get install qemu-user");
+        return etch_error_advise(err, "apt-get install qemu-user, or etch cc --record and --source soft");
     }
     if (!etch_vpt_find_plugin(v->plugin, sizeof(v->plugin))) {
         etch_error_set(err, "cannot record with vpt: there is no plugin %s", v->plugin[0] ? v->plugin : "etch-vpt.so");
@@ -197,15 +198,18 @@ static int fill_control(struct vpt *v, const struct etch_recorder *r, struct etc
 }
 
 /* Only a program that loads libraries takes one more; QEMU's option for the environment knows no way to write a comma.
+ * A C++ program takes the library also where no synchronisation is asked for: its exceptions are not in the control
+ * flow.
  */
 static int open_sync(struct vpt *v, const struct etch_recorder *r, struct etch_error *err)
 {
     struct etch_object *object = NULL;
     struct etch_error ignored;
     char library[4096];
-    bool good = r->options->sync && !r->interpreter[0] && etch_object_open(&object, r->program, &ignored) == 0 &&
-                etch_object_is_dynamic(object) && etch_sync_library_find(library, sizeof(library)) &&
-                !strpbrk(library, ",: \t");
+    bool good = !r->interpreter[0] && etch_object_open(&object, r->program, &ignored) == 0 &&
+                etch_object_is_dynamic(object) &&
+                (r->options->sync || etch_object_imports(object, "__gxx_personality_v0")) &&
+                etch_sync_library_find(library, sizeof(library)) && !strpbrk(library, ",: \t");
 
     etch_object_free(object);
     if (!good)
@@ -213,6 +217,8 @@ static int open_sync(struct vpt *v, const struct etch_recorder *r, struct etch_e
     if (etch_sync_reader_new(&v->sync, err) < 0)
         return -1;
     etch_sync_reader_emulated(v->sync);
+    if (!r->options->sync)
+        etch_sync_reader_only_throws(v->sync);
     etch_sync_words_make(&v->words, library, v->sync);
     return 0;
 }
@@ -271,7 +277,6 @@ static void vpt_launch(struct etch_recorder *r)
     bool script = r->interpreter[0];
     size_t n = 0, given = 0, limit;
     const char **argv;
-    char *to = option + sprintf(option, "file=");
 
     while (r->options->argv[given])
         given++;
@@ -279,12 +284,7 @@ static void vpt_launch(struct etch_recorder *r)
     argv = calloc(limit, sizeof(*argv));
     if (!argv)
         return;
-    for (const char *p = v->plugin; *p && to < option + 8100; p++) { /* QEMU's options double a comma */
-        *to++ = *p;
-        if (*p == ',')
-            *to++ = ',';
-    }
-    sprintf(to, ",dir=%s", v->folder);
+    sprintf(option + etch_vpt_plugin_option(v->plugin, option, 8200), ",dir=%s", v->folder);
     argv[n++] = v->qemu;
     argv[n++] = "-plugin";
     argv[n++] = option;
@@ -974,6 +974,8 @@ static int vpt_finish(struct etch_recorder *r, struct etch_error *err)
     for (size_t i = 0; i < v->slots.n; i++)
         if (v->slots.v[i].state == SLOT_OPEN && close_slot(r, &v->slots.v[i], err) < 0)
             return -1;
+    if (v->sync && r->failure.seen)
+        r->exception = etch_sync_exception(etch_sync_reader_memory(v->sync), r->failure.tid);
     return take_syncs(r, true, err) < 0 || report_refused(r, err) < 0 || report_unarmed(r, err) < 0 ? -1 : 0;
 }
 
@@ -985,6 +987,12 @@ static bool vpt_never_ran(struct etch_recorder *r, struct etch_error *err)
 
     if (atomic_load(&v->control->threads) || atomic_load(&v->control->refused))
         return false;
+    if (!etch_vpt_takes_plugins(v->qemu)) {
+        etch_error_set(err, "cannot record with vpt: %s takes no plugins", v->qemu);
+        etch_error_advise(
+            err, "etch cc --record and --source soft; or ./run qemu in etch's source, which builds one that does");
+        return true;
+    }
     memcpy(log, v->control->log, sizeof(v->control->log));
     log[strcspn(log, "\n")] = '\0';
     etch_error_set(err, "cannot run %s under QEMU: %.200s", r->program, log[0] ? log : "it ended before it began");

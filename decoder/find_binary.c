@@ -52,7 +52,7 @@ static void consider(const char *candidate, int length, const ProtobufCBinaryDat
         memcpy(path, candidate, (size_t)length + 1);
 }
 
-/* perf keeps files as FOLDER/.build-id/ab/cdef.../elf; older ones without the last part. */
+/* perf keeps files as FOLDER/.build-id/ab/cdef.../elf, the vdso as .../vdso; older ones without the last part. */
 static void consider_cache(const char *folder, const ProtobufCBinaryData *want, enum etch_binary_verdict *best,
                            char path[PATH_MAX])
 {
@@ -65,6 +65,8 @@ static void consider_cache(const char *folder, const ProtobufCBinaryData *want, 
         snprintf(hex + 2 * i, 3, "%02x", want->data[i]);
     n = snprintf(candidate, sizeof(candidate), "%s/.build-id/%.2s/%s/elf", folder, hex, hex + 2);
     consider(candidate, n, want, best, path);
+    n = snprintf(candidate, sizeof(candidate), "%s/.build-id/%.2s/%s/vdso", folder, hex, hex + 2);
+    consider(candidate, n, want, best, path);
     n = snprintf(candidate, sizeof(candidate), "%s/.build-id/%.2s/%s", folder, hex, hex + 2);
     consider(candidate, n, want, best, path);
 }
@@ -75,16 +77,18 @@ enum etch_binary_verdict etch_find_binary(const Etch__Image *image, const struct
     enum etch_binary_verdict best = ETCH_BINARY_MISSING;
     const char *slash = strrchr(image->path, '/'), *home = getenv("HOME");
     const char *base = slash ? slash + 1 : image->path;
+    bool vdso = strcmp(image->path, "[vdso]") == 0; /* no file, but perf keeps a copy in its cache */
     char candidate[PATH_MAX];
 
     path[0] = '\0';
-    if (!base[0] || image->path[0] == '[' || strncmp(image->path, "//", 2) == 0)
+    if (!base[0] || (image->path[0] == '[' && !vdso) || strncmp(image->path, "//", 2) == 0)
         return ETCH_BINARY_MISSING;
-    if (places->sysroot)
+    if (places->sysroot && !vdso)
         consider(candidate, snprintf(candidate, sizeof(candidate), "%s/%s", places->sysroot, image->path),
                  &image->build_id, &best, path);
-    consider(candidate, snprintf(candidate, sizeof(candidate), "%s", image->path), &image->build_id, &best, path);
-    if (places->beside)
+    if (!vdso)
+        consider(candidate, snprintf(candidate, sizeof(candidate), "%s", image->path), &image->build_id, &best, path);
+    if (places->beside && !vdso)
         consider(candidate, snprintf(candidate, sizeof(candidate), "%s/%s", places->beside, base), &image->build_id,
                  &best, path);
     if (places->cache)

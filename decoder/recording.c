@@ -186,3 +186,18 @@ uint64_t etch_stream_end(const struct etch_stream *stream)
 
     return last ? last->offset + last->size : 0;
 }
+
+const Etch__Image *etch_recording_image_at(const struct etch_recording *recording, uint32_t pid, uint64_t address)
+{
+    const Etch__Image *found = NULL;
+
+    for (size_t i = 0; i < recording->images.n; i++) {
+        const Etch__Image *image = recording->images.v[i];
+
+        if ((pid && image->pid && image->pid != pid) || address < image->start || address - image->start >= image->size)
+            continue;
+        if (!found || image->mapped_tsc >= found->mapped_tsc)
+            found = image;
+    }
+    return found;
+}

@@ -68,4 +68,8 @@ ssize_t etch_stream_read(const struct etch_stream *stream, uint64_t offset, void
 /* Where the stream's last piece ends. */
 uint64_t etch_stream_end(const struct etch_stream *stream);
 
+/* The mapping that holds an address of a process (0: of any), the newest where an exec put one where another was. NULL
+ * for none. */
+const Etch__Image *etch_recording_image_at(const struct etch_recording *recording, uint32_t pid, uint64_t address);
+
 #endif

@@ -160,24 +160,33 @@ Dwfl *etch_unwind_open(const struct etch_recording *r, struct etch_symbols *symb
     return NULL;
 }
 
-void etch_unwind_failure(struct etch_recording *r, struct etch_symbols *symbols)
+static void unwind_state(const struct etch_recording *r, struct etch_symbols *symbols, Etch__ThreadState *state)
 {
     static const Dwfl_Thread_Callbacks threads = {
         .next_thread = next_thread, .memory_read = read_stack, .set_initial_registers = set_registers};
+    struct unwinding u = {.state = state};
+    Dwfl *dwfl;
 
-    for (size_t i = 0; r->failure && i < r->failure->n_threads; i++) {
-        Etch__ThreadState *state = r->failure->threads[i];
-        struct unwinding u = {.state = state};
-        Dwfl *dwfl;
-
-        if (state->n_registers >= ETCH_UNWIND_REGISTERS && state->stack.len && state->tid) {
-            dwfl = etch_unwind_open(r, symbols);
-            if (!dwfl)
-                return;
-            if (dwfl_attach_state(dwfl, NULL, (pid_t)state->tid, &threads, &u))
-                unwind(dwfl, state, &u);
-            dwfl_end(dwfl);
-        }
-        drop_stubs(r, symbols, state);
+    if (state->n_registers >= ETCH_UNWIND_REGISTERS && state->stack.len && state->tid) {
+        dwfl = etch_unwind_open(r, symbols);
+        if (!dwfl)
+            return;
+        if (dwfl_attach_state(dwfl, NULL, (pid_t)state->tid, &threads, &u))
+            unwind(dwfl, state, &u);
+        dwfl_end(dwfl);
     }
+    drop_stubs(r, symbols, state);
+}
+
+void etch_unwind_failure(struct etch_recording *r, struct etch_symbols *symbols)
+{
+    Etch__Exception *e = r->failure ? r->failure->exception : NULL;
+
+    for (size_t i = 0; r->failure && i < r->failure->n_threads; i++)
+        unwind_state(r, symbols, r->failure->threads[i]);
+    if (e && e->thrown && e->thrown->state)
+        unwind_state(r, symbols, e->thrown->state);
+    for (size_t i = 0; e && i < e->n_again; i++)
+        if (e->again[i]->state)
+            unwind_state(r, symbols, e->again[i]->state);
 }

@@ -18,8 +18,8 @@ extern const uint8_t etch_unwind_perf_register[17];
  */
 Dwfl *etch_unwind_open(const struct etch_recording *recording, struct etch_symbols *symbols);
 
-/* Replaces the frames of the failure's threads that were only found by looking through the stack, where that can be
- * done. Nothing is an error: what cannot be unwound stays as it was. */
+/* Replaces the frames of the failure's threads, and of where its exception was thrown, that were only found by looking
+ * through the stack, where that can be done. Nothing is an error: what cannot be unwound stays as it was. */
 void etch_unwind_failure(struct etch_recording *recording, struct etch_symbols *symbols);
 
 #endif

@@ -2,6 +2,7 @@
 /* Laying out a sketch; see compose.h. */
 #include "sketch/compose.h"
 #include "base/function_name.h"
+#include "sketch/cause.h"
 #include "sketch/layout.h"
 
 #include <inttypes.h>
@@ -176,15 +177,31 @@ static const char *exit_text(const Etch__Failure *f, char *text, size_t size)
     return text;
 }
 
+/* A trap that the source asks for by its name. */
+static void name_trap(struct composition *c)
+{
+    const Etch__Place *at = c->sketch->failing_place;
+    Etch__Failure *f = c->sketch->failure;
+    const char *line =
+        at && c->options->source ? c->options->source(c->options->source_context, at->file, at->line) : NULL;
+
+    if (f && line &&
+        (f->cause == ETCH__FAILURE_CAUSE__CAUSE_TRAP || f->cause == ETCH__FAILURE_CAUSE__CAUSE_NO_RETURN_VALUE) &&
+        strstr(line, "__builtin_trap"))
+        f->cause = ETCH__FAILURE_CAUSE__CAUSE_TRAP_CALL;
+}
+
 static void headline(const struct composition *c, char *text, size_t size)
 {
     const struct etch_run *run = c->run;
-    const Etch__Failure *f = run->failure;
+    const Etch__Failure *f = c->sketch->failure ? c->sketch->failure : run->failure;
     const char *function =
         run->failing_place < c->names->places.n ? c->names->places.v[run->failing_place].function : "";
     const char *abbreviation = f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL ? sigabbrev_np((int)f->signal) : NULL;
     char what[64], status[32], brief[128];
 
+    if (etch_cause_headline(f, etch_function_short(function, brief, sizeof(brief)), text, size))
+        return;
     if (abbreviation)
         snprintf(what, sizeof(what), "SIG%s", abbreviation);
     else if (f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL)
@@ -202,7 +219,7 @@ static void fill_head(struct composition *c)
 {
     Etch__Sketch *s = c->sketch;
     const Etch__Slice *slice = c->options->slice;
-    char text[512];
+    char text[1024];
 
     s->program = etch_compose_text(c, slice ? slice->program : "");
     if (slice && slice->build_id.len && (s->build_id.data = etch_compose_new(c, slice->build_id.len))) {
@@ -211,10 +228,11 @@ static void fill_head(struct composition *c)
     }
     s->failure = (Etch__Failure *)copy_message(&c->run->failure->base);
     c->failed |= !s->failure;
-    headline(c, text, sizeof(text));
-    s->headline = etch_compose_text(c, text);
     if (c->run->failing_place != ETCH_NOWHERE)
         s->failing_place = etch_compose_place(c, c->run->failing_place);
+    name_trap(c);
+    headline(c, text, sizeof(text));
+    s->headline = etch_compose_text(c, text);
     s->source = c->run->source;
     s->round = c->options->round;
     s->sigma = c->options->sigma;
@@ -249,6 +267,8 @@ static void fill_notes(struct composition *c)
         add_note(c, text);
     if (c->run->failure->message && c->run->failure->message[0])
         add_note(c, c->run->failure->message);
+    for (unsigned i = 0; etch_cause_note(c->run->failure, i, text, sizeof(text)); i++)
+        add_note(c, text);
     if (c->run->inferred)
         add_note(c, "it failed when no function of the program was running in that thread; the place shown is its last "
                     "call to a "
@@ -308,6 +328,8 @@ static int fill(struct composition *c, struct etch_run *const *runs, size_t n, s
         pick_best(c);
     }
     c->run = choose(c);
+    if (!c->run || !c->run->failure)
+        return etch_error_set(err, "no run failed as '%.300s'", c->options->bucket ? c->options->bucket : "");
     fill_head(c);
     for (size_t i = 0; i < c->predictors.all.n && i < SHOWN_PREDICTORS && c->predictors.all.v[i].f > 0; i++)
         add_predictor(c, &c->predictors.all.v[i]);

@@ -53,11 +53,11 @@ static void find_ring(const struct etch_run *run, uint32_t first, etch_hang_visi
     struct etch_hang ring = {.kind = ETCH_HANG_RING};
     const struct etch_run_sync *wait = blocked(run, first);
     const struct etch_run_sync *own = wait;
+    const struct etch_run_sync *taken = NULL;
     uint32_t waits[ETCH_HANG_PLACES], takes[ETCH_HANG_PLACES], n = 0;
 
     while (wait && n < ETCH_HANG_PLACES / 2) {
-        const struct etch_run_sync *taken = holder(run, wait->object);
-
+        taken = holder(run, wait->object);
         if (!taken || taken->place == ETCH_NOWHERE || wait->place == ETCH_NOWHERE || wait->place < own->place ||
             (n && wait->place == own->place && wait->thread < own->thread))
             return;
@@ -67,8 +67,8 @@ static void find_ring(const struct etch_run *run, uint32_t first, etch_hang_visi
             break;
         wait = blocked(run, taken->thread);
     }
-    if (!wait || n == 0 || holder(run, wait->object)->thread != first)
-        return;
+    if (!wait || !taken || taken->thread != first)
+        return; /* it does not come back, or only through more threads than are told of */
     for (uint32_t i = 0; i < n; i++) {
         ring.places[ring.n++] = takes[(i + n - 1) % n];
         ring.places[ring.n++] = waits[i];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Steps in columns and in order; see layout.h. */
 #include "sketch/layout.h"
+
+#include "sketch/cause.h"
 #include "sketch/story.h"
 
 #include <inttypes.h>
@@ -279,6 +281,8 @@ static void note_of(const struct composition *c, const struct layout_item *item,
         snprintf(text, size, "had not run when it failed");
     else if (failing && f->kind == ETCH__FAILURE_KIND__FAILURE_HANG)
         snprintf(text, size, t->wait_in ? "waits for ever in %s" : "stands here", t->wait_in ? t->wait_in : "");
+    else if (failing && etch_cause_step(f, text, size))
+        return;
     else if (failing && f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL) {
         const char *name = sigabbrev_np((int)f->signal);
         size_t n = (size_t)snprintf(text, size, "SIG%s", name ? name : "?");

@@ -344,7 +344,7 @@ static enum etch_truth hang_holds(const struct etch_predictor *p, const struct f
 
 int64_t etch_signed_value(uint64_t value, uint32_t size)
 {
-    unsigned unused = size < 8 ? 64 - 8 * size : 0;
+    unsigned unused = size && size < 8 ? 64 - 8 * size : 0; /* an access of no size has no sign */
 
     return (int64_t)(value << unused) >> unused;
 }

@@ -67,3 +67,28 @@ char *etch_json_write(json_t *root, bool failed, size_t *size)
     *size = out.n - 1;
     return out.v;
 }
+
+json_t *etch_json_place(const Etch__Place *place, bool *failed)
+{
+    json_t *o = json_object();
+    const char *brief;
+    char function[128];
+
+    place = etch_render_place(place);
+    brief = etch_render_function(place, function, sizeof(function));
+    etch_json_set(o, "file", etch_json_text(place->file), failed);
+    etch_json_set(o, "line", json_integer(place->line), failed);
+    etch_json_set(o, "column", json_integer(place->column), failed);
+    etch_json_set(o, "function", etch_json_text(brief), failed);
+    if (strcmp(brief, etch_render_string(place->function)) != 0)
+        etch_json_set(o, "signature", etch_json_text(place->function), failed);
+    return o;
+}
+
+json_t *etch_json_enum(const ProtobufCEnumDescriptor *descriptor, int value)
+{
+    char name[64];
+
+    etch_render_enum(descriptor, value, '_', name);
+    return json_string(name);
+}

@@ -3,6 +3,8 @@
 #ifndef ETCH_SKETCH_RENDER_JANSSON_H
 #define ETCH_SKETCH_RENDER_JANSSON_H
 
+#include "proto/etch.pb-c.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +28,13 @@ json_t *etch_json_real(double v);
 
 /* The text with a newline behind it; takes over the reference. NULL where anything failed. */
 char *etch_json_write(json_t *root, bool failed, size_t *size);
+
+json_t *etch_json_place(const Etch__Place *place, bool *failed);
+
+/* The name of an enumerator, without the part that all of them begin with. */
+json_t *etch_json_enum(const ProtobufCEnumDescriptor *descriptor, int value);
+
+/* The exception that a program ended with; null where it ended otherwise. */
+json_t *etch_json_exception(const Etch__Failure *failure, bool *failed);
 
 #endif

@@ -7,42 +7,18 @@
 
 #include <stdio.h>
 
-static json_t *place_json(const Etch__Place *place, bool *failed)
-{
-    json_t *o = json_object();
-    const char *brief;
-    char function[128];
-
-    place = etch_render_place(place);
-    brief = etch_render_function(place, function, sizeof(function));
-    etch_json_set(o, "file", etch_json_text(place->file), failed);
-    etch_json_set(o, "line", json_integer(place->line), failed);
-    etch_json_set(o, "column", json_integer(place->column), failed);
-    etch_json_set(o, "function", etch_json_text(brief), failed);
-    if (strcmp(brief, etch_render_string(place->function)) != 0)
-        etch_json_set(o, "signature", etch_json_text(place->function), failed);
-    return o;
-}
-
-static json_t *enum_json(const ProtobufCEnumDescriptor *descriptor, int value)
-{
-    char name[64];
-
-    etch_render_enum(descriptor, value, '_', name);
-    return json_string(name);
-}
-
 static json_t *failure_json(const Etch__Failure *f, bool *failed)
 {
     json_t *o = json_object();
 
-    etch_json_set(o, "kind", enum_json(&etch__failure_kind__descriptor, (int)f->kind), failed);
+    etch_json_set(o, "kind", etch_json_enum(&etch__failure_kind__descriptor, (int)f->kind), failed);
     etch_json_set(o, "signal", json_integer(f->signal), failed);
     etch_json_set(o, "code", json_integer(f->code), failed);
     etch_json_set(o, "fault_address", etch_json_hex(f->fault_address), failed);
     etch_json_set(o, "ip", etch_json_hex(f->ip), failed);
     etch_json_set(o, "tid", json_integer(f->tid), failed);
     etch_json_set(o, "message", etch_json_text(f->message), failed);
+    etch_json_set(o, "cause", etch_json_enum(&etch__failure_cause__descriptor, (int)f->cause), failed);
     return o;
 }
 
@@ -60,7 +36,7 @@ static json_t *predictor_json(const Etch__Predictor *p, bool *failed)
     json_t *o = json_object(), *statements = json_array();
 
     for (size_t i = 0; i < p->n_statements; i++)
-        etch_json_push(statements, place_json(p->statements[i], failed), failed);
+        etch_json_push(statements, etch_json_place(p->statements[i], failed), failed);
     etch_json_set(o, "kind", etch_json_text(p->kind), failed);
     etch_json_set(o, "pattern", etch_json_text(p->pattern), failed);
     etch_json_set(o, "text", etch_json_text(p->text), failed);
@@ -121,7 +97,7 @@ static json_t *step_json(const struct etch_render_model *m, size_t i, bool *fail
         etch_json_push(predictors, json_integer(step->predictors[k]), failed);
     etch_json_set(o, "thread", json_integer(step->thread), failed);
     etch_json_set(o, "row", etch_json_count(m->row_of[i] + 1), failed);
-    etch_json_set(o, "place", place_json(step->place, failed), failed);
+    etch_json_set(o, "place", etch_json_place(step->place, failed), failed);
     etch_json_set(o, "text", etch_json_text(step->text), failed);
     etch_json_set(o, "count", etch_json_count(step->count), failed);
     etch_json_set(o, "depth", json_integer(step->depth), failed);
@@ -160,7 +136,7 @@ static json_t *loss_json(const Etch__Loss *loss, bool *failed)
 {
     json_t *o = json_object();
 
-    etch_json_set(o, "cause", enum_json(&etch__loss_cause__descriptor, (int)loss->cause), failed);
+    etch_json_set(o, "cause", etch_json_enum(&etch__loss_cause__descriptor, (int)loss->cause), failed);
     etch_json_set(o, "bytes", etch_json_count(loss->bytes), failed);
     etch_json_set(o, "events", etch_json_count(loss->events), failed);
     etch_json_set(o, "tid", json_integer(loss->tid), failed);
@@ -173,11 +149,11 @@ static json_t *statement_json(const Etch__Statement *s, bool *failed)
     json_t *o = json_object(), *roles = json_array(), *because = json_array();
 
     for (size_t i = 0; i < s->n_roles; i++)
-        etch_json_push(roles, enum_json(&etch__statement_role__descriptor, (int)s->roles[i]), failed);
+        etch_json_push(roles, etch_json_enum(&etch__statement_role__descriptor, (int)s->roles[i]), failed);
     for (size_t i = 0; i < s->n_because; i++)
         etch_json_push(because, json_integer(s->because[i]), failed);
     etch_json_set(o, "id", json_integer(s->id), failed);
-    etch_json_set(o, "place", place_json(s->place, failed), failed);
+    etch_json_set(o, "place", etch_json_place(s->place, failed), failed);
     etch_json_set(o, "roles", roles, failed);
     etch_json_set(o, "distance", json_integer(s->distance), failed);
     etch_json_set(o, "because", because, failed);
@@ -211,13 +187,15 @@ static void set_facts(json_t *root, const Etch__Sketch *s, bool *failed)
     etch_json_set(root, "program", etch_json_text(s->program), failed);
     etch_json_set(root, "build_id", build_id_json(&s->build_id), failed);
     etch_json_set(root, "headline", etch_json_text(headline), failed);
-    etch_json_set(root, "failing_place", s->failing_place ? place_json(s->failing_place, failed) : json_null(), failed);
+    etch_json_set(root, "failing_place", s->failing_place ? etch_json_place(s->failing_place, failed) : json_null(),
+                  failed);
     etch_json_set(root, "failure", s->failure ? failure_json(s->failure, failed) : json_null(), failed);
+    etch_json_set(root, "exception", etch_json_exception(s->failure, failed), failed);
     etch_json_set(root, "compared", json_boolean(s->compared), failed);
     etch_json_set(root, "failing_runs", json_integer(s->failing_runs), failed);
     etch_json_set(root, "passing_runs", json_integer(s->passing_runs), failed);
     etch_json_set(root, "other_failures", json_integer(s->other_failures), failed);
-    etch_json_set(root, "source", enum_json(&etch__source__descriptor, (int)s->source), failed);
+    etch_json_set(root, "source", etch_json_enum(&etch__source__descriptor, (int)s->source), failed);
     etch_json_set(root, "round", json_integer(s->round), failed);
     etch_json_set(root, "sigma", json_integer(s->sigma), failed);
     etch_json_set(root, "slice_statements", json_integer(s->slice_statements), failed);

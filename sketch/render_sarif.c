@@ -248,6 +248,8 @@ static const char *rule_of(const Etch__Sketch *s)
     static const char *const rules[] = {"failure", "crash", "exit-status", "hang", "timeout", "failed-check"};
     unsigned kind = s->failure ? (unsigned)s->failure->kind : 0;
 
+    if (s->failure && s->failure->cause == ETCH__FAILURE_CAUSE__CAUSE_EXCEPTION)
+        return "uncaught-exception";
     return kind < 6 ? rules[kind] : rules[0];
 }
 
@@ -281,6 +283,12 @@ static json_t *result_json(const struct etch_render_model *m, struct sarif *f)
     etch_json_set(o, "relatedLocations", related_json(m, f), &f->failed);
     etch_json_set(o, "occurrenceCount", json_integer(s->failing_runs), &f->failed);
     etch_json_set(o, "partialFingerprints", fingerprint_json(s, f), &f->failed);
+    if (s->failure && s->failure->cause == ETCH__FAILURE_CAUSE__CAUSE_EXCEPTION) {
+        json_t *properties = json_object();
+
+        etch_json_set(properties, "exception", etch_json_exception(s->failure, &f->failed), &f->failed);
+        etch_json_set(o, "properties", properties, &f->failed);
+    }
     return o;
 }
 

@@ -131,6 +131,8 @@ struct etch_run_thread {
     uint32_t
         wait_place;   /* where it stood at the end, the nearest place within the program; ETCH_NOWHERE: it was done */
     char *wait_in;    /* the function outside of the program in which it stood; NULL: none */
+    bool gave_status; /* frames are of where it decided on the exit status, not of its end */
+    bool called_exit; /* and it was the last that it did */
     bool part;        /* of a failing run: it failed, or is one of those that hang */
     bool lost;        /* some of what it did is missing */
     char *unseen;     /* its steps end in this function, before where it stood: in there, and in those of its stack, it

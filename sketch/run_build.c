@@ -6,6 +6,7 @@
 #include "sketch/run_order.h"
 #include "sketch/run_seen.h"
 
+#include "decoder/thrown.h"
 #include "decoder/unwind.h"
 
 #include <stdlib.h>
@@ -170,10 +171,11 @@ static int fill(struct build *b, struct etch_error *err)
         return -1;
     etch_build_find_program(b);
     etch_unwind_failure(b->recording, b->symbols);
+    etch_exception_settle(b->recording, b->symbols);
     number_threads(b);
     if (b->options->slice && etch_build_settle_accesses(b, err) < 0)
         return -1;
-    if (b->options->slice && (etch_build_make_table(b, err) < 0 || etch_build_index_operands(b, err) < 0 ||
+    if (b->options->slice && (etch_build_make_tables(b, err) < 0 || etch_build_index_operands(b, err) < 0 ||
                               etch_build_list_watches(b, err) < 0 || etch_build_list_accesses(b, err) < 0))
         return -1;
     if (etch_build_walk(b, err) < 0 || etch_build_conclude(b, err) < 0 || copy_losses(b, err) < 0)
@@ -235,7 +237,6 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
     etch_index_release(&b.by_global);
     etch_index_release(&b.by_branch);
     free(b.of_thread);
-    free(b.table.place);
-    free(b.table.begins);
+    etch_build_release_tables(&b);
     return status;
 }

@@ -8,9 +8,12 @@
 
 struct etch_run_options {
     const Etch__Slice *slice;            /* NULL: only threads, where they stood, and the failure */
+    const Etch__Slice *layout;           /* without a slice: which libraries are the program's own; NULL: none */
     const ProtobufCBinaryData *build_id; /* of the program in question; NULL, or empty: the one that was recorded */
     const char *verdict; /* what the caller knows of the run: "pass", "fail", "hang"; NULL: as recorded */
-    unsigned jobs;       /* threads to decode with; 0: as many as CPUs */
+    /* The statements that can have given the exit status, see slicer/slice.h; NULL: not known. */
+    const Etch__Slice *exits;
+    unsigned jobs; /* threads to decode with; 0: as many as CPUs */
 };
 
 /* Returns 0, or -1 with `err` set: not a recording of the slice's program, or nothing that can be used. Loss is no

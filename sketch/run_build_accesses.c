@@ -93,7 +93,8 @@ void etch_build_name_library(struct build *b, size_t access)
 static const char *watch_name(struct build *b, const Etch__Watch *w)
 {
     const Etch__Operand *operand = w->site ? etch_build_operand_at(b, w->site, false) : NULL;
-    uint64_t global = w->address - b->bias, hash = etch_hash(ETCH_HASH_START, &global, sizeof(global));
+    uint64_t global = etch_build_file_address(b, w->address),
+             hash = etch_hash(ETCH_HASH_START, &global, sizeof(global));
     size_t probe = 0;
     uint32_t i;
 
@@ -191,7 +192,7 @@ static bool list_sites(struct build *b)
 {
     for (size_t i = 0; i < b->recording->watches.n; i++) {
         const Etch__Watch *w = b->recording->watches.v[i];
-        const struct etch_run_site site = {w->site - b->bias, w->address - b->bias};
+        const struct etch_run_site site = {etch_build_file_address(b, w->site), etch_build_file_address(b, w->address)};
 
         if (w->site && w->address && !w->emulated && !etch_array_push(&b->run->sites, site))
             return false;
@@ -293,6 +294,7 @@ int etch_build_list_accesses(struct build *b, struct etch_error *err)
     b->of_thread = calloc(b->run->threads.n + 1, sizeof(*b->of_thread));
     if (!b->of_thread)
         return etch_build_out_of_memory(err);
+    b->n_of_thread = b->run->threads.n;
     for (size_t i = b->accesses.n; i-- > 0;) {
         b->of_thread[b->accesses.v[i].thread].first = i;
         b->of_thread[b->accesses.v[i].thread].n++;

@@ -26,6 +26,8 @@ void etch_walk_stand(struct build *b, struct walk *w)
     const Etch__Failure *f = b->recording->failure;
     uint64_t ip = f && f->tid == w->tid && f->ip ? f->ip : w->last_ip;
 
+    if (etch_walk_stand_at_exit(b, w))
+        return;
     if (!etch_array_push(&t->frames, ip))
         b->failed = true;
     for (uint32_t d = w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1; d > 0 && t->frames.n < 256; d--)
@@ -36,7 +38,7 @@ void etch_walk_stand(struct build *b, struct walk *w)
 
         if (died && w->last_outside)
             b->failed |= !etch_array_push(&t->frames, w->last_outside);
-        else if (!f && w->last_program_ip)
+        else if (etch_build_ended_itself(b) && w->last_program_ip)
             b->failed |= !etch_array_push(&t->frames, w->last_program_ip + 1);
         b->run->inferred |= died && w->last_outside;
     }
@@ -48,10 +50,12 @@ void etch_walk_visit_failure(struct build *b, struct walk *w)
     struct etch_step step = {0};
     uint32_t place;
 
+    if (b->options->slice && w->thread == 0 && etch_build_ended_itself(b))
+        etch_walk_visit_exit(b, w);
     if (!f || f->tid != w->tid || !f->ip || f->kind != ETCH__FAILURE_KIND__FAILURE_SIGNAL || !b->options->slice ||
         !etch_build_use_image(b, etch_build_image_at(b, f->ip)))
         return;
-    place = etch_build_table_place(&b->table, f->ip - b->bias);
+    place = etch_build_table_place(b, f->ip - b->bias);
     step.time.lo = step.time.hi = f->tsc;
     w->block++;
     if (place != ETCH_NOWHERE)

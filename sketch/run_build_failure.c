@@ -63,25 +63,46 @@ static void stack_places(struct build *b, struct etch_run_thread *t)
     }
 }
 
-static void place_threads(struct build *b)
+static void take_frames(struct build *b)
 {
     for (size_t i = 0; i < b->run->threads.n; i++) {
         struct etch_run_thread *t = &b->run->threads.v[i];
         const Etch__ThreadState *state = etch_build_state_of(b->recording->failure, t->tid);
-        bool ended = false;
-        uint64_t outside;
 
+        if (t->gave_status)
+            state = NULL;
         if (state && state->n_frames)
             t->frames.n = 0;
         for (size_t k = 0; state && k < state->n_frames; k++)
             b->failed |= !etch_array_push(&t->frames, state->frames[k]);
-        for (size_t k = 0; k < b->recording->threads.n; k++)
-            ended |= b->recording->threads.v[k]->tid == t->tid && b->recording->threads.v[k]->end_tsc &&
-                     (!b->recording->failure || !b->recording->failure->tsc ||
-                      b->recording->threads.v[k]->end_tsc < b->recording->failure->tsc);
-        if (ended && !state && t->tid != b->run->failure->tid)
+    }
+}
+
+static bool has_ended(const struct build *b, uint32_t tid)
+{
+    const Etch__Failure *f = b->recording->failure;
+    bool ended = false;
+
+    for (size_t i = 0; i < b->recording->threads.n; i++) {
+        const Etch__Thread *t = b->recording->threads.v[i];
+
+        ended |= t->tid == tid && t->end_tsc && (!f || !f->tsc || t->end_tsc < f->tsc);
+    }
+    return ended;
+}
+
+static void place_threads(struct build *b)
+{
+    for (size_t i = 0; i < b->run->threads.n; i++) {
+        struct etch_run_thread *t = &b->run->threads.v[i];
+        bool stands = etch_build_state_of(b->recording->failure, t->tid) || t->tid == b->run->failure->tid;
+        uint64_t outside;
+
+        if (!stands && has_ended(b, t->tid))
             continue;
         t->wait_place = frame_place(b, t->frames.v, t->frames.n, &outside);
+        if (t->tid == b->run->failure->tid && etch_build_ended_itself(b))
+            etch_build_place_unseen_exit(b, t);
         stack_places(b, t);
         if (outside)
             t->wait_in = etch_build_short_at(b, outside);
@@ -136,7 +157,8 @@ static void add_state(Etch__Failure *f, const struct etch_run_thread *t, bool *f
     state->tid = t->tid;
     state->name = strdup(t->name ? t->name : "");
     state->frames = malloc((t->frames.n + 1) * sizeof(*state->frames));
-    if (state->frames)
+    *failed |= !state->name || !state->frames;
+    if (state->frames && t->frames.n) /* a thread of which nothing is known has none */
         memcpy(state->frames, t->frames.v, t->frames.n * sizeof(*state->frames));
     state->n_frames = state->frames ? t->frames.n : 0;
     f->threads[f->n_threads++] = state;
@@ -157,6 +179,8 @@ static Etch__Failure *own_failure(const struct build *b, bool hang)
     Etch__Failure none = ETCH__FAILURE__INIT, *f;
 
     f = copy_failure(b->recording->failure ? b->recording->failure : &none);
+    if (f && f->kind == ETCH__FAILURE_KIND__FAILURE_EXIT && !f->code)
+        f->code = (int32_t)exit_status(b->recording);
     if (f && hang) {
         f->kind = ETCH__FAILURE_KIND__FAILURE_HANG;
     } else if (f && f->kind == ETCH__FAILURE_KIND__FAILURE_NONE) {
@@ -205,6 +229,14 @@ static void add_callers(struct build *b, const struct etch_run_thread *t, char *
 static size_t name_failure(const Etch__Failure *f, char *text, size_t size)
 {
     const char *signal = f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL ? sigabbrev_np((int)f->signal) : NULL;
+    const char *type = f->exception ? f->exception->type : "";
+
+    if (f->cause == ETCH__FAILURE_CAUSE__CAUSE_EXCEPTION)
+        return (size_t)snprintf(text, size, type[0] ? "uncaught %.1000s" : "uncaught exception%s", type);
+    if (f->cause == ETCH__FAILURE_CAUSE__CAUSE_TERMINATE || f->cause == ETCH__FAILURE_CAUSE__CAUSE_JOINABLE_THREAD)
+        return (size_t)snprintf(text, size, "std::terminate");
+    if (f->cause == ETCH__FAILURE_CAUSE__CAUSE_PURE_VIRTUAL)
+        return (size_t)snprintf(text, size, "pure virtual call");
 
     if (f->kind == ETCH__FAILURE_KIND__FAILURE_HANG)
         return (size_t)snprintf(text, size, "hang");
@@ -252,6 +284,31 @@ static char *bucket_of(struct build *b, bool hang)
 
 /* ---- All of it ---- */
 
+/* A run that ended by itself did so by the thread that called exit(), or else by its first. */
+static uint32_t ending_thread(const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->threads.n; i++)
+        if (run->threads.v[i].called_exit)
+            return run->threads.v[i].tid;
+    return run->failure->tid && !run->threads.v[0].gave_status ? run->failure->tid : run->threads.v[0].tid;
+}
+
+/* What was captured is the end; the place that counts is before it. */
+static void replace_state(Etch__Failure *f, const struct etch_run_thread *t)
+{
+    for (size_t i = 0; t->gave_status && i < f->n_threads; i++) {
+        Etch__ThreadState *state = f->threads[i];
+        uint64_t *frames = state->tid == t->tid ? malloc((t->frames.n + 1) * sizeof(*frames)) : NULL;
+
+        if (!frames)
+            continue;
+        memcpy(frames, t->frames.v, t->frames.n * sizeof(*frames));
+        free(state->frames);
+        state->frames = frames;
+        state->n_frames = t->frames.n;
+    }
+}
+
 int etch_build_conclude(struct build *b, struct etch_error *err)
 {
     const char *verdict = b->options->verdict;
@@ -268,8 +325,10 @@ int etch_build_conclude(struct build *b, struct etch_error *err)
     run->failure = own_failure(b, hang);
     if (!run->failure)
         return etch_build_out_of_memory(err);
-    if (!run->failure->tid && !hang && run->failure->kind != ETCH__FAILURE_KIND__FAILURE_SIGNAL && run->threads.n)
-        run->failure->tid = run->threads.v[0].tid; /* it ended by itself: by its first thread */
+    if (!hang && etch_build_ended_itself(b) && run->threads.n)
+        run->failure->tid = ending_thread(run);
+    take_frames(b);
+    etch_build_find_cause(b);
     place_threads(b);
     for (size_t i = 0; i < run->threads.n; i++) {
         struct etch_run_thread *t = &run->threads.v[i];
@@ -280,6 +339,7 @@ int etch_build_conclude(struct build *b, struct etch_error *err)
             run->failing_thread = (uint32_t)i;
             run->failing_place = t->wait_place;
         }
+        replace_state(run->failure, t);
         if (here && !etch_build_state_of(run->failure, t->tid))
             add_state(run->failure, t, &b->failed);
     }

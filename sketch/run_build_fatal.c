@@ -21,6 +21,24 @@ static const uint8_t *instruction_at(const struct etch_code *code, const struct 
     return *size ? section->bytes + (ip - section->start) : NULL;
 }
 
+bool etch_build_is_trap(struct build *b, uint64_t ip)
+{
+    static const uint8_t ud2[] = {0x0f, 0x0b}, ud1[] = {0x0f, 0xb9}; /* ud1 also with a prefix */
+    struct etch_error ignored;
+    struct etch_code *code;
+    const uint8_t *bytes;
+    bool trap = false;
+    size_t size;
+
+    if (etch_code_open(&code, b->recording, NULL, &ignored) < 0)
+        return false;
+    bytes = instruction_at(code, b, ip, &size);
+    if (bytes && size >= 3)
+        trap = memcmp(bytes, ud2, 2) == 0 || memcmp(bytes + (bytes[0] == 0x67), ud1, 2) == 0;
+    etch_code_free(code);
+    return trap;
+}
+
 void etch_build_place_last(struct build *b)
 {
     const struct etch_run *run = b->run;

@@ -6,8 +6,7 @@
 
 size_t etch_walk_accesses_end(const struct build *b, const struct walk *w)
 {
-    return w->thread < b->run->threads.n && b->of_thread ? b->of_thread[w->thread].first + b->of_thread[w->thread].n
-                                                         : 0;
+    return w->thread < b->n_of_thread ? b->of_thread[w->thread].first + b->of_thread[w->thread].n : 0;
 }
 
 bool etch_walk_has_access(const struct build *b, const struct walk *w, const struct etch_step *step)

@@ -31,6 +31,17 @@ struct handler {
     uint32_t depth;
 };
 
+#define EXIT_FRAMES 32u
+
+/* Where a thread last ran a statement that can have given the exit status. */
+struct exit_point {
+    uint64_t ip;          /* 0: nowhere */
+    uint64_t block, last; /* its block's number, and its last instruction */
+    uint32_t statement;
+    uint32_t n;
+    uint64_t frames[EXIT_FRAMES]; /* return addresses, innermost first */
+};
+
 /* A step that waits for its turn. */
 struct held {
     struct etch_step step;
@@ -39,6 +50,7 @@ struct held {
 
 /* One thread's walk. */
 struct walk {
+    bool begun; /* a thread is being walked; its tid may be any number */
     uint32_t tid;
     uint32_t thread;
     uint64_t block; /* steps so far */
@@ -47,6 +59,7 @@ struct walk {
     uint64_t last_ip, last_program_ip;
     uint64_t last_outside; /* return address of its last call from the program to the outside */
     bool in_program;
+    struct exit_point exits[3]; /* by how much the statement says */
     struct handler handlers[HANDLERS_MAX];
     uint32_t n_handlers;
     uint64_t
@@ -82,7 +95,7 @@ struct build {
     struct etch_recording *recording;
     const struct etch_run_options *options;
     struct etch_symbols *symbols;
-    struct place_table table;
+    ETCH_ARRAY(struct place_table) tables;      /* of the program, and of its libraries */
     ETCH_ARRAY(const Etch__Operand *) operands; /* of the slice */
     ETCH_ARRAY(uint32_t) operand_places;        /* of each */
     struct etch_index by_address, by_global;    /* into operands */
@@ -91,7 +104,9 @@ struct build {
     const Etch__Image *image;                   /* of the program, the last one asked for */
     const Etch__Image *other;                   /* the last one that is not of the program */
     uint32_t pid;                               /* of the process that is looked at; 0: not known */
-    uint64_t bias;                              /* address in memory minus address in the file */
+    uint64_t bias;                              /* address in memory minus address in the file, of that image */
+    uint64_t program_bias;                      /* the same of the program's own file */
+    uint64_t exit_start, exit_end;              /* the code within which options->exits are */
     struct walk *walk;
     ETCH_ARRAY(struct etch_run_access) accesses; /* by thread, in program order */
     ETCH_ARRAY(uint32_t) from;                   /* index in the recording */
@@ -99,7 +114,8 @@ struct build {
     ETCH_ARRAY(struct etch_mark_tie) ties;
     struct {
         size_t first, n;
-    } *of_thread; /* into accesses, by thread */
+    } *of_thread; /* into accesses, by thread; a thread that only the steps know of has none */
+    size_t n_of_thread;
     bool failing; /* the run is */
     bool failed;  /* memory was short */
 };
@@ -122,15 +138,23 @@ void etch_build_find_program(struct build *b);
 
 bool etch_build_is_program(const struct build *b, const Etch__Image *image);
 
-/* True where `image` is of the program; then b->bias is right for it. */
+/* True where `image` is of the program, or of a library of its own; then b->bias is right for it. */
 bool etch_build_use_image(struct build *b, const Etch__Image *image);
 
 const Etch__Image *etch_build_image_at(const struct build *b, uint64_t address);
 
-int etch_build_make_table(struct build *b, struct etch_error *err);
+/* An address in memory as one of the program's or of its libraries' files; what is in neither, as if it were the
+ * program's. */
+uint64_t etch_build_file_address(struct build *b, uint64_t address);
+
+int etch_build_make_tables(struct build *b, struct etch_error *err);
+void etch_build_release_tables(struct build *b);
 
 /* The place of an address of the file, in the slice. */
-uint32_t etch_build_table_place(const struct place_table *t, uint64_t address);
+uint32_t etch_build_table_place(const struct build *b, uint64_t address);
+
+/* Whether a statement begins there. */
+bool etch_build_begins(const struct build *b, uint64_t address);
 
 /* The place of an address in the user's own code, in the slice or not. Code of system headers that was compiled into
  * the program has none: as that of a library it belongs to the line that called it. */
@@ -181,7 +205,8 @@ void etch_walk_visit(struct build *b, struct walk *w, const struct etch_step *st
 
 void etch_walk_return_to(struct walk *w, uint64_t address);
 
-/* The user's own statement that the walk is in: the innermost on the thread's stack. `ip` is in the current function. */
+/* The user's own statement that the walk is in: the innermost on the thread's stack. `ip` is in the current function.
+ */
 uint32_t etch_walk_own_place(struct build *b, const struct walk *w, uint64_t ip);
 
 /* ---- Hits: which step an access is of ---- */
@@ -234,10 +259,38 @@ void etch_walk_visit_failure(struct build *b, struct walk *w);
 /* Its stack, as the steps leave it. */
 void etch_walk_stand(struct build *b, struct walk *w);
 
+/* ---- Where the exit status came from ---- */
+
+/* Whether the run failed by how it ended, and not by a signal or a hang. */
+bool etch_build_ended_itself(const struct build *b);
+
+void etch_build_bound_exits(struct build *b);
+void etch_walk_pass_exits(struct build *b, struct walk *w, const struct etch_step *step);
+
+/* The thread's stack as it was there; false where it ran no such statement. */
+bool etch_walk_stand_at_exit(struct build *b, struct walk *w);
+
+/* Optimised code may have no instruction of the statement that gave the status. It ran all the same, where there is but
+ * one. */
+void etch_walk_visit_exit(struct build *b, struct walk *w);
+
+/* Where a thread got the status from that was not seen to: at the only statement that can give it, else somewhere
+ * before the last that it passed. */
+void etch_build_place_unseen_exit(struct build *b, struct etch_run_thread *t);
+
 /* ---- The failure ---- */
 
 /* Whether the run failed, how, and where each thread stood. */
 int etch_build_conclude(struct build *b, struct etch_error *err);
+
+/* ---- Why it failed, where the signal alone does not say it ---- */
+
+/* With the threads' frames at hand: finds the cause. The failure of an exception that nothing caught is where it was
+ * thrown, in the thread that threw it. */
+void etch_build_find_cause(struct build *b);
+
+/* Whether the instruction at `ip` is one that does nothing but fail. */
+bool etch_build_is_trap(struct build *b, uint64_t ip);
 
 /* The failing statement's last accesses belong to its last visit, also where the steps end a little before them. */
 void etch_build_place_last(struct build *b);

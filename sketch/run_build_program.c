@@ -22,7 +22,7 @@ static const ProtobufCBinaryData *wanted_id(const struct build *b)
     return o->build_id && o->build_id->len ? o->build_id : &b->recording->program->build_id;
 }
 
-bool etch_build_is_program(const struct build *b, const Etch__Image *image)
+static bool is_program_file(const struct build *b, const Etch__Image *image)
 {
     const ProtobufCBinaryData *id;
 
@@ -34,13 +34,38 @@ bool etch_build_is_program(const struct build *b, const Etch__Image *image)
     return strcmp(b->recording->program->exe, image->path) == 0;
 }
 
+/* The library of the program's own that was mapped there; NULL: it is none. */
+static const Etch__Module *module_of(const struct build *b, const Etch__Image *image)
+{
+    const Etch__Slice *layout = b->options->slice ? b->options->slice : b->options->layout;
+
+    if (!image || (b->pid && image->pid && image->pid != b->pid))
+        return NULL;
+    for (size_t i = 0; layout && i < layout->n_modules; i++) {
+        const Etch__Module *m = layout->modules[i];
+        bool same = m->build_id.len && image->build_id.len
+                        ? m->build_id.len == image->build_id.len &&
+                              memcmp(m->build_id.data, image->build_id.data, m->build_id.len) == 0
+                        : strcmp(m->path, image->path) == 0;
+
+        if (same)
+            return m;
+    }
+    return NULL;
+}
+
+bool etch_build_is_program(const struct build *b, const Etch__Image *image)
+{
+    return is_program_file(b, image) || module_of(b, image);
+}
+
 static bool is_program_of(struct build *b, uint32_t pid)
 {
     bool found = false;
 
     b->pid = pid;
     for (size_t i = 0; i < b->recording->images.n && !found; i++)
-        found = etch_build_is_program(b, b->recording->images.v[i]);
+        found = is_program_file(b, b->recording->images.v[i]);
     return found;
 }
 
@@ -95,49 +120,52 @@ int etch_build_check_program(struct build *b, struct etch_error *err)
 bool etch_build_use_image(struct build *b, const Etch__Image *image)
 {
     struct etch_location location;
+    const Etch__Module *module;
+    bool program;
 
     if (image == b->image)
         return image != NULL;
     if (image == b->other)
         return false;
-    if (!etch_build_is_program(b, image)) {
+    program = is_program_file(b, image);
+    module = program ? NULL : module_of(b, image);
+    if (!program && !module) {
         b->other = image;
         return false;
     }
     etch_symbols_find(b->symbols, image, image->start, &location);
     b->image = image;
-    b->bias = image->start - location.module_offset;
+    b->bias = image->start - location.module_offset - (module ? module->added : 0);
+    if (program)
+        b->program_bias = b->bias;
     return true;
+}
+
+uint64_t etch_build_file_address(struct build *b, uint64_t address)
+{
+    return address - (etch_build_use_image(b, etch_build_image_at(b, address)) ? b->bias : b->program_bias);
 }
 
 void etch_build_find_program(struct build *b)
 {
     for (size_t i = 0; i < b->recording->images.n; i++)
-        if (etch_build_is_program(b, b->recording->images.v[i]) && b->recording->images.v[i]->prot & 4)
+        if (is_program_file(b, b->recording->images.v[i]) && b->recording->images.v[i]->prot & 4)
             etch_build_use_image(b, b->recording->images.v[i]);
 }
 
 const Etch__Image *etch_build_image_at(const struct build *b, uint64_t address)
 {
-    const Etch__Image *found = NULL;
-
-    for (size_t i = 0; i < b->recording->images.n; i++) {
-        const Etch__Image *image = b->recording->images.v[i];
-
-        if ((b->pid && image->pid && image->pid != b->pid) || address < image->start ||
-            address - image->start >= image->size)
-            continue;
-        if (!found || image->mapped_tsc >= found->mapped_tsc) /* an exec puts one where another was */
-            found = image;
-    }
-    return found;
+    return etch_recording_image_at(b->recording, b->pid, address);
 }
 
 /* ---- Places ---- */
 
-uint32_t etch_build_table_place(const struct place_table *t, uint64_t address)
+static const struct place_table *table_at(const struct build *b, uint64_t address)
 {
-    return address >= t->start && address < t->end ? t->place[address - t->start] : ETCH_NOWHERE;
+    for (size_t i = 0; i < b->tables.n; i++)
+        if (address >= b->tables.v[i].start && address < b->tables.v[i].end)
+            return &b->tables.v[i];
+    return NULL;
 }
 
 /* The innermost frame of the user's own code at an address. NULL: all is a system header's. */
@@ -150,72 +178,93 @@ static const struct etch_frame *own_frame(const struct etch_location *location)
     return f && f->file && f->line ? f : NULL;
 }
 
-/* Code of a system header that was inlined into the user's own belongs to the user's line. What was not inlined belongs
- * to its caller, and has no place here. */
-static void place_inlined(struct build *b, uint64_t start, uint64_t end)
+uint32_t etch_build_table_place(const struct build *b, uint64_t address)
 {
-    struct place_table *t = &b->table;
-    struct etch_location location;
+    const struct place_table *t = table_at(b, address);
 
-    for (uint64_t a = start; a<end; a = location.until - b->bias> a ? location.until - b->bias : a + 1) {
-        const struct etch_frame *f;
-        uint32_t place;
-
-        etch_symbols_find(b->symbols, b->image, a + b->bias, &location);
-        f = own_frame(&location);
-        place = f ? etch_names_find_place(b->names, f->file, f->line, f->function ? f->function : "") : ETCH_NOWHERE;
-        if (place == ETCH_NOWHERE)
-            continue;
-        for (uint64_t k = a; k < end && k + b->bias < location.until; k++)
-            t->place[k - t->start] = place;
-    }
+    return t ? t->place[address - t->start] : ETCH_NOWHERE;
 }
 
-static void place_statement(struct build *b, const Etch__Statement *s)
+bool etch_build_begins(const struct build *b, uint64_t address)
 {
-    struct place_table *t = &b->table;
-    bool system = etch_file_is_system(s->place->file);
-    uint32_t place = etch_names_place(b->names, s->place->file, s->place->line, s->place->function);
+    const struct place_table *t = table_at(b, address);
 
-    for (size_t k = 0; k < s->n_ranges; k++) {
-        if (system) {
-            if (b->image)
-                place_inlined(b, s->ranges[k]->start, s->ranges[k]->end);
-            continue;
-        }
-        for (uint64_t a = s->ranges[k]->start; a < s->ranges[k]->end; a++)
-            t->place[a - t->start] = place;
-        t->begins[s->ranges[k]->start - t->start] = k == 0;
-    }
+    return t && t->begins[address - t->start];
 }
 
-int etch_build_make_table(struct build *b, struct etch_error *err)
+static void fill_table(struct build *b, struct place_table *t)
 {
     const Etch__Slice *slice = b->options->slice;
-    struct place_table *t = &b->table;
 
-    t->start = UINT64_MAX;
+    memset(t->place, 0xff, (t->end - t->start + 1) * sizeof(*t->place));
+    for (size_t i = slice->n_statements; i-- > 0;) { /* the nearest to the failure last, so that it wins */
+        const Etch__Statement *s = slice->statements[i];
+        uint32_t place = etch_names_place(b->names, s->place->file, s->place->line, s->place->function);
+
+        for (size_t k = 0; k < s->n_ranges; k++) {
+            if (s->ranges[k]->start < t->start || s->ranges[k]->end > t->end)
+                continue;
+            for (uint64_t a = s->ranges[k]->start; a < s->ranges[k]->end; a++)
+                t->place[a - t->start] = place;
+            t->begins[s->ranges[k]->start - t->start] = k == 0;
+        }
+    }
+}
+
+/* The table of the code between two addresses: the program's, or a library's. */
+static int make_table(struct build *b, uint64_t from, uint64_t to, struct etch_error *err)
+{
+    const Etch__Slice *slice = b->options->slice;
+    struct place_table t = {.start = UINT64_MAX};
+
     for (size_t i = 0; i < slice->n_statements; i++) {
         for (size_t k = 0; k < slice->statements[i]->n_ranges; k++) {
             const Etch__AddressRange *range = slice->statements[i]->ranges[k];
 
-            t->start = range->start < t->start ? range->start : t->start;
-            t->end = range->end > t->end ? range->end : t->end;
+            if (range->start < from || range->end > to || range->end <= range->start)
+                continue;
+            t.start = range->start < t.start ? range->start : t.start;
+            t.end = range->end > t.end ? range->end : t.end;
         }
     }
-    if (t->start >= t->end)
-        t->start = t->end = 0;
-    if (t->end - t->start > TABLE_MAX)
+    if (t.start >= t.end)
+        return 0;
+    if (t.end - t.start > TABLE_MAX)
         return etch_error_set(err, "the slice spreads over %llu MiB of code",
-                              (unsigned long long)(t->end - t->start) >> 20);
-    t->place = malloc((t->end - t->start + 1) * sizeof(*t->place));
-    t->begins = calloc(t->end - t->start + 1, sizeof(*t->begins));
-    if (!t->place || !t->begins)
+                              (unsigned long long)(t.end - t.start) >> 20);
+    t.place = malloc((t.end - t.start + 1) * sizeof(*t.place));
+    t.begins = calloc(t.end - t.start + 1, sizeof(*t.begins));
+    if (!t.place || !t.begins || !etch_array_push(&b->tables, t)) {
+        free(t.place);
+        free(t.begins);
         return etch_build_out_of_memory(err);
-    memset(t->place, 0xff, (t->end - t->start + 1) * sizeof(*t->place));
-    for (size_t i = slice->n_statements; i-- > 0;) /* the nearest to the failure last, so that it wins */
-        place_statement(b, slice->statements[i]);
+    }
+    fill_table(b, &t);
     return 0;
+}
+
+int etch_build_make_tables(struct build *b, struct etch_error *err)
+{
+    const Etch__Slice *slice = b->options->slice;
+    uint64_t from = 0;
+
+    for (size_t i = 0; i <= slice->n_modules; i++) {
+        uint64_t to = i < slice->n_modules ? slice->modules[i]->added : UINT64_MAX;
+
+        if (make_table(b, from, to, err) < 0)
+            return -1;
+        from = to;
+    }
+    return 0;
+}
+
+void etch_build_release_tables(struct build *b)
+{
+    for (size_t i = 0; i < b->tables.n; i++) {
+        free(b->tables.v[i].place);
+        free(b->tables.v[i].begins);
+    }
+    etch_array_free(&b->tables);
 }
 
 uint32_t etch_build_place_of(struct build *b, const Etch__Image *image, uint64_t address)
@@ -226,7 +275,7 @@ uint32_t etch_build_place_of(struct build *b, const Etch__Image *image, uint64_t
 
     if (!etch_build_use_image(b, image))
         return ETCH_NOWHERE;
-    place = etch_build_table_place(&b->table, address - b->bias);
+    place = etch_build_table_place(b, address - b->bias);
     if (place != ETCH_NOWHERE)
         return place;
     etch_symbols_find(b->symbols, image, address, &location);

@@ -99,7 +99,7 @@ static bool has_line(struct build *b, const struct etch_step *step)
 {
     struct etch_location location;
 
-    if (b->recording->failure || !etch_build_is_failing(b))
+    if (!etch_build_ended_itself(b))
         return false;
     etch_symbols_find(b->symbols, step->image, step->last, &location);
     return location.frame.line != 0;
@@ -113,15 +113,17 @@ static void walk_block(struct build *b, struct walk *w, const struct etch_step *
     for (uint64_t ip = look || etch_walk_has_access(b, w, step) ? step->first : 0; ip;
          ip = etch_step_next_ip(step, ip), index++) {
         if (look) {
-            place = etch_build_table_place(&b->table, ip - b->bias);
+            place = etch_build_table_place(b, ip - b->bias);
             if (place != ETCH_NOWHERE)
-                etch_walk_visit(b, w, step, place, b->table.begins[ip - b->bias - b->table.start], index);
+                etch_walk_visit(b, w, step, place, etch_build_begins(b, ip - b->bias), index);
         }
         if (w->held.n && etch_walk_is_held(b, w))
             etch_walk_run_handler(b, w);
         if (w->next_access < b->accesses.n)
             etch_walk_take_accesses(b, w, step, ip, index);
     }
+    if (program)
+        etch_walk_pass_exits(b, w, step);
     if (program && b->recording->source == ETCH__SOURCE__SOURCE_SOFT)
         etch_walk_take_outside(b, w, step, index);
     if (program && b->options->slice && step->branch == ETCH_BRANCH_CONDITIONAL && step->to && place != ETCH_NOWHERE)
@@ -235,11 +237,12 @@ static void begin_walk(struct build *b, const struct etch_step *step)
 {
     struct walk *w = b->walk;
 
+    w->begun = true;
     w->tid = step->tid;
     w->thread = etch_build_thread(b, step->tid);
     w->pending_branch = -1;
     w->frames[0] = (struct frame){0, ETCH_NOWHERE, w->calls = 1};
-    if (b->of_thread && w->thread != ETCH_NOWHERE)
+    if (w->thread < b->n_of_thread)
         w->next_access = w->next_outside = b->of_thread[w->thread].first;
 }
 
@@ -248,7 +251,7 @@ static void end_walk(struct build *b)
     struct walk *w = b->walk;
     uint32_t child = 0;
 
-    if (!w->tid)
+    if (!w->begun)
         return;
     if (w->held.n)
         etch_walk_run_handler(b, w);
@@ -276,7 +279,7 @@ static int on_step(void *context, const struct etch_step *step)
 
     if (b->pid && step->pid && b->pid != step->pid)
         return 0;
-    if (w->tid != step->tid) {
+    if (!w->begun || w->tid != step->tid) {
         end_walk(b);
         begin_walk(b, step);
     }
@@ -303,6 +306,7 @@ int etch_build_walk(struct build *b, struct etch_error *err)
     if (!b->recording->streams.n)
         return 0;
     b->failing = etch_build_is_failing(b);
+    etch_build_bound_exits(b);
     b->walk = calloc(1, sizeof(*b->walk));
     if (!b->walk)
         return etch_build_out_of_memory(err);

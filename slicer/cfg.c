@@ -184,9 +184,10 @@ struct etch_cfg *etch_cfg_make(uint32_t n, etch_numbers *succs)
     cfg->succs = succs;
     cfg->preds = calloc(n + 1, sizeof(*cfg->preds));
     cfg->controlled = calloc(n + 1, sizeof(*cfg->controlled));
+    cfg->unwound = calloc(n + 1, sizeof(*cfg->unwound));
     cfg->postdominator = calloc(n + 1, sizeof(*cfg->postdominator));
     cfg->dominator = calloc(n + 1, sizeof(*cfg->dominator));
-    ok = cfg->preds && cfg->controlled && cfg->postdominator && cfg->dominator;
+    ok = cfg->preds && cfg->controlled && cfg->unwound && cfg->postdominator && cfg->dominator;
     for (uint32_t i = 0; ok && i < n; i++)
         for (size_t k = 0; ok && k < succs[i].n; k++)
             ok = etch_array_push(&cfg->preds[succs[i].v[k]], i);
@@ -216,6 +217,18 @@ static bool add_ways(const struct etch_model *m, const struct etch_function *f, 
     return true;
 }
 
+static bool add_unwound(const struct etch_model *m, struct etch_cfg *cfg, uint32_t block)
+{
+    const struct etch_block *b = &m->blocks.v[cfg->first + block];
+    LLVMValueRef last = m->insns.v[b->first + b->n - 1].value;
+    uint32_t landing;
+
+    if (!LLVMIsAInvokeInst(last))
+        return true;
+    landing = etch_pointers_get(&m->block_of, LLVMGetUnwindDest(last));
+    return landing == ETCH_NONE || push_once(&cfg->unwound[landing - cfg->first], block);
+}
+
 const struct etch_cfg *etch_cfg_of(struct etch_model *m, uint32_t function)
 {
     struct etch_function *f = &m->functions.v[function];
@@ -236,6 +249,12 @@ const struct etch_cfg *etch_cfg_of(struct etch_model *m, uint32_t function)
     }
     if (f->cfg)
         f->cfg->first = f->first_block;
+    for (uint32_t i = 0; f->cfg && i < f->n_blocks; i++) {
+        if (!add_unwound(m, f->cfg, i)) {
+            etch_cfg_free(f->cfg);
+            f->cfg = NULL;
+        }
+    }
     return f->cfg;
 }
 
@@ -257,10 +276,13 @@ void etch_cfg_free(struct etch_cfg *cfg)
             etch_array_free(&cfg->succs[i]);
         if (cfg->controlled)
             etch_array_free(&cfg->controlled[i]);
+        if (cfg->unwound)
+            etch_array_free(&cfg->unwound[i]);
     }
     free(cfg->preds);
     free(cfg->succs);
     free(cfg->controlled);
+    free(cfg->unwound);
     free(cfg->postdominator);
     free(cfg->dominator);
     free(cfg);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a slice begins: by file and line, or from a recorded failure. */
 #include "base/function_name.h"
+#include "slicer/exits.h"
 #include "slicer/slicing.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,7 +168,7 @@ static void hex(const uint8_t *bytes, size_t n, char *text, size_t size)
 static int check_build(const struct etch_model *m, const struct run *run, struct etch_error *err)
 {
     size_t n;
-    const uint8_t *id = etch_line_table_build_id(m->lines, &n);
+    const uint8_t *id = etch_line_table_build_id(m->lines, 0, &n);
     const ProtobufCBinaryData *theirs = run->program ? &run->program->build_id : NULL;
     char mine_text[64], theirs_text[64];
 
@@ -184,26 +186,39 @@ static int check_build(const struct etch_model *m, const struct run *run, struct
     return etch_error_advise(err, "the binary that was recorded, or record this one");
 }
 
-static bool is_ours(const struct etch_model *m, const struct run *run, const Etch__Image *image)
+static bool is_image(const struct etch_model *m, const struct run *run, uint32_t number, const Etch__Image *image)
 {
     size_t n;
-    const uint8_t *id = etch_line_table_build_id(m->lines, &n);
-    const char *path = run->program && run->program->exe[0] ? run->program->exe : m->path;
+    const uint8_t *id = etch_line_table_build_id(m->lines, number, &n);
+    const char *path = number == 0 && run->program && run->program->exe[0] ? run->program->exe : m->images.v[number];
 
     if (n && image->build_id.len)
         return image->build_id.len == n && memcmp(image->build_id.data, id, n) == 0;
     return strcmp(image->path, path) == 0;
 }
 
-/* An address of the run as one of the binary's. */
+/* Which of the model's binaries was mapped there; ETCH_NONE: none. */
+static uint32_t which_image(const struct etch_model *m, const struct run *run, const Etch__Image *image)
+{
+    for (uint32_t i = 0; i < m->images.n; i++)
+        if (is_image(m, run, i, image))
+            return i;
+    return ETCH_NONE;
+}
+
+/* An address of the run as one of the model's. */
 static bool to_binary(const struct etch_model *m, const struct run *run, uint64_t address, uint64_t *own)
 {
     for (size_t i = 0; i < run->n_images; i++) {
         const Etch__Image *image = run->images[i];
+        uint32_t number;
 
-        if ((!run->failure || run->failure->pid == 0 || image->pid == 0 || image->pid == run->failure->pid) &&
-            address >= image->start && address - image->start < image->size && is_ours(m, run, image))
-            return etch_line_table_address(m->lines, address - image->start + image->file_offset, own);
+        if ((run->failure && run->failure->pid && image->pid && image->pid != run->failure->pid) ||
+            address < image->start || address - image->start >= image->size)
+            continue;
+        number = which_image(m, run, image);
+        if (number != ETCH_NONE)
+            return etch_line_table_address(m->lines, number, address - image->start + image->file_offset, own);
     }
     return false;
 }
@@ -252,9 +267,69 @@ static bool add_row(struct etch_criterion *c, const struct etch_model *m, const 
 static bool add_thread(struct etch_criterion *c, const struct etch_model *m, const struct run *run,
                        const Etch__ThreadState *thread)
 {
+    const Etch__Exception *e = run->failure->exception;
     struct etch_line_row row;
 
-    return row_of(m, run, thread->frames, thread->n_frames, &row) && add_row(c, m, &row);
+    if (!row_of(m, run, thread->frames, thread->n_frames, &row))
+        return false;
+    if (e && !e->none && !e->handled)
+        row.column = 0; /* making the exception, from its arguments, is another call of the line than throwing it */
+    return add_row(c, m, &row);
+}
+
+static bool comes_behind(LLVMBasicBlockRef block, LLVMBasicBlockRef other)
+{
+    while (block && block != other)
+        block = LLVMGetNextBasicBlock(block);
+    return block != NULL;
+}
+
+/* Whether some branch leads to `block` or past it, to code that stands behind: so it does around a check in the middle
+ * of a function. */
+static bool is_passed_by(LLVMBasicBlockRef block)
+{
+    LLVMBasicBlockRef at = block;
+
+    for (unsigned steps = 0; at && steps < 8; steps++) {
+        LLVMBasicBlockRef from = NULL;
+
+        for (LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(at)); use; use = LLVMGetNextUse(use)) {
+            LLVMValueRef branch = LLVMGetUser(use);
+
+            if (LLVMIsABranchInst(branch) && LLVMIsConditional(branch) &&
+                (comes_behind(LLVMGetNextBasicBlock(block), LLVMGetSuccessor(branch, 0)) ||
+                 comes_behind(LLVMGetNextBasicBlock(block), LLVMGetSuccessor(branch, 1))))
+                return true;
+            from = LLVMIsAInvokeInst(branch) ? LLVMGetInstructionParent(branch) : NULL;
+        }
+        at = from; /* a call that may throw ends a block, and nothing else */
+    }
+    return false;
+}
+
+/* Where a function's end is reached that should have returned a value, clang puts a trap into unoptimised code, and
+ * nothing goes on behind it. __builtin_trap() alone goes on. */
+static bool is_missing_return(LLVMValueRef trap)
+{
+    LLVMValueRef next = LLVMGetNextInstruction(trap);
+
+    return next && LLVMGetInstructionOpcode(next) == LLVMUnreachable && !is_passed_by(LLVMGetInstructionParent(trap));
+}
+
+static bool ends_without_value(const struct etch_criterion *c, const struct etch_model *m)
+{
+    size_t traps = 0;
+
+    for (size_t i = 0; i < c->insns.n; i++) {
+        LLVMValueRef v = m->insns.v[c->insns.v[i]].value;
+
+        if (!etch_is_call(v) || strcmp(etch_called_name(v), "llvm.trap") != 0)
+            continue;
+        if (!is_missing_return(v))
+            return false;
+        traps++;
+    }
+    return traps > 0;
 }
 
 static bool is_hang(const Etch__Failure *failure)
@@ -262,20 +337,59 @@ static bool is_hang(const Etch__Failure *failure)
     return failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG || failure->kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT;
 }
 
-static int add_failure(struct etch_criterion *c, const struct etch_model *m, const struct run *run,
-                       struct etch_error *err)
+/* Where the failing thread stood; false: not known. */
+static bool failing_row(const struct etch_model *m, const struct run *run, struct etch_line_row *row)
+{
+    for (size_t i = 0; i < run->failure->n_threads; i++)
+        if (run->failure->threads[i]->tid == run->failure->tid &&
+            row_of(m, run, run->failure->threads[i]->frames, run->failure->threads[i]->n_frames, row))
+            return true;
+    return run->failure->ip && row_of(m, run, &run->failure->ip, 1, row);
+}
+
+static bool is_at(const struct etch_model *m, uint32_t insn, const struct etch_line_row *row)
+{
+    return row && m->insns.v[insn].line == row->line &&
+           m->insns.v[insn].file == etch_strings_find(&m->files, etch_line_table_file(m->lines, row->file));
+}
+
+/* An exit status begins where its value was made: at the statement that is known to have, else at all that can have. */
+static bool add_exits(struct etch_criterion *c, struct etch_model *m, const struct run *run, bool *found)
+{
+    struct etch_line_row place;
+    const struct etch_line_row *row = failing_row(m, run, &place) ? &place : NULL;
+    struct etch_exits exits = {0};
+    bool ok = etch_exits_find(m, run->failure->code, &exits), known = false;
+
+    for (size_t i = 0; i < exits.n; i++)
+        known |= exits.v[i].origin && is_at(m, exits.v[i].insn, row);
+    for (size_t i = 0; ok && i < exits.n; i++) {
+        uint32_t insn = exits.v[i].insn;
+        const struct etch_insn *at = &m->insns.v[insn];
+
+        if (exits.v[i].origin && (!known || is_at(m, insn, row)))
+            *found |= add_place(c, m, at->file, at->line, at->column) > 0;
+    }
+    etch_array_free(&exits);
+    return ok;
+}
+
+static int add_failure(struct etch_criterion *c, struct etch_model *m, const struct run *run, struct etch_error *err)
 {
     const Etch__Failure *failure = run->failure;
     bool found = false;
 
+    if (failure->kind == ETCH__FAILURE_KIND__FAILURE_EXIT && !add_exits(c, m, run, &found))
+        return etch_error_set(err, "out of memory");
     for (size_t i = 0; i < failure->n_threads; i++)
-        if (is_hang(failure) || failure->threads[i]->tid == failure->tid)
+        if (is_hang(failure) || (!found && failure->threads[i]->tid == failure->tid))
             found = add_thread(c, m, run, failure->threads[i]) || found;
     if (!found && failure->ip && !is_hang(failure)) {
         struct etch_line_row row;
 
         found = row_of(m, run, &failure->ip, 1, &row) && add_row(c, m, &row);
     }
+    c->ends_without_value = found && failure->signal == SIGILL && ends_without_value(c, m);
     if (found)
         return 0;
     etch_error_set(err, "no frame of the failure is in %s, or none has a line", m->path);
@@ -317,7 +431,8 @@ static uint32_t function_at(const struct etch_model *m, uint64_t address)
         const char *source = LLVMGetSourceFileName(m->modules.v[f->module].module, &n), *base = strrchr(source, '/');
         uint64_t start, size;
 
-        if (etch_line_table_symbol(m->lines, f->symbol, local ? (base ? base + 1 : source) : NULL, &start, &size) &&
+        if (etch_line_table_symbol(m->lines, f->symbol, local ? (base ? base + 1 : source) : NULL,
+                                   etch_function_image(m, i), &start, &size) &&
             start == address)
             return i;
     }
@@ -401,5 +516,5 @@ int etch_model_narrow(struct etch_model *m, const Etch__Program *program, Etch__
         narrowed += was_made(&real, i);
     keep_real(m, &real);
     etch_array_free(&real);
-    return narrowed;
+    return etch_model_index_targets(m) ? narrowed : etch_error_set(err, "out of memory");
 }

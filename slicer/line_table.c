@@ -20,6 +20,7 @@
 
 struct symbol {
     uint32_t name, source;
+    uint32_t image;
     bool local, variable;
     uint64_t address, size;
 };
@@ -28,19 +29,26 @@ struct declared {
     uint32_t key, line;
 };
 
-struct etch_line_table {
+/* One of the files. */
+struct image {
     int fd;
     Elf *elf;
     Dwarf *dwarf;
+    uint64_t base; /* added to its addresses */
+    const uint8_t *build_id;
+    size_t build_id_size;
+};
+
+struct etch_line_table {
+    ETCH_ARRAY(struct image) images;
     struct etch_strings files, names;
     ETCH_ARRAY(struct etch_line_row) rows;
     uint32_t *by_place; /* rows in the order of file, line, address */
     ETCH_ARRAY(struct symbol) symbols;
     ETCH_ARRAY(struct declared) declared;
-    const uint8_t *build_id;
-    size_t build_id_size;
     Dwarf_Die unit; /* the last that was asked for */
     bool has_unit;
+    uint64_t unit_image; /* that it is of */
 };
 
 void etch_path_normalise(char *path)
@@ -84,7 +92,7 @@ static uint32_t file_number(struct etch_line_table *t, Dwarf_Die *unit, const ch
     return etch_strings_add(&t->files, path);
 }
 
-static bool add_unit_rows(struct etch_line_table *t, Dwarf_Die *unit)
+static bool add_unit_rows(struct etch_line_table *t, Dwarf_Die *unit, uint64_t base)
 {
     struct etch_line_row row = {.file = ETCH_NONE};
     Dwarf_Lines *lines;
@@ -108,7 +116,8 @@ static bool add_unit_rows(struct etch_line_table *t, Dwarf_Die *unit)
         dwarf_linecol(line, &column);
         dwarf_linebeginstatement(line, &statement);
         if (open && address > row.start && row.line && row.start) { /* address 0: code that the linker dropped */
-            row.end = address;
+            row.start += base;
+            row.end = address + base;
             if (!etch_array_push(&t->rows, row))
                 return false;
         }
@@ -122,44 +131,74 @@ static bool add_unit_rows(struct etch_line_table *t, Dwarf_Die *unit)
     return true;
 }
 
-/* "unit's file name:function" of each function with code, and its line. */
-static bool add_unit_functions(struct etch_line_table *t, Dwarf_Die *unit)
+/* The name by which the linker knows a function: overloads and template instances have one each. */
+static const char *linkage_name(Dwarf_Die *die)
 {
-    const char *source = dwarf_diename(unit);
+    Dwarf_Attribute attr;
+    const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
+
+    return name ? name : dwarf_diename(die);
+}
+
+/* "unit's file name:linkage name" of each function with code, and its line. */
+static bool add_function(struct etch_line_table *t, const char *source, Dwarf_Die *die)
+{
+    const char *name = linkage_name(die);
+    Dwarf_Attribute attr;
+    struct declared d;
+    size_t size;
+    char *key;
+    int line = 0;
+
+    if (!name || !dwarf_attr(die, DW_AT_low_pc, &attr) || dwarf_decl_line(die, &line) != 0)
+        return true;
+    size = strlen(source) + strlen(name) + 2;
+    key = malloc(size);
+    if (!key)
+        return false;
+    snprintf(key, size, "%s:%s", source, name);
+    d = (struct declared){etch_strings_add(&t->names, key), (uint32_t)line};
+    free(key);
+    return d.key != ETCH_NONE && etch_array_push(&t->declared, d);
+}
+
+#define NAMESPACES_MAX 32
+
+static bool add_functions(struct etch_line_table *t, const char *source, Dwarf_Die *parent, int depth)
+{
     Dwarf_Die child;
 
-    if (!source || dwarf_child(unit, &child) != 0)
+    if (depth > NAMESPACES_MAX || dwarf_child(parent, &child) != 0)
         return true;
     do {
-        Dwarf_Attribute attr;
-        const char *name = dwarf_diename(&child);
-        char key[1024];
-        int line = 0;
-        struct declared d;
+        int tag = dwarf_tag(&child);
 
-        if (dwarf_tag(&child) != DW_TAG_subprogram || !name || !dwarf_attr(&child, DW_AT_low_pc, &attr) ||
-            dwarf_attr(&child, DW_AT_specification, &attr) || dwarf_decl_line(&child, &line) != 0)
-            continue;
-        snprintf(key, sizeof(key), "%s:%s", source, name);
-        d = (struct declared){etch_strings_add(&t->names, key), (uint32_t)line};
-        if (!etch_array_push(&t->declared, d))
+        if (tag == DW_TAG_subprogram && !add_function(t, source, &child))
+            return false;
+        if (tag == DW_TAG_namespace && !add_functions(t, source, &child, depth + 1))
             return false;
     } while (dwarf_siblingof(&child, &child) == 0);
     return true;
 }
 
-static bool add_units(struct etch_line_table *t)
+static bool add_unit_functions(struct etch_line_table *t, Dwarf_Die *unit)
+{
+    const char *source = dwarf_diename(unit);
+
+    return !source || add_functions(t, source, unit, 0);
+}
+
+static bool add_units(struct etch_line_table *t, const struct image *image)
 {
     Dwarf_CU *cu = NULL;
     Dwarf_Half version;
     uint8_t type;
     Dwarf_Die unit, sub;
 
-    while (dwarf_get_units(t->dwarf, cu, &cu, &version, &type, &unit, &sub) == 0)
-        if (dwarf_tag(&unit) == DW_TAG_compile_unit && (!add_unit_rows(t, &unit) || !add_unit_functions(t, &unit)))
+    while (dwarf_get_units(image->dwarf, cu, &cu, &version, &type, &unit, &sub) == 0)
+        if (dwarf_tag(&unit) == DW_TAG_compile_unit &&
+            (!add_unit_rows(t, &unit, image->base) || !add_unit_functions(t, &unit)))
             return false;
-    if (t->rows.n)
-        qsort(t->rows.v, t->rows.n, sizeof(*t->rows.v), compare_rows);
     return true;
 }
 
@@ -174,29 +213,36 @@ static int compare_symbols(const void *a, const void *b)
 {
     const struct symbol *x = a, *y = b;
 
-    return x->name < y->name ? -1 : x->name > y->name;
+    if (x->name != y->name)
+        return x->name < y->name ? -1 : 1;
+    return x->address < y->address ? -1 : x->address > y->address;
 }
 
-static bool add_symbols_of(struct etch_line_table *t, Elf_Scn *scn, const GElf_Shdr *head)
+static bool add_symbols_of(struct etch_line_table *t, uint32_t number, Elf_Scn *scn, const GElf_Shdr *head)
 {
+    const struct image *image = &t->images.v[number];
     Elf_Data *data = elf_getdata(scn, NULL);
     uint32_t source = ETCH_NONE;
 
     for (size_t i = 0; data && head->sh_entsize && i < head->sh_size / head->sh_entsize; i++) {
         GElf_Sym sym;
-        const char *name = gelf_getsym(data, (int)i, &sym) ? elf_strptr(t->elf, head->sh_link, sym.st_name) : NULL;
+        const char *name = gelf_getsym(data, (int)i, &sym) ? elf_strptr(image->elf, head->sh_link, sym.st_name) : NULL;
         struct symbol s;
 
         if (!name || !name[0])
             continue;
-        s = (struct symbol){
-            etch_strings_add(&t->names, name),       source,       GELF_ST_BIND(sym.st_info) == STB_LOCAL,
-            GELF_ST_TYPE(sym.st_info) == STT_OBJECT, sym.st_value, sym.st_size};
+        s = (struct symbol){.name = etch_strings_add(&t->names, name),
+                            .source = source,
+                            .image = number,
+                            .local = GELF_ST_BIND(sym.st_info) == STB_LOCAL,
+                            .variable = GELF_ST_TYPE(sym.st_info) == STT_OBJECT,
+                            .address = sym.st_value + image->base,
+                            .size = sym.st_size};
         if (GELF_ST_TYPE(sym.st_info) == STT_FILE) {
             source = s.name;
             continue;
         }
-        if (sym.st_shndx == SHN_UNDEF || !s.address)
+        if (sym.st_shndx == SHN_UNDEF || !sym.st_value)
             continue;
         if (!etch_array_push(&t->symbols, s))
             return false;
@@ -204,20 +250,28 @@ static bool add_symbols_of(struct etch_line_table *t, Elf_Scn *scn, const GElf_S
     return true;
 }
 
-static bool add_symbols(struct etch_line_table *t)
+static bool add_symbols(struct etch_line_table *t, uint32_t number)
 {
-    for (Elf_Scn *scn = elf_nextscn(t->elf, NULL); scn; scn = elf_nextscn(t->elf, scn)) {
+    Elf *elf = t->images.v[number].elf;
+
+    for (Elf_Scn *scn = elf_nextscn(elf, NULL); scn; scn = elf_nextscn(elf, scn)) {
         GElf_Shdr head;
 
         if (gelf_getshdr(scn, &head) && (head.sh_type == SHT_SYMTAB || head.sh_type == SHT_DYNSYM) &&
-            !add_symbols_of(t, scn, &head))
+            !add_symbols_of(t, number, scn, &head))
             return false;
     }
+    return true;
+}
+
+static void sort_all(struct etch_line_table *t)
+{
+    if (t->rows.n)
+        qsort(t->rows.v, t->rows.n, sizeof(*t->rows.v), compare_rows);
     if (t->symbols.n)
         qsort(t->symbols.v, t->symbols.n, sizeof(*t->symbols.v), compare_symbols);
     if (t->declared.n)
         qsort(t->declared.v, t->declared.n, sizeof(*t->declared.v), compare_declared);
-    return true;
 }
 
 static bool is_plain(const char *name)
@@ -274,61 +328,76 @@ static bool index_places(struct etch_line_table *t)
     return true;
 }
 
-static int fill(struct etch_line_table *t, const char *path, struct etch_error *err)
+static int open_image(struct image *image, const char *path, struct etch_error *err)
 {
     const void *id;
     ssize_t id_size;
 
-    t->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (t->fd < 0)
+    image->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (image->fd < 0)
         return etch_error_set_errno(err, errno, "cannot open %s", path);
     elf_version(EV_CURRENT);
-    t->elf = elf_begin(t->fd, ELF_C_READ_MMAP, NULL);
-    if (!t->elf || elf_kind(t->elf) != ELF_K_ELF)
+    image->elf = elf_begin(image->fd, ELF_C_READ_MMAP, NULL);
+    if (!image->elf || elf_kind(image->elf) != ELF_K_ELF)
         return etch_error_set(err, "cannot read %s: not an ELF file", path);
-    t->dwarf = dwarf_begin_elf(t->elf, DWARF_C_READ, NULL);
-    if (!t->dwarf) {
+    image->dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
+    if (!image->dwarf) {
         etch_error_set(err, "%s has no debug information", path);
         return etch_error_advise(err, "build it with etch cc, and do not strip its line tables");
     }
-    id_size = dwelf_elf_gnu_build_id(t->elf, &id);
+    id_size = dwelf_elf_gnu_build_id(image->elf, &id);
     if (id_size > 0) {
-        t->build_id = id;
-        t->build_id_size = (size_t)id_size;
+        image->build_id = id;
+        image->build_id_size = (size_t)id_size;
     }
-    if (!add_units(t) || !add_symbols(t))
-        return etch_error_set(err, "out of memory");
-    mark_plain(t);
-    if (!index_places(t))
-        return etch_error_set(err, "out of memory");
     return 0;
 }
 
-int etch_line_table_open(struct etch_line_table **table, const char *path, struct etch_error *err)
+static void close_image(struct image *image)
 {
-    struct etch_line_table *t = calloc(1, sizeof(*t));
+    if (image->dwarf)
+        dwarf_end(image->dwarf);
+    if (image->elf)
+        elf_end(image->elf);
+    if (image->fd >= 0)
+        close(image->fd);
+}
 
-    if (!t)
-        return etch_error_set(err, "out of memory");
-    t->fd = -1;
-    if (fill(t, path, err) < 0) {
-        etch_line_table_free(t);
+struct etch_line_table *etch_line_table_new(void)
+{
+    return calloc(1, sizeof(struct etch_line_table));
+}
+
+int etch_line_table_add(struct etch_line_table *t, const char *path, struct etch_error *err)
+{
+    uint32_t number = (uint32_t)t->images.n;
+    struct image image = {.fd = -1, .base = (uint64_t)number << ETCH_IMAGE_SHIFT};
+
+    if (open_image(&image, path, err) < 0) {
+        close_image(&image);
         return -1;
     }
-    *table = t;
-    return 0;
+    if (!etch_array_push(&t->images, image)) {
+        close_image(&image);
+        return etch_error_set(err, "out of memory");
+    }
+    return add_units(t, &t->images.v[number]) && add_symbols(t, number) ? 0 : etch_error_set(err, "out of memory");
+}
+
+int etch_line_table_finish(struct etch_line_table *t, struct etch_error *err)
+{
+    sort_all(t);
+    mark_plain(t);
+    return index_places(t) ? 0 : etch_error_set(err, "out of memory");
 }
 
 void etch_line_table_free(struct etch_line_table *t)
 {
     if (!t)
         return;
-    if (t->dwarf)
-        dwarf_end(t->dwarf);
-    if (t->elf)
-        elf_end(t->elf);
-    if (t->fd >= 0)
-        close(t->fd);
+    for (size_t i = 0; i < t->images.n; i++)
+        close_image(&t->images.v[i]);
+    etch_array_free(&t->images);
     etch_strings_release(&t->files);
     etch_strings_release(&t->names);
     etch_array_free(&t->rows);
@@ -390,23 +459,28 @@ static bool call_site(struct etch_line_table *t, Dwarf_Die *unit, Dwarf_Die *cal
     return row->file != ETCH_NONE && row->line;
 }
 
-/* The unit that holds an address. clang writes no table of that. */
-static bool unit_at(struct etch_line_table *t, uint64_t address, Dwarf_Die *found)
+/* The unit that holds an address, which becomes that of the unit's own file. clang writes no table of that. */
+static bool unit_at(struct etch_line_table *t, uint64_t *address, Dwarf_Die *found)
 {
     Dwarf_CU *cu = NULL;
+    uint64_t number = *address >> ETCH_IMAGE_SHIFT;
     Dwarf_Half version;
     uint8_t type;
     Dwarf_Die unit, sub;
 
-    if (t->has_unit && dwarf_haspc(&t->unit, address) == 1) {
+    if (number >= t->images.n)
+        return false;
+    *address -= t->images.v[number].base;
+    if (t->has_unit && t->unit_image == number && dwarf_haspc(&t->unit, *address) == 1) {
         *found = t->unit;
         return true;
     }
-    while (dwarf_get_units(t->dwarf, cu, &cu, &version, &type, &unit, &sub) == 0) {
-        if (dwarf_tag(&unit) != DW_TAG_compile_unit || dwarf_haspc(&unit, address) != 1)
+    while (dwarf_get_units(t->images.v[number].dwarf, cu, &cu, &version, &type, &unit, &sub) == 0) {
+        if (dwarf_tag(&unit) != DW_TAG_compile_unit || dwarf_haspc(&unit, *address) != 1)
             continue;
         *found = t->unit = unit;
         t->has_unit = true;
+        t->unit_image = number;
         return true;
     }
     return false;
@@ -421,7 +495,7 @@ bool etch_line_table_own(struct etch_line_table *t, uint64_t address, struct etc
     if (!at)
         return false;
     *row = *at;
-    if (!etch_file_is_system(t->files.all.v[at->file]) || !unit_at(t, address, &unit))
+    if (!etch_file_is_system(t->files.all.v[at->file]) || !unit_at(t, &address, &unit))
         return true;
     /* Beyond an inlined call libdw goes on where the function was defined; what holds the call is asked for apart. */
     if (dwarf_getscopes(&unit, address, &innermost) > 0)
@@ -468,22 +542,36 @@ size_t etch_line_table_find(const struct etch_line_table *t, const char *file, u
     return n;
 }
 
-bool etch_line_table_symbol(const struct etch_line_table *t, const char *name, const char *source, uint64_t *address,
-                            uint64_t *size)
+/* How well a symbol fits what is asked for; 0: not at all. */
+static int fits(const struct symbol *s, uint32_t source, bool local, uint32_t image)
 {
-    struct symbol want = {.name = etch_strings_find(&t->names, name)};
-    uint32_t from = source ? etch_strings_find(&t->names, source) : ETCH_NONE;
-    const struct symbol *s =
-        t->symbols.n ? bsearch(&want, t->symbols.v, t->symbols.n, sizeof(*s), compare_symbols) : NULL;
-    const struct symbol *best = NULL, *end = t->symbols.v + t->symbols.n;
+    if (image != ETCH_NONE && s->image != image)
+        return 0;
+    return 1 + (local ? s->local && s->source == source : !s->local);
+}
 
-    if (want.name == ETCH_NONE || !s)
-        return false;
-    while (s > t->symbols.v && s[-1].name == want.name)
-        s--;
-    for (; s < end && s->name == want.name; s++)
-        if (!best || (source ? s->local && s->source == from : !s->local))
+bool etch_line_table_symbol(const struct etch_line_table *t, const char *name, const char *source, uint32_t image,
+                            uint64_t *address, uint64_t *size)
+{
+    uint32_t number = etch_strings_find(&t->names, name), from = source ? etch_strings_find(&t->names, source) : 0;
+    const struct symbol *best = NULL;
+    size_t lo = 0, hi = t->symbols.n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (t->symbols.v[mid].name < number)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (; number != ETCH_NONE && lo < t->symbols.n && t->symbols.v[lo].name == number; lo++) {
+        const struct symbol *s = &t->symbols.v[lo];
+        int fit = fits(s, from, source != NULL, image);
+
+        if (fit && (!best || fit > fits(best, from, source != NULL, image)))
             best = s;
+    }
     if (!best)
         return false;
     *address = best->address;
@@ -505,12 +593,15 @@ bool etch_line_table_is_variable(const struct etch_line_table *t, uint64_t addre
 
 uint32_t etch_line_table_declared(const struct etch_line_table *t, const char *source, const char *function)
 {
-    char text[1024];
-    struct declared want = {0};
-    size_t lo = 0, hi = t->declared.n;
+    size_t length = strlen(source) + strlen(function) + 2, lo = 0, hi = t->declared.n;
+    char *text = malloc(length);
+    struct declared want = {.key = ETCH_NONE};
 
-    snprintf(text, sizeof(text), "%s:%s", source, function);
-    want.key = etch_strings_find(&t->names, text);
+    if (text) {
+        snprintf(text, length, "%s:%s", source, function);
+        want.key = etch_strings_find(&t->names, text);
+    }
+    free(text);
     if (want.key == ETCH_NONE)
         return 0;
     while (lo < hi) {
@@ -523,26 +614,27 @@ uint32_t etch_line_table_declared(const struct etch_line_table *t, const char *s
     }
     if (lo >= t->declared.n || t->declared.v[lo].key != want.key)
         return 0;
-    /* Several of one name (overloads, units of one name): nothing sure. */
-    if (lo + 1 < t->declared.n && t->declared.v[lo + 1].key == want.key)
-        return 0;
+    for (size_t i = lo; i < t->declared.n && t->declared.v[i].key == want.key; i++)
+        if (t->declared.v[i].line != t->declared.v[lo].line)
+            return 0; /* units of one name: nothing sure */
     return t->declared.v[lo].line;
 }
 
-static bool segment(const struct etch_line_table *t, size_t i, GElf_Phdr *head)
+static bool segment(const struct image *image, size_t i, GElf_Phdr *head)
 {
-    return gelf_getphdr(t->elf, (int)i, head) && head->p_type == PT_LOAD;
+    return gelf_getphdr(image->elf, (int)i, head) && head->p_type == PT_LOAD;
 }
 
-bool etch_line_table_address(const struct etch_line_table *t, uint64_t file_offset, uint64_t *address)
+bool etch_line_table_address(const struct etch_line_table *t, uint32_t number, uint64_t file_offset, uint64_t *address)
 {
+    const struct image *image = &t->images.v[number];
     size_t n = 0;
     GElf_Phdr head;
 
-    elf_getphdrnum(t->elf, &n);
+    elf_getphdrnum(image->elf, &n);
     for (size_t i = 0; i < n; i++) {
-        if (segment(t, i, &head) && file_offset >= head.p_offset && file_offset - head.p_offset < head.p_filesz) {
-            *address = head.p_vaddr + (file_offset - head.p_offset);
+        if (segment(image, i, &head) && file_offset >= head.p_offset && file_offset - head.p_offset < head.p_filesz) {
+            *address = head.p_vaddr + (file_offset - head.p_offset) + image->base;
             return true;
         }
     }
@@ -551,24 +643,29 @@ bool etch_line_table_address(const struct etch_line_table *t, uint64_t file_offs
 
 const uint8_t *etch_line_table_code(const struct etch_line_table *t, uint64_t address, size_t *size)
 {
+    uint64_t number = address >> ETCH_IMAGE_SHIFT;
+    const struct image *image = number < t->images.n ? &t->images.v[number] : NULL;
     size_t n = 0, raw_size = 0;
-    const char *raw = elf_rawfile(t->elf, &raw_size);
+    const char *raw = image ? elf_rawfile(image->elf, &raw_size) : NULL;
     GElf_Phdr head;
 
-    elf_getphdrnum(t->elf, &n);
-    for (size_t i = 0; raw && i < n; i++) {
-        if (segment(t, i, &head) && address >= head.p_vaddr && address - head.p_vaddr < head.p_filesz &&
+    *size = 0;
+    if (!raw)
+        return NULL;
+    address -= image->base;
+    elf_getphdrnum(image->elf, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (segment(image, i, &head) && address >= head.p_vaddr && address - head.p_vaddr < head.p_filesz &&
             head.p_offset <= raw_size && head.p_filesz <= raw_size - head.p_offset) {
             *size = head.p_filesz - (address - head.p_vaddr);
             return (const uint8_t *)raw + head.p_offset + (address - head.p_vaddr);
         }
     }
-    *size = 0;
     return NULL;
 }
 
-const uint8_t *etch_line_table_build_id(const struct etch_line_table *t, size_t *size)
+const uint8_t *etch_line_table_build_id(const struct etch_line_table *t, uint32_t number, size_t *size)
 {
-    *size = t->build_id_size;
-    return t->build_id;
+    *size = t->images.v[number].build_id_size;
+    return t->images.v[number].build_id;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The machine code's side: which addresses belong to which place in the source, where symbols are, the build-id. Read
- * with libdw, since LLVM-C cannot. Addresses are the binary's own, as its symbols have them. Private to slicer/. */
+ * with libdw, since LLVM-C cannot. Addresses are the binary's own, as its symbols have them; those of its libraries
+ * have a base added, by which they are told apart. Private to slicer/. */
 #ifndef ETCH_SLICER_LINE_TABLE_H
 #define ETCH_SLICER_LINE_TABLE_H
 
@@ -20,7 +21,14 @@ struct etch_line_row {
 
 struct etch_line_table;
 
-int etch_line_table_open(struct etch_line_table **table, const char *path, struct etch_error *err);
+/* Library number N of the program's, from 1, has its addresses from N << ETCH_IMAGE_SHIFT on. */
+#define ETCH_IMAGE_SHIFT 40
+
+/* The program is added first, then its libraries; nothing can be asked before the table is finished. NULL when memory
+ * is short. */
+struct etch_line_table *etch_line_table_new(void);
+int etch_line_table_add(struct etch_line_table *table, const char *path, struct etch_error *err);
+int etch_line_table_finish(struct etch_line_table *table, struct etch_error *err);
 void etch_line_table_free(struct etch_line_table *table);
 
 /* By address. Rows without a line are not there. */
@@ -38,23 +46,26 @@ bool etch_line_table_own(struct etch_line_table *table, uint64_t address, struct
 size_t etch_line_table_find(const struct etch_line_table *table, const char *file, uint32_t line, uint32_t column,
                             uint64_t *starts, uint64_t *ends, size_t limit);
 
-/* Where a symbol is. `source` picks between local symbols of one name by their file; NULL for a global one. */
-bool etch_line_table_symbol(const struct etch_line_table *table, const char *name, const char *source,
+/* Where a symbol is. `source` picks between local symbols of one name by their file; NULL for a global one. `image`: of
+ * which binary; ETCH_NONE: of the first that has it, as the dynamic loader binds. */
+bool etch_line_table_symbol(const struct etch_line_table *table, const char *name, const char *source, uint32_t image,
                             uint64_t *address, uint64_t *size);
 
 /* Whether the bytes at an address are all of one variable that has a symbol. */
 bool etch_line_table_is_variable(const struct etch_line_table *table, uint64_t address, uint64_t size);
 
-/* The line on which the debug information says that `function` of a unit made from `source` begins; 0: not known. */
+/* The line on which the debug information says that the function with this linkage name begins, in the unit made from
+ * `source`; 0: not known. */
 uint32_t etch_line_table_declared(const struct etch_line_table *table, const char *source, const char *function);
 
-/* From a place in the file to an address; false where nothing is loaded from there. */
-bool etch_line_table_address(const struct etch_line_table *table, uint64_t file_offset, uint64_t *address);
+/* From a place in a binary's file to an address; false where nothing is loaded from there. */
+bool etch_line_table_address(const struct etch_line_table *table, uint32_t image, uint64_t file_offset,
+                             uint64_t *address);
 
 /* The bytes of the code at an address, up to the end of what is loaded there. */
 const uint8_t *etch_line_table_code(const struct etch_line_table *table, uint64_t address, size_t *size);
 
-const uint8_t *etch_line_table_build_id(const struct etch_line_table *table, size_t *size);
+const uint8_t *etch_line_table_build_id(const struct etch_line_table *table, uint32_t image, size_t *size);
 
 /* "a/./b/../c" -> "a/c", in place. */
 void etch_path_normalise(char *path);

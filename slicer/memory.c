@@ -179,6 +179,27 @@ static uint32_t argument_index(LLVMValueRef argument)
     return i;
 }
 
+/* What a call returns a pointer to, where its function has one answer: an element, a member, a static variable. Most of
+ * C++ reaches its data so. */
+static bool base_of_call(struct etch_model *m, LLVMValueRef call, struct path *path, int depth)
+{
+    uint32_t insn = etch_model_insn(m, call), callee = insn == ETCH_NONE ? ETCH_NONE : m->insns.v[insn].callee;
+    uint32_t last = callee == ETCH_NONE ? ETCH_NONE : m->functions.v[callee].only_return, function, index;
+    LLVMValueRef value = last == ETCH_NONE ? NULL : m->insns.v[last].value;
+
+    memset(path, 0, sizeof(*path));
+    if (!value || !LLVMGetNumOperands(value) || !base_of(m, strip(LLVMGetOperand(value, 0)), path, depth + 1))
+        return false;
+    if (path->field[0] || strncmp(path->base, "g:", 2) == 0 || strncmp(path->base, "d:f:", 4) == 0 ||
+        strncmp(path->base, "d:g:", 4) == 0)
+        return true;
+    if (sscanf(path->base, "p:%u.%u", &function, &index) != 2 || function != callee ||
+        index >= LLVMGetNumArgOperands(call))
+        return false;
+    memset(path, 0, sizeof(*path));
+    return base_of(m, strip(LLVMGetOperand(call, index)), path, depth + 1);
+}
+
 static bool base_of(struct etch_model *m, LLVMValueRef v, struct path *path, int depth)
 {
     if (depth > 10)
@@ -201,6 +222,9 @@ static bool base_of(struct etch_model *m, LLVMValueRef v, struct path *path, int
         snprintf(path->base, sizeof(path->base), "p:%u.%u", etch_pointers_get(&m->function_of, LLVMGetParamParent(v)),
                  argument_index(v));
     } else if (etch_is_call(v)) {
+        if (base_of_call(m, v, path, depth))
+            return true;
+        memset(path, 0, sizeof(*path));
         snprintf(path->base, sizeof(path->base), "c:%u", etch_model_insn(m, v));
     } else {
         return false;

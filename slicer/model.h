@@ -5,6 +5,7 @@
 #define ETCH_SLICER_MODEL_H
 
 #include "base/array.h"
+#include "slicer/libraries.h"
 #include "slicer/line_table.h"
 #include "slicer/program.h"
 #include "slicer/strings.h"
@@ -12,11 +13,14 @@
 #include <llvm-c/Core.h>
 #include <stdbool.h>
 
+typedef ETCH_ARRAY(uint32_t) etch_numbers;
+
 struct etch_insn {
     LLVMValueRef value;
     uint32_t block;
     uint32_t file; /* in files; ETCH_NONE: belongs to no place in the source */
     uint32_t line, column;
+    bool own;        /* that place is in the program's own source, not in a header of the system's */
     uint32_t callee; /* function, where it is a direct call of one that we have */
 };
 
@@ -25,12 +29,18 @@ struct etch_block {
     uint32_t first, n; /* instructions */
 };
 
-enum etch_edge { ETCH_EDGE_CALL, ETCH_EDGE_THREAD, ETCH_EDGE_CALLBACK, ETCH_EDGE_TAKEN };
+/* MADE: a virtual function that nobody here calls; the object was made there and went outside. */
+enum etch_edge { ETCH_EDGE_CALL, ETCH_EDGE_THREAD, ETCH_EDGE_CALLBACK, ETCH_EDGE_MADE, ETCH_EDGE_TAKEN };
 
 /* Who enters a function: the call, and which of the call's operands the first parameter gets. */
 struct etch_caller {
     uint32_t insn;
     enum etch_edge edge;
+};
+
+/* A call through a pointer and one of the functions that it may reach. */
+struct etch_target {
+    uint32_t insn, function;
 };
 
 struct etch_function {
@@ -42,17 +52,25 @@ struct etch_function {
     uint32_t line; /* of its declaration */
     uint32_t file;
     bool address_taken;
+    uint32_t returns;     /* how many instructions return */
+    uint32_t only_return; /* the one instruction by which it returns; ETCH_NONE: there are several, or none */
     ETCH_ARRAY(struct etch_caller) callers;
     struct etch_cfg *cfg; /* made when first asked for */
+    etch_numbers *throws; /* likewise: see classes.h */
 };
 
 struct etch_module {
+    uint32_t image; /* of the program, or of which of its libraries */
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMMemoryBufferRef buffer;
 };
 
-typedef ETCH_ARRAY(uint32_t) etch_numbers;
+/* The definition of a name that the linker kept. */
+struct etch_copy {
+    LLVMValueRef value;
+    uint32_t image;
+};
 
 /* Where in its function's frame a variable lies, as the machine code has it. */
 struct etch_slot {
@@ -60,12 +78,12 @@ struct etch_slot {
     bool known;
 };
 
-struct etch_library;
+struct etch_effect_table;
 
 struct etch_model {
     char *path;
-    void *bytes; /* the whole file, mapped */
-    size_t n_bytes;
+    etch_paths images; /* the program's file and its libraries'; the number is that of the line table's */
+    etch_paths notes;  /* what is left out, and why */
     struct etch_line_table *lines;
     ETCH_ARRAY(struct etch_module) modules;
     ETCH_ARRAY(struct etch_function) functions;
@@ -79,15 +97,17 @@ struct etch_model {
     ETCH_ARRAY(LLVMMetadataRef) variables;
     struct etch_pointers slot_of; /* alloca -> index in slots; made as they are asked for */
     ETCH_ARRAY(struct etch_slot) slots;
-    struct etch_strings symbols; /* external definitions; the number indexes symbol_function */
+    struct etch_strings symbols; /* external definitions; the number indexes the next two */
     etch_numbers symbol_function;
+    ETCH_ARRAY(struct etch_copy) copies;
     struct etch_strings files;    /* absolute paths */
     ETCH_ARRAY(char *) checksums; /* by file: its MD5 as the compiler saw it, in hexadecimal; NULL: not known */
     struct etch_strings shared;   /* globals whose address goes around */
     struct etch_strings keys;     /* memory locations; the number indexes writers */
     ETCH_ARRAY(etch_numbers) writers;
+    ETCH_ARRAY(struct etch_target) targets; /* of calls through pointers, by call */
     size_t n_stores, n_calls;
-    struct etch_library *library; /* made when first asked for */
+    struct etch_effect_table *effects; /* made when first asked for */
 };
 
 /* ---- program.c ---- */
@@ -107,6 +127,28 @@ LLVMValueRef etch_called(LLVMValueRef call);
 
 /* The name of the function that a call names, "" where it is a pointer. */
 const char *etch_called_name(LLVMValueRef call);
+
+static inline uint32_t etch_function_image(const struct etch_model *m, uint32_t function)
+{
+    return m->modules.v[m->functions.v[function].module].image;
+}
+
+/* ---- load.c ---- */
+
+/* Fills modules, images, notes and lines; `more`: libraries that were loaded though no file asks for them. */
+int etch_model_load(struct etch_model *m, const char *const *more, size_t n_more, struct etch_error *err);
+void etch_module_release(struct etch_module *module);
+
+/* ---- callers.c ---- */
+
+/* Fills the callees of calls and the callers of functions. False when memory is short. */
+bool etch_model_find_callers(struct etch_model *m);
+
+/* Fills the targets from the callers. False when memory is short. */
+bool etch_model_index_targets(struct etch_model *m);
+
+/* The targets of a call through a pointer. */
+const struct etch_target *etch_model_targets(const struct etch_model *m, uint32_t insn, size_t *n);
 
 /* ---- memory.c ----
  * A location is known by a key, and two accesses with one key may be of one place:
@@ -181,12 +223,16 @@ void etch_name_members(const struct etch_model *m, LLVMValueRef pointer, struct 
 /* The struct's name of the type that `pointer` points to, by the source's types; false where it is no struct. */
 bool etch_name_pointee_struct(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size);
 
+/* The identifier of that type, "_ZTS" and the mangled name of a C++ class; false where it has none. */
+bool etch_name_pointee_identifier(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size);
+
 /* ---- cfg.c ---- */
 
 struct etch_cfg {
     uint32_t first, n;        /* blocks */
     etch_numbers *preds;      /* of each block, numbers within the function */
-    etch_numbers *succs;      /* likewise */
+    etch_numbers *succs;      /* likewise; that any call may throw is no way on */
+    etch_numbers *unwound;    /* of each landing pad: the blocks whose call leads there when it throws */
     etch_numbers *controlled; /* the blocks whose branch decides whether this one runs */
     uint32_t *postdominator;  /* immediate; n: the end of the function */
     uint32_t *dominator;      /* immediate; of the entry and of blocks never reached: itself */

@@ -35,6 +35,7 @@ enum {
     NAME_OF_VARIABLE = 1,
     TYPE_OF_VARIABLE = 3,
     TYPE_OF_FUNCTION = 4,
+    IDENTIFIER_OF_TYPE = 7,
 };
 
 struct name {
@@ -580,4 +581,15 @@ bool etch_name_pointee_struct(const struct etch_model *m, LLVMValueRef pointer, 
         return false;
     return string_operand(context, type, NAME_OF_TYPE, text, size) ||
            (last && string_operand(context, last, NAME_OF_TYPE, text, size));
+}
+
+bool etch_name_pointee_identifier(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size)
+{
+    LLVMMetadataRef type;
+    struct name name;
+
+    if (!object(m, pointer, &name, 0))
+        return false;
+    type = plain(name.context, name.type);
+    return is_struct(type) && string_operand(name.context, type, IDENTIFIER_OF_TYPE, text, size);
 }

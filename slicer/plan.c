@@ -39,10 +39,10 @@ static bool push(void *field, size_t *n, void *item)
     return true;
 }
 
-static bool fill_build_id(const struct etch_model *m, ProtobufCBinaryData *id)
+static bool fill_build_id(const struct etch_model *m, uint32_t image, ProtobufCBinaryData *id)
 {
     size_t n;
-    const uint8_t *bytes = etch_line_table_build_id(m->lines, &n);
+    const uint8_t *bytes = etch_line_table_build_id(m->lines, image, &n);
 
     if (!n)
         return true;
@@ -63,6 +63,26 @@ static char *location_of(struct etch_model *m, const struct etch_mention *mentio
         return copy("");
     snprintf(text, sizeof(text), mention->library ? "%s+%lld" : "%s", key, (long long)mention->offset);
     return copy(text);
+}
+
+static bool fill_modules(const struct etch_model *m, Etch__Module ***list, size_t *n)
+{
+    for (uint32_t i = 1; i < m->images.n; i++) {
+        Etch__Module *module = malloc(sizeof(*module));
+
+        if (!module)
+            return false;
+        etch__module__init(module);
+        if (!push(list, n, module)) {
+            free(module);
+            return false;
+        }
+        module->path = copy(m->images.v[i]);
+        module->added = (uint64_t)i << ETCH_IMAGE_SHIFT;
+        if (!module->path || !fill_build_id(m, i, &module->build_id))
+            return false;
+    }
+    return true;
 }
 
 static bool add_operand(struct etch_slice *slice, Etch__Statement *out, const struct etch_mention *mention)
@@ -206,7 +226,8 @@ Etch__Slice *etch_slice_message(struct etch_slice *slice)
         return NULL;
     etch__slice__init(out);
     out->program = copy(slice->model->path);
-    ok = out->program && fill_build_id(slice->model, &out->build_id);
+    ok = out->program && fill_build_id(slice->model, 0, &out->build_id) &&
+         fill_modules(slice->model, &out->modules, &out->n_modules);
     if (ok && slice->statements.n)
         ok = fill_place(&out->failure, slice, &slice->statements.v[slice->order[0]]);
     for (uint32_t i = 0; ok && i < slice->statements.n; i++) {
@@ -214,10 +235,18 @@ Etch__Slice *etch_slice_message(struct etch_slice *slice)
         out->instructions += (uint32_t)slice->statements.v[i].insns.n;
     }
     out->lines = (uint32_t)slice->statements.n;
+    out->ends_without_value = slice->ends_without_value;
     if (ok)
         return out;
     etch__slice__free_unpacked(out, NULL);
     return NULL;
+}
+
+Etch__Slice *etch_model_message(struct etch_model *model)
+{
+    struct etch_slice nothing = {.model = model};
+
+    return etch_slice_message(&nothing);
 }
 
 /* ---- The plan ---- */
@@ -530,7 +559,8 @@ static bool fill_plan(struct planning *p, uint32_t sigma)
     p->plan->program = copy(p->slice->model->path);
     p->plan->sigma = sigma;
     p->plan->statements = calloc(sigma + 1, sizeof(*p->plan->statements));
-    if (!p->plan->program || !p->plan->statements || !fill_build_id(p->slice->model, &p->plan->build_id))
+    if (!p->plan->program || !p->plan->statements || !fill_build_id(p->slice->model, 0, &p->plan->build_id) ||
+        !fill_modules(p->slice->model, &p->plan->modules, &p->plan->n_modules))
         return false;
     for (uint32_t i = 0; i < sigma; i++)
         p->plan->statements[p->plan->n_statements++] = i;

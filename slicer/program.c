@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Building the program model: modules, functions, blocks and instructions by number, and who enters which function. */
 #include "base/function_name.h"
-#include "slicer/bitcode.h"
-#include "slicer/library.h"
+#include "slicer/effects.h"
 #include "slicer/model.h"
 #include "slicer/subprogram.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <llvm-c/BitReader.h>
 #include <llvm-c/DebugInfo.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static int short_of_memory(struct etch_error *err)
 {
@@ -54,102 +47,6 @@ const char *etch_called_name(LLVMValueRef call)
     size_t n;
 
     return callee ? LLVMGetValueName2(callee, &n) : "";
-}
-
-/* ---- The file ---- */
-
-static int map_file(struct etch_model *m, struct etch_error *err)
-{
-    int fd = open(m->path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-
-    if (fd < 0)
-        return etch_error_set_errno(err, errno, "cannot open %s", m->path);
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0) {
-        close(fd);
-        return etch_error_set(err, "cannot read %s: not a file with anything in it", m->path);
-    }
-    m->n_bytes = (size_t)st.st_size;
-    m->bytes = mmap(NULL, m->n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (m->bytes == MAP_FAILED) {
-        m->bytes = NULL;
-        return etch_error_set_errno(err, errno, "cannot map %s", m->path);
-    }
-    return 0;
-}
-
-/* What LLVM says goes to the error rather than to its own exit(). */
-static void take_diagnostic(LLVMDiagnosticInfoRef info, void *context)
-{
-    char *text = LLVMGetDiagInfoDescription(info);
-
-    snprintf(context, 200, "%s", text);
-    LLVMDisposeMessage(text);
-}
-
-static int other_llvm(struct etch_error *err, const char *producer)
-{
-    etch_error_set(err, "its bitcode is of another LLVM: %s, this etch reads LLVM19", producer);
-    return etch_error_advise(err, "build it with this etch's etch cc");
-}
-
-static int load_module(struct etch_model *m, const uint8_t *bytes, const struct etch_bitcode_module *at,
-                       struct etch_error *err)
-{
-    struct etch_module module = {.context = LLVMContextCreate()};
-    char why[200] = "not readable";
-
-    if (at->producer[0] && (strncmp(at->producer, "LLVM19", 6) != 0 || (at->producer[6] && at->producer[6] != '.'))) {
-        LLVMContextDispose(module.context);
-        return other_llvm(err, at->producer);
-    }
-    LLVMContextSetDiagnosticHandler(module.context, take_diagnostic, why);
-    module.buffer = LLVMCreateMemoryBufferWithMemoryRange((const char *)bytes + at->offset, at->size, "bitcode", 0);
-    if (LLVMParseBitcodeInContext2(module.context, module.buffer, &module.module)) {
-        LLVMDisposeMemoryBuffer(module.buffer);
-        LLVMContextDispose(module.context);
-        return etch_error_set(err, "its bitcode is damaged: %s", why);
-    }
-    LLVMContextSetDiagnosticHandler(module.context, NULL, NULL);
-    LLVMSetIsNewDbgInfoFormat(module.module, 0); /* as calls, which LLVM-C can walk; as records it cannot */
-    return etch_array_push(&m->modules, module) ? 0 : short_of_memory(err);
-}
-
-static int load_section(void *context, const uint8_t *section, size_t size, struct etch_error *err)
-{
-    struct etch_model *m = context;
-    etch_bitcode_modules modules = {0};
-    uint8_t *copy = malloc(size + 4); /* LLVM wants its input aligned */
-    int result;
-
-    if (!copy)
-        return short_of_memory(err);
-    memcpy(copy, section, size);
-    result = etch_bitcode_split(copy, size, &modules, err);
-    for (size_t i = 0; result == 0 && i < modules.n; i++)
-        result = load_module(m, copy, &modules.v[i], err);
-    etch_array_free(&modules);
-    free(copy);
-    return result;
-}
-
-static int load_modules(struct etch_model *m, struct etch_error *err)
-{
-    int result = etch_bitcode_sections(m->bytes, m->n_bytes, load_section, m, err);
-
-    if (result == 0 && m->modules.n == 0) {
-        result = etch_error_set(err, "it has no bitcode");
-        etch_error_advise(err, "build it with CC=\"etch cc\" and CXX=\"etch c++\"");
-    }
-    if (result < 0) {
-        char advice[sizeof(err->advice)];
-
-        memcpy(advice, err->advice, sizeof(advice));
-        etch_error_prefix(err, "cannot read the program in %s", m->path);
-        memcpy(err->advice, advice, sizeof(advice));
-    }
-    return result;
 }
 
 /* ---- Places ---- */
@@ -213,6 +110,7 @@ static void set_place(struct etch_model *m, struct etch_insn *insn)
     insn->line = LLVMDILocationGetLine(at);
     insn->column = LLVMDILocationGetColumn(at);
     insn->file = file_of(m, LLVMGetTypeContext(LLVMTypeOf(insn->value)), LLVMDILocationGetScope(at));
+    insn->own = insn->file != ETCH_NONE && !etch_file_is_system(m->files.all.v[insn->file]);
 }
 
 /* ---- Functions and instructions ---- */
@@ -289,8 +187,63 @@ static void hide_brace(struct etch_model *m, uint32_t last)
     insn = etch_model_insn(m, load);
     if (insn == ETCH_NONE || m->insns.v[insn].line != m->insns.v[last].line)
         return;
+    m->insns.v[insn].file = m->insns.v[last].file = ETCH_NONE;
+    m->insns.v[insn].own = m->insns.v[last].own = false;
+}
+
+static void note_return(struct etch_model *m, uint32_t function, uint32_t last)
+{
+    struct etch_function *f = &m->functions.v[function];
+
+    if (!LLVMIsAReturnInst(m->insns.v[last].value))
+        return;
+    f->only_return = f->returns++ ? ETCH_NONE : last;
+}
+
+static void hide(struct etch_model *m, LLVMValueRef value)
+{
+    uint32_t insn = etch_model_insn(m, value);
+
+    if (insn == ETCH_NONE)
+        return;
     m->insns.v[insn].file = ETCH_NONE;
-    m->insns.v[last].file = ETCH_NONE;
+    m->insns.v[insn].own = false;
+}
+
+static bool is_unnamed(const struct etch_model *m, LLVMValueRef pointer)
+{
+    return LLVMIsAAllocaInst(pointer) && etch_pointers_get(&m->variable_of, pointer) == ETCH_NONE;
+}
+
+/* Where scopes with destructors are left in several ways, the bitcode has one way out, at the closing brace, that goes
+ * on by a number which the compiler keeps: the statements that leave are others. */
+static void hide_dispatch(struct etch_model *m, uint32_t last)
+{
+    LLVMValueRef branch = m->insns.v[last].value, load;
+
+    if (!LLVMIsASwitchInst(branch))
+        return;
+    load = LLVMGetOperand(branch, 0);
+    if (!LLVMIsALoadInst(load) || !is_unnamed(m, LLVMGetOperand(load, 0)))
+        return;
+    hide(m, load);
+    hide(m, branch);
+}
+
+/* A landing pad puts the exception away, at no place that anybody wrote. */
+static void hide_landing(struct etch_model *m, const struct etch_block *block)
+{
+    bool landing = false;
+
+    for (uint32_t i = block->first; i < block->first + block->n; i++) {
+        LLVMValueRef v = m->insns.v[i].value;
+        bool puts = LLVMIsAStoreInst(v) && is_unnamed(m, LLVMGetOperand(v, 1));
+
+        landing |= LLVMIsALandingPadInst(v) != NULL;
+        if (landing && (LLVMIsALandingPadInst(v) || LLVMIsAExtractValueInst(v) || puts ||
+                        (LLVMIsABranchInst(v) && !LLVMIsConditional(v))))
+            hide(m, v);
+    }
 }
 
 static bool add_block(struct etch_model *m, uint32_t function, LLVMBasicBlockRef bb)
@@ -313,8 +266,12 @@ static bool add_block(struct etch_model *m, uint32_t function, LLVMBasicBlockRef
             return false;
         block.n++;
     }
-    if (block.n)
+    if (block.n) {
         hide_brace(m, block.first + block.n - 1);
+        hide_dispatch(m, block.first + block.n - 1);
+        hide_landing(m, &block);
+        note_return(m, function, block.first + block.n - 1);
+    }
     return etch_array_push(&m->blocks, block);
 }
 
@@ -325,19 +282,100 @@ static bool is_internal(LLVMValueRef global)
     return linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
 }
 
+/* The name in the object file. LLVM marks one that the source itself gave by a first byte of 1. */
+static const char *symbol_of(LLVMValueRef value)
+{
+    size_t n;
+    const char *name = LLVMGetValueName2(value, &n);
+
+    return name[0] == '\1' ? name + 1 : name;
+}
+
+/* How sure it is that the linker takes this of several definitions of a name. */
+static int strength(LLVMValueRef function)
+{
+    switch (LLVMGetLinkage(function)) {
+    case LLVMAvailableExternallyLinkage:
+        return 0; /* for the optimiser only */
+    case LLVMLinkOnceAnyLinkage:
+    case LLVMLinkOnceODRLinkage:
+    case LLVMWeakAnyLinkage:
+    case LLVMWeakODRLinkage:
+        return 1; /* of these, the first that it comes to */
+    default:
+        return 2;
+    }
+}
+
+/* A library's own definition of a name that an image before it has too; the library's calls go to its own. */
+static void own_symbol(uint32_t image, const char *symbol, char *text, size_t size)
+{
+    snprintf(text, size, "#%u:%s", image, symbol);
+}
+
+/* Notes a definition under a name: of several in one image the strongest, else that of the first image. */
+static uint32_t note_copy(struct etch_model *m, const char *name, LLVMValueRef f, uint32_t image)
+{
+    struct etch_copy copy = {f, image};
+    uint32_t number = etch_strings_add(&m->symbols, name);
+
+    if (number == ETCH_NONE || (number == m->copies.n && !etch_array_push(&m->copies, copy)))
+        return ETCH_NONE;
+    if (m->copies.v[number].image == image && strength(f) > strength(m->copies.v[number].value))
+        m->copies.v[number].value = f;
+    return number;
+}
+
+/* Finds the definition that the linker kept of each name, before any is added. */
+static bool choose_copies(struct etch_model *m)
+{
+    char own[1024];
+
+    for (size_t i = 0; i < m->modules.n; i++) {
+        for (LLVMValueRef f = LLVMGetFirstFunction(m->modules.v[i].module); f; f = LLVMGetNextFunction(f)) {
+            uint32_t number, image = m->modules.v[i].image;
+
+            if (!LLVMCountBasicBlocks(f) || is_internal(f))
+                continue;
+            number = note_copy(m, symbol_of(f), f, image);
+            if (number == ETCH_NONE)
+                return false;
+            own_symbol(image, symbol_of(f), own, sizeof(own));
+            if (m->copies.v[number].image != image && strength(f) == 2 && note_copy(m, own, f, image) == ETCH_NONE)
+                return false;
+        }
+    }
+    for (size_t i = 0; i < m->copies.n; i++)
+        if (!etch_array_push(&m->symbol_function, ETCH_NONE))
+            return false;
+    return true;
+}
+
+/* The number of the definition that a name means in an image; ETCH_NONE: it is outside. */
+static uint32_t find_symbol(const struct etch_model *m, uint32_t image, const char *symbol)
+{
+    char own[1024];
+    uint32_t number;
+
+    own_symbol(image, symbol, own, sizeof(own));
+    number = image ? etch_strings_find(&m->symbols, own) : ETCH_NONE;
+    return number != ETCH_NONE ? number : etch_strings_find(&m->symbols, symbol);
+}
+
 static bool add_function(struct etch_model *m, uint32_t module, LLVMValueRef value)
 {
-    struct etch_function f = {.value = value, .module = module, .first_block = (uint32_t)m->blocks.n};
+    struct etch_function f = {
+        .value = value, .module = module, .first_block = (uint32_t)m->blocks.n, .only_return = ETCH_NONE};
     LLVMMetadataRef subprogram = LLVMGetSubprogram(value);
     uint32_t number = (uint32_t)m->functions.n;
-    size_t n;
-    const char *symbol = LLVMGetValueName2(value, &n);
+    const char *symbol = symbol_of(value);
 
     if (!is_internal(value)) {
-        if (etch_strings_find(&m->symbols, symbol) != ETCH_NONE)
-            return true; /* an inline function or template of which we have a copy */
-        if (etch_strings_add(&m->symbols, symbol) == ETCH_NONE || !etch_array_push(&m->symbol_function, number))
-            return false;
+        uint32_t copy = find_symbol(m, m->modules.v[module].image, symbol);
+
+        if (copy == ETCH_NONE || m->copies.v[copy].value != value)
+            return true; /* the linker kept another */
+        m->symbol_function.v[copy] = number;
     }
     f.name = source_name(m->modules.v[module].context, value);
     f.symbol = strdup(symbol);
@@ -377,198 +415,73 @@ static bool add_globals(struct etch_model *m, LLVMModuleRef module)
     return true;
 }
 
+/* A name that is a second one of a function: clang makes one of a class's two constructors that way. */
+static bool add_aliases(struct etch_model *m, LLVMModuleRef module)
+{
+    for (LLVMValueRef a = LLVMGetFirstGlobalAlias(module); a; a = LLVMGetNextGlobalAlias(a)) {
+        LLVMValueRef target = LLVMAliasGetAliasee(a);
+        uint32_t function = LLVMIsAFunction(target) ? etch_pointers_get(&m->function_of, target) : ETCH_NONE, number;
+
+        if (function == ETCH_NONE || is_internal(a))
+            continue;
+        number = etch_strings_add(&m->symbols, symbol_of(a));
+        if (number == ETCH_NONE || (number == m->symbol_function.n && !etch_array_push(&m->symbol_function, function)))
+            return false;
+    }
+    return true;
+}
+
 /* A declaration stands for the definition of that name in another module. */
 static bool resolve_declarations(struct etch_model *m)
 {
     for (size_t i = 0; i < m->modules.n; i++) {
         for (LLVMValueRef f = LLVMGetFirstFunction(m->modules.v[i].module); f; f = LLVMGetNextFunction(f)) {
-            size_t n;
             uint32_t symbol;
 
             if (etch_pointers_get(&m->function_of, f) != ETCH_NONE)
                 continue;
-            symbol = etch_strings_find(&m->symbols, LLVMGetValueName2(f, &n));
-            if (symbol != ETCH_NONE && !etch_pointers_set(&m->function_of, f, m->symbol_function.v[symbol]))
+            symbol = find_symbol(m, m->modules.v[i].image, symbol_of(f));
+            if (symbol != ETCH_NONE && m->symbol_function.v[symbol] != ETCH_NONE &&
+                !etch_pointers_set(&m->function_of, f, m->symbol_function.v[symbol]))
                 return false;
         }
     }
     return true;
-}
-
-/* ---- Who enters which function ---- */
-
-static bool add_caller(struct etch_model *m, uint32_t function, uint32_t insn, enum etch_edge edge)
-{
-    struct etch_function *f = &m->functions.v[function];
-    struct etch_caller caller = {insn, edge};
-
-    for (size_t i = f->callers.n; i-- > 0 && i + 4 > f->callers.n;)
-        if (f->callers.v[i].insn == insn)
-            return true;
-    return etch_array_push(&f->callers, caller);
-}
-
-static bool creates_thread(const char *name)
-{
-    return strcmp(name, "pthread_create") == 0 || strcmp(name, "thrd_create") == 0 ||
-           strncmp(name, "_ZNSt6threadC1", 14) == 0 || strncmp(name, "_ZNSt6threadC2", 14) == 0;
-}
-
-/* A lambda goes to a thread as an object of a class without a name: any operator() within the same function may be it.
- */
-static bool note_lambda(struct etch_model *m, LLVMValueRef pointer, uint32_t insn)
-{
-    LLVMTypeRef type = LLVMIsAAllocaInst(pointer) ? LLVMGetAllocatedType(pointer) : NULL;
-    const char *name = type && LLVMGetTypeKind(type) == LLVMStructTypeKind ? LLVMGetStructName(type) : NULL;
-    const struct etch_function *home = &m->functions.v[etch_insn_function(m, insn)];
-    char inside[512];
-
-    if (!name || strncmp(name, "class.anon", 10) != 0)
-        return true;
-    snprintf(inside, sizeof(inside), "%.500s::{lambda:", home->name);
-    for (uint32_t i = 0; i < m->functions.n; i++) {
-        const struct etch_function *f = &m->functions.v[i];
-
-        if (f->module == home->module && strncmp(f->name, inside, strlen(inside)) == 0 &&
-            !add_caller(m, i, insn, ETCH_EDGE_THREAD))
-            return false;
-    }
-    return true;
-}
-
-static bool note_function_value(struct etch_model *m, LLVMValueRef value, uint32_t insn, enum etch_edge edge)
-{
-    uint32_t function = LLVMIsAFunction(value) ? etch_pointers_get(&m->function_of, value) : ETCH_NONE;
-
-    if (function == ETCH_NONE)
-        return edge != ETCH_EDGE_THREAD || note_lambda(m, value, insn);
-    m->functions.v[function].address_taken = true;
-    return add_caller(m, function, insn, edge);
-}
-
-static bool note_call(struct etch_model *m, uint32_t i)
-{
-    struct etch_insn *insn = &m->insns.v[i];
-    LLVMValueRef callee = etch_called(insn->value);
-    const char *name = etch_called_name(insn->value);
-    enum etch_edge edge = creates_thread(name) ? ETCH_EDGE_THREAD : ETCH_EDGE_CALLBACK;
-
-    m->n_calls++;
-    insn->callee = callee ? etch_pointers_get(&m->function_of, callee) : ETCH_NONE;
-    if (insn->callee != ETCH_NONE && !add_caller(m, insn->callee, i, ETCH_EDGE_CALL))
-        return false;
-    if (insn->callee != ETCH_NONE && edge != ETCH_EDGE_THREAD)
-        edge = ETCH_EDGE_TAKEN;
-    for (unsigned k = 0; k < LLVMGetNumArgOperands(insn->value); k++)
-        if (!note_function_value(m, LLVMGetOperand(insn->value, k), i, edge))
-            return false;
-    return true;
-}
-
-static bool note_functions_in(struct etch_model *m, LLVMValueRef constant, int depth)
-{
-    if (LLVMIsAFunction(constant)) {
-        uint32_t function = etch_pointers_get(&m->function_of, constant);
-
-        if (function != ETCH_NONE)
-            m->functions.v[function].address_taken = true;
-        return true;
-    }
-    if (depth > 8 || !LLVMIsAUser(constant) || LLVMIsAGlobalVariable(constant))
-        return true;
-    for (int k = 0; k < LLVMGetNumOperands(constant); k++) {
-        LLVMValueRef operand = LLVMGetOperand(constant, (unsigned)k);
-
-        if (operand && !note_functions_in(m, operand, depth + 1))
-            return false;
-    }
-    return true;
-}
-
-static bool note_uses(struct etch_model *m)
-{
-    for (uint32_t i = 0; i < m->insns.n; i++) {
-        LLVMValueRef v = m->insns.v[i].value;
-        LLVMOpcode op = LLVMGetInstructionOpcode(v);
-
-        if (etch_is_call(v)) {
-            if (!note_call(m, i))
-                return false;
-        } else if (op == LLVMStore || op == LLVMPHI || op == LLVMSelect || op == LLVMRet) {
-            for (int k = 0; k < LLVMGetNumOperands(v); k++)
-                if (!note_function_value(m, LLVMGetOperand(v, (unsigned)k), i, ETCH_EDGE_TAKEN))
-                    return false;
-        }
-    }
-    for (size_t i = 0; i < m->modules.n; i++)
-        for (LLVMValueRef g = LLVMGetFirstGlobal(m->modules.v[i].module); g; g = LLVMGetNextGlobal(g))
-            if (LLVMGetInitializer(g) && !note_functions_in(m, LLVMGetInitializer(g), 0))
-                return false;
-    return true;
-}
-
-/* A call through a pointer may reach each function whose address is taken and whose type is the call's. */
-static bool note_indirect_calls(struct etch_model *m)
-{
-    struct etch_strings types = {0};
-    ETCH_ARRAY(etch_numbers) of_type = {0};
-    bool ok = true;
-
-    for (uint32_t i = 0; ok && i < m->functions.n; i++) {
-        char *text;
-        uint32_t type;
-
-        if (!m->functions.v[i].address_taken)
-            continue;
-        text = LLVMPrintTypeToString(LLVMGlobalGetValueType(m->functions.v[i].value));
-        type = etch_strings_add(&types, text);
-        LLVMDisposeMessage(text);
-        ok = type != ETCH_NONE;
-        if (ok && type == of_type.n)
-            ok = etch_array_push(&of_type, (etch_numbers){0});
-        ok = ok && type < of_type.n && etch_array_push(&of_type.v[type], i);
-    }
-    for (uint32_t i = 0; ok && i < m->insns.n; i++) {
-        LLVMValueRef v = m->insns.v[i].value;
-        char *text;
-        uint32_t type;
-
-        if (!etch_is_call(v) || etch_called(v) || LLVMIsAInlineAsm(LLVMGetCalledValue(v)))
-            continue;
-        text = LLVMPrintTypeToString(LLVMGetCalledFunctionType(v));
-        type = etch_strings_find(&types, text);
-        LLVMDisposeMessage(text);
-        for (size_t k = 0; ok && type < of_type.n && k < of_type.v[type].n; k++)
-            ok = add_caller(m, of_type.v[type].v[k], i, ETCH_EDGE_CALL);
-    }
-    for (size_t i = 0; i < of_type.n; i++)
-        etch_array_free(&of_type.v[i]);
-    etch_array_free(&of_type);
-    etch_strings_release(&types);
-    return ok;
 }
 
 /* ---- Does the bitcode belong to this code? ---- */
 
+static int stale(const struct etch_model *m, const struct etch_function *f, uint32_t line, struct etch_error *err)
+{
+    const char *file = f->file == ETCH_NONE ? "a file without a name" : m->files.all.v[f->file];
+    char name[100];
+
+    etch_error_set(err, "%.120s: its bitcode is stale: %s of %.160s is on line %u there, on line %u in the code",
+                   m->images.v[m->modules.v[f->module].image], etch_function_short(f->name, name, sizeof(name)), file,
+                   f->line, line);
+    return etch_error_advise(err, "compile %.300s anew with etch cc or etch c++, then link again", file);
+}
+
+/* Functions are compared by their names for the linker: a header's overloads and instances have one name in the source.
+ * Both lines are those of the same unit, so that it does not matter whose copy of an inline function was kept. */
 static int check_match(const struct etch_model *m, struct etch_error *err)
 {
     for (size_t i = 0; i < m->functions.n; i++) {
         const struct etch_function *f = &m->functions.v[i];
         size_t n;
         const char *source = LLVMGetSourceFileName(m->modules.v[f->module].module, &n);
-        uint32_t line = etch_line_table_declared(m->lines, source, f->name);
+        uint32_t line = etch_line_table_declared(m->lines, source, f->symbol);
 
-        if (line && f->line && line != f->line) {
-            etch_error_set(err, "%s: its bitcode is stale: %s is on line %u there, on line %u in the code", m->path,
-                           f->name, f->line, line);
-            return etch_error_advise(err, "build it anew with etch cc");
-        }
+        if (line && f->line && line != f->line)
+            return stale(m, f, line, err);
     }
     return 0;
 }
 
 static bool fill(struct etch_model *m)
 {
+    if (!choose_copies(m))
+        return false;
     for (size_t i = 0; i < m->modules.n; i++) {
         if (!add_globals(m, m->modules.v[i].module))
             return false;
@@ -576,12 +489,15 @@ static bool fill(struct etch_model *m)
             if (LLVMCountBasicBlocks(f) && !add_function(m, (uint32_t)i, f))
                 return false;
     }
-    return resolve_declarations(m) && note_uses(m) && note_indirect_calls(m);
+    for (size_t i = 0; i < m->modules.n; i++)
+        if (!add_aliases(m, m->modules.v[i].module))
+            return false;
+    return resolve_declarations(m) && etch_model_find_callers(m);
 }
 
-static int open_model(struct etch_model *m, struct etch_error *err)
+static int open_model(struct etch_model *m, const char *const *more, size_t n_more, struct etch_error *err)
 {
-    if (map_file(m, err) < 0 || load_modules(m, err) < 0 || etch_line_table_open(&m->lines, m->path, err) < 0)
+    if (etch_model_load(m, more, n_more, err) < 0)
         return -1;
     if (!fill(m))
         return short_of_memory(err);
@@ -590,7 +506,8 @@ static int open_model(struct etch_model *m, struct etch_error *err)
     return check_match(m, err);
 }
 
-int etch_model_open(struct etch_model **model, const char *path, struct etch_error *err)
+int etch_model_open(struct etch_model **model, const char *path, const char *const *more, size_t n_more,
+                    struct etch_error *err)
 {
     struct etch_model *m = calloc(1, sizeof(*m));
 
@@ -598,7 +515,7 @@ int etch_model_open(struct etch_model **model, const char *path, struct etch_err
         free(m);
         return short_of_memory(err);
     }
-    if (open_model(m, err) < 0) {
+    if (open_model(m, more, n_more, err) < 0) {
         etch_model_free(m);
         return -1;
     }
@@ -610,27 +527,29 @@ void etch_model_free(struct etch_model *m)
 {
     if (!m)
         return;
-    etch_library_free(m->library);
+    etch_effect_table_free(m->effects);
     for (size_t i = 0; i < m->functions.n; i++) {
         free(m->functions.v[i].name);
         free(m->functions.v[i].symbol);
         etch_array_free(&m->functions.v[i].callers);
         etch_cfg_free(m->functions.v[i].cfg);
+        if (m->functions.v[i].throws)
+            etch_array_free(m->functions.v[i].throws);
+        free(m->functions.v[i].throws);
     }
     for (size_t i = 0; i < m->writers.n; i++)
         etch_array_free(&m->writers.v[i]);
-    for (size_t i = 0; i < m->modules.n; i++) {
-        LLVMDisposeModule(m->modules.v[i].module);
-        LLVMDisposeMemoryBuffer(m->modules.v[i].buffer);
-        LLVMContextDispose(m->modules.v[i].context);
-    }
+    for (size_t i = 0; i < m->modules.n; i++)
+        etch_module_release(&m->modules.v[i]);
     etch_array_free(&m->writers);
     etch_array_free(&m->functions);
     etch_array_free(&m->blocks);
     etch_array_free(&m->insns);
     etch_array_free(&m->modules);
     etch_array_free(&m->variables);
+    etch_array_free(&m->targets);
     etch_array_free(&m->symbol_function);
+    etch_array_free(&m->copies);
     etch_pointers_release(&m->insn_of);
     etch_pointers_release(&m->block_of);
     etch_pointers_release(&m->function_of);
@@ -646,8 +565,8 @@ void etch_model_free(struct etch_model *m)
     etch_strings_release(&m->keys);
     etch_strings_release(&m->shared);
     etch_line_table_free(m->lines);
-    if (m->bytes)
-        munmap(m->bytes, m->n_bytes);
+    etch_paths_release(&m->images);
+    etch_paths_release(&m->notes);
     free(m->path);
     free(m);
 }
@@ -659,5 +578,22 @@ void etch_model_measure(const struct etch_model *m, struct etch_model_size *size
 
 const uint8_t *etch_model_build_id(const struct etch_model *m, size_t *size)
 {
-    return etch_line_table_build_id(m->lines, size);
+    return etch_line_table_build_id(m->lines, 0, size);
+}
+
+const char *etch_model_note(const struct etch_model *m, size_t i)
+{
+    return i < m->notes.n ? m->notes.v[i] : NULL;
+}
+
+bool etch_model_covers(const struct etch_model *m, const char *path, const uint8_t *build_id, size_t size)
+{
+    for (uint32_t i = 0; i < m->images.n; i++) {
+        size_t n;
+        const uint8_t *id = etch_line_table_build_id(m->lines, i, &n);
+
+        if (n && size ? n == size && memcmp(id, build_id, n) == 0 : strcmp(m->images.v[i], path) == 0)
+            return true;
+    }
+    return !etch_library_has_bitcode(path);
 }

@@ -3,7 +3,7 @@
  * of its line and column, and the right instruction there is the one whose memory operand fits. */
 #include "base/function_name.h"
 #include "proto/soft_layout.h"
-#include "slicer/library.h"
+#include "slicer/effects.h"
 #include "slicer/slicing.h"
 
 #include <Zydis/Zydis.h>
@@ -94,7 +94,7 @@ static bool add_outside(struct etch_model *m, uint32_t insn, etch_mentions *ment
 static bool add_library(struct etch_model *m, uint32_t insn, etch_mentions *mentions)
 {
     const struct etch_insn *call = &m->insns.v[insn];
-    const etch_effects *effects = call->callee == ETCH_NONE ? NULL : etch_library_effects(m, call->callee);
+    const etch_effects *effects = call->callee == ETCH_NONE ? NULL : etch_effects_of(m, call->callee);
 
     if (call->callee == ETCH_NONE)
         return add_outside(m, insn, mentions);
@@ -185,16 +185,29 @@ LLVMValueRef etch_constant_offset(const struct etch_model *m, uint32_t insn, LLV
     return pointer;
 }
 
+static uint32_t image_of(const struct etch_model *m, LLVMValueRef global)
+{
+    LLVMModuleRef module = LLVMGetGlobalParent(global);
+
+    for (size_t i = 0; i < m->modules.n; i++)
+        if (m->modules.v[i].module == module)
+            return m->modules.v[i].image;
+    return ETCH_NONE;
+}
+
 static uint64_t symbol_address(const struct etch_model *m, LLVMValueRef global, const char *name)
 {
     LLVMLinkage linkage = LLVMGetLinkage(global);
     bool local = linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
+    bool own = local || LLVMIsAFunction(global);
     size_t n;
     const char *source = LLVMGetSourceFileName(LLVMGetGlobalParent(global), &n), *base = strrchr(source, '/');
     uint64_t address, size;
 
-    return etch_line_table_symbol(m->lines, name, local ? (base ? base + 1 : source) : NULL, &address, &size) ? address
-                                                                                                              : 0;
+    return etch_line_table_symbol(m->lines, name, local ? (base ? base + 1 : source) : NULL,
+                                  own ? image_of(m, global) : ETCH_NONE, &address, &size)
+               ? address
+               : 0;
 }
 
 static uint64_t static_address(const struct etch_model *m, LLVMValueRef global, int64_t offset)
@@ -588,8 +601,8 @@ static bool is_of(const struct etch_model *m, uint64_t address, uint32_t insn)
     size_t n;
 
     snprintf(recorded, sizeof(recorded), "%s%s", LLVMGetValueName2(function, &n), ETCH_SOFT_CODE_SUFFIX);
-    return (etch_line_table_symbol(m->lines, recorded, NULL, &start, &size) ||
-            etch_line_table_symbol(m->lines, LLVMGetValueName2(function, &n), NULL, &start, &size)) &&
+    return (etch_line_table_symbol(m->lines, recorded, NULL, ETCH_NONE, &start, &size) ||
+            etch_line_table_symbol(m->lines, LLVMGetValueName2(function, &n), NULL, ETCH_NONE, &start, &size)) &&
            address >= start && address - start < size;
 }
 

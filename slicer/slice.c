@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The backward slice over the instructions of the bitcode. The walk goes by levels: dependences within a statement cost
  * nothing, those to another statement one step, so that a statement's distance is the fewest steps from the failure. */
-#include "base/function_name.h"
+#include "slicer/classes.h"
 #include "slicer/slicing.h"
 
 #include <stdio.h>
@@ -21,10 +21,6 @@ struct item {
     uint8_t role;
 };
 
-struct target {
-    uint32_t insn, function;
-};
-
 struct walk {
     struct etch_slice *slice;
     struct etch_model *m;
@@ -41,18 +37,12 @@ struct walk {
     struct etch_strings places; /* "file:line:function" -> statement */
     struct etch_pointers defs_of;
     ETCH_ARRAY(etch_defs) defs;
-    ETCH_ARRAY(struct target) targets; /* of calls through pointers, by call */
-    uint32_t *stamp;                   /* of blocks, for searches */
+    uint32_t *stamp; /* of blocks, for searches */
     uint32_t stamps;
     bool short_of_memory;
 };
 
 /* ---- Statements ---- */
-
-static bool in_system_header(const struct etch_model *m, uint32_t file)
-{
-    return etch_file_is_system(m->files.all.v[file]);
-}
 
 /* The statement of an instruction: made where `make`, else ETCH_NONE for a new one. ETCH_NONE also for what has no
  * place in the program's own source. */
@@ -64,7 +54,7 @@ static uint32_t statement_of(struct walk *w, uint32_t insn, bool make)
         .file = i->file, .line = i->line, .column = i->column, .function = function, .distance = w->level};
     char place[600];
 
-    if (i->file == ETCH_NONE || in_system_header(w->m, i->file))
+    if (!i->own)
         return ETCH_NONE;
     snprintf(place, sizeof(place), "%u:%u:%.500s", i->file, i->line, w->m->functions.v[function].name);
     number = etch_strings_find(&w->places, place);
@@ -91,7 +81,7 @@ static void need(struct walk *w, uint32_t from, uint32_t insn, uint8_t mode, Etc
 {
     const struct etch_insn *i = &w->m->insns.v[insn];
     struct item item = {insn, from, (uint8_t)(mode | (w->any_caller ? ANY_CALLER : 0)), (uint8_t)role};
-    bool near = i->file == ETCH_NONE || in_system_header(w->m, i->file) || same_statement(w, insn, from);
+    bool near = !i->own || same_statement(w, insn, from);
 
     if ((w->seen[insn] & item.mode) == item.mode && near)
         return;
@@ -201,6 +191,8 @@ static void need_argument(struct walk *w, uint32_t from, LLVMValueRef argument)
             need_thread_argument(w, from, call, index);
         else if (f->callers.v[i].edge == ETCH_EDGE_CALLBACK)
             need_callback_arguments(w, from, call);
+        else if (f->callers.v[i].edge == ETCH_EDGE_MADE)
+            need(w, from, call, FOR_RUNNING, ETCH__STATEMENT_ROLE__ROLE_THREAD);
         else if (f->callers.v[i].edge == ETCH_EDGE_CALL && (w->any_caller || (w->seen[call] & FOR_VALUE)))
             need_passed(w, from, call, index);
     }
@@ -364,6 +356,15 @@ static LLVMTypeRef written_type(LLVMValueRef insn)
     return LLVMIsAAtomicRMWInst(insn) || LLVMIsAAtomicCmpXchgInst(insn) ? LLVMTypeOf(LLVMGetOperand(insn, 1)) : NULL;
 }
 
+/* A destructor leaves nothing that can be read by name. */
+static bool ends_life(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n > 6 && strncmp(name, "_ZN", 3) == 0 &&
+           (strcmp(name + n - 4, "D1Ev") == 0 || strcmp(name + n - 4, "D2Ev") == 0);
+}
+
 /* Takes the definitions in [first, before) that may be seen by a read behind them. True where one leaves nothing to see
  * before it. */
 static bool take_defs(struct walk *w, uint32_t from, const struct read *read, uint32_t first, uint32_t before)
@@ -383,6 +384,8 @@ static bool take_defs(struct walk *w, uint32_t from, const struct read *read, ui
         const struct etch_def *def = &defs->v[lo];
         char written[ETCH_KEY_SIZE] = "";
 
+        if (def->call && ends_life(etch_called_name(w->m->insns.v[def->insn].value)))
+            continue;
         if (def->call && strncmp(etch_called_name(w->m->insns.v[def->insn].value), "llvm.", 5) != 0) {
             need_call_effect(w, from, def, read->pointer, read->access);
             continue;
@@ -413,8 +416,10 @@ static void need_local(struct walk *w, uint32_t from, uint32_t at, LLVMValueRef 
     if (take_defs(w, from, &read, w->m->blocks.v[block].first, at))
         return;
     for (uint32_t b = block;;) {
-        for (size_t i = 0; i < cfg->preds[b - cfg->first].n; i++) {
-            uint32_t pred = cfg->preds[b - cfg->first].v[i] + cfg->first;
+        const etch_numbers *preds = &cfg->preds[b - cfg->first], *unwound = &cfg->unwound[b - cfg->first];
+
+        for (size_t i = 0; i < preds->n + unwound->n; i++) {
+            uint32_t pred = (i < preds->n ? preds->v[i] : unwound->v[i - preds->n]) + cfg->first;
             const struct etch_block *p = &w->m->blocks.v[pred];
 
             if (w->stamp[pred] == w->stamps)
@@ -572,6 +577,8 @@ static void need_outside_call(struct walk *w, uint32_t from, uint32_t insn)
 static void need_call(struct walk *w, uint32_t from, uint32_t insn, uint8_t mode)
 {
     const struct etch_insn *i = &w->m->insns.v[insn];
+    const struct etch_target *targets;
+    size_t n;
 
     if (i->callee == ETCH_NONE && etch_called(i->value)) {
         need_outside_call(w, from, insn);
@@ -586,11 +593,10 @@ static void need_call(struct walk *w, uint32_t from, uint32_t insn, uint8_t mode
         return;
     }
     need_value(w, from, LLVMGetCalledValue(i->value), ETCH__STATEMENT_ROLE__ROLE_DATA);
-    for (size_t k = 0; k < w->targets.n; k++) {
-        if (w->targets.v[k].insn == insn) {
-            need_returns(w, from, w->targets.v[k].function, ETCH__STATEMENT_ROLE__ROLE_RETURN);
-            need_reached_arguments(w, from, insn, w->targets.v[k].function);
-        }
+    targets = etch_model_targets(w->m, insn, &n);
+    for (size_t k = 0; k < n; k++) {
+        need_returns(w, from, targets[k].function, ETCH__STATEMENT_ROLE__ROLE_RETURN);
+        need_reached_arguments(w, from, insn, targets[k].function);
     }
 }
 
@@ -615,6 +621,54 @@ static void need_callers(struct walk *w, uint32_t from, uint32_t function)
     }
 }
 
+/* A landing pad runs when one of the calls that lead there throws: because of the throw, and because of the call. */
+static void need_thrown(struct walk *w, uint32_t from, const struct etch_cfg *cfg, uint32_t landing)
+{
+    const struct etch_block *b = &w->m->blocks.v[landing + cfg->first];
+    LLVMValueRef pad = NULL;
+
+    for (uint32_t i = b->first; i < b->first + b->n && !pad; i++)
+        pad = LLVMIsALandingPadInst(w->m->insns.v[i].value);
+    for (size_t i = 0; pad && i < cfg->unwound[landing].n; i++) {
+        const struct etch_block *by = &w->m->blocks.v[cfg->unwound[landing].v[i] + cfg->first];
+        uint32_t call = by->first + by->n - 1;
+        etch_numbers throws = {0};
+
+        w->short_of_memory |= !etch_throws_find(w->m, call, pad, &throws);
+        for (size_t k = 0; k < throws.n; k++)
+            need(w, from, throws.v[k], FOR_RUNNING, ETCH__STATEMENT_ROLE__ROLE_CONTROL);
+        if (throws.n)
+            need(w, from, call, FOR_RUNNING, ETCH__STATEMENT_ROLE__ROLE_CONTROL);
+        etch_array_free(&throws);
+    }
+}
+
+/* The landing pads by which alone a block is reached: it is one, or lies behind one. */
+static void need_landings(struct walk *w, uint32_t from, const struct etch_cfg *cfg, uint32_t block)
+{
+    etch_numbers work = {0};
+
+    if (block == 0 || cfg->dominator[block] != block)
+        return; /* it is reached without */
+    w->stamps++;
+    w->stamp[block + cfg->first] = w->stamps;
+    w->short_of_memory |= !etch_array_push(&work, block);
+    while (work.n) {
+        uint32_t at = work.v[--work.n];
+
+        need_thrown(w, from, cfg, at);
+        for (size_t i = 0; i < cfg->preds[at].n; i++) {
+            uint32_t pred = cfg->preds[at].v[i];
+
+            if (w->stamp[pred + cfg->first] == w->stamps)
+                continue;
+            w->stamp[pred + cfg->first] = w->stamps;
+            w->short_of_memory |= !etch_array_push(&work, pred);
+        }
+    }
+    etch_array_free(&work);
+}
+
 static void need_control(struct walk *w, uint32_t from, uint32_t insn)
 {
     uint32_t block = w->m->insns.v[insn].block, function = w->m->blocks.v[block].function;
@@ -633,6 +687,7 @@ static void need_control(struct walk *w, uint32_t from, uint32_t insn)
 
         need(w, from, by->first + by->n - 1, FOR_VALUE, ETCH__STATEMENT_ROLE__ROLE_CONTROL);
     }
+    need_landings(w, from, cfg, block - cfg->first);
     if (w->any_caller)
         need_callers(w, from, function);
 }
@@ -727,29 +782,13 @@ static void visit(struct walk *w, const struct item *item)
         expand(w, from, item->insn, item->mode);
 }
 
-static bool find_targets(struct walk *w)
-{
-    for (uint32_t i = 0; i < w->m->functions.n; i++) {
-        const struct etch_function *f = &w->m->functions.v[i];
-
-        for (size_t k = 0; k < f->callers.n; k++) {
-            struct target t = {f->callers.v[k].insn, i};
-
-            if (f->callers.v[k].edge == ETCH_EDGE_CALL && w->m->insns.v[t.insn].callee == ETCH_NONE &&
-                !etch_array_push(&w->targets, t))
-                return false;
-        }
-    }
-    return true;
-}
-
 static bool run_walk(struct walk *w, const struct etch_criterion *criterion)
 {
     w->seen = calloc(w->m->insns.n + 1, 1);
     w->seen_block = calloc(w->m->blocks.n + 1, 1);
     w->seen_function = calloc(w->m->functions.n + 1, sizeof(bool));
     w->stamp = calloc(w->m->blocks.n + 1, sizeof(uint32_t));
-    if (!w->seen || !w->seen_block || !w->seen_function || !w->stamp || !find_targets(w))
+    if (!w->seen || !w->seen_block || !w->seen_function || !w->stamp)
         return false;
     for (size_t i = 0; i < criterion->insns.n; i++) {
         struct item item = {criterion->insns.v[i], ETCH_NONE, FOR_VALUE | FOR_ARGUMENTS | ANY_CALLER,
@@ -788,7 +827,6 @@ static void release_walk(struct walk *w)
     for (size_t i = 0; i < w->defs.n; i++)
         etch_array_free(&w->defs.v[i]);
     etch_array_free(&w->defs);
-    etch_array_free(&w->targets);
 }
 
 /* ---- Order ---- */
@@ -834,6 +872,7 @@ int etch_slice_make(struct etch_slice **slice, struct etch_model *model, const s
     if (!s)
         return etch_error_set(err, "out of memory");
     s->model = model;
+    s->ends_without_value = criterion->ends_without_value;
     ok = run_walk(&w, criterion) && sort_statements(s);
     release_walk(&w);
     if (!ok) {

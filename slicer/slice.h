@@ -19,13 +19,31 @@ int etch_criterion_at(struct etch_criterion **criterion, struct etch_model *mode
                       struct etch_error *err);
 
 /* From a recorded failure: the failing instruction's statement, or that of the nearest caller within the program where
- * it failed in a library; for a hang, where each thread waits. `images` are the run's mappings, `program` says which
- * binary ran. Returns 0, or -1 with `err` set: another build, no frame within the program. */
+ * it failed in a library; for a hang, where each thread waits; for an
+ * exit status, the statement that made it, or all that can have where the failure does not say which. `images` are the
+ * run's mappings, `program` says which binary ran. Returns 0, or -1 with `err` set: another build, no frame within the
+ * program. */
 int etch_criterion_failure(struct etch_criterion **criterion, struct etch_model *model, const Etch__Failure *failure,
                            const Etch__Program *program, Etch__Image *const *images, size_t n_images,
                            struct etch_error *err);
 
 void etch_criterion_free(struct etch_criterion *criterion);
+
+/* The program and its libraries, as a slice without statements, to be freed with etch__slice__free_unpacked(). NULL
+ * when memory is short. */
+Etch__Slice *etch_model_message(struct etch_model *model);
+
+/* What stands for the distance of a statement that gives an exit status. */
+enum {
+    ETCH_EXIT_ORIGIN, /* it made the value */
+    ETCH_EXIT_NEAR,   /* it did, and the code has its line only */
+    ETCH_EXIT_PASSED, /* the value passed there */
+};
+
+/* The statements from which the program may have its exit status: a return, an exit(), the assignment of a constant
+ * that is returned later. As a slice whose distances are the above and whose calls are those that end the program, to
+ * be freed with etch__slice__free_unpacked(); NULL when memory is short. */
+Etch__Slice *etch_exits_message(struct etch_model *model, int status);
 
 /* A call through a pointer as a run made it: the call instruction and where it went, addresses of the run. */
 struct etch_indirect_call {

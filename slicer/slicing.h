@@ -10,6 +10,7 @@
 
 struct etch_criterion {
     etch_numbers insns;
+    bool ends_without_value; /* they are the trap that the compiler put at the end of a function that returns a value */
 };
 
 struct etch_statement {
@@ -25,9 +26,10 @@ struct etch_statement {
 struct etch_slice {
     struct etch_model *model;
     ETCH_ARRAY(struct etch_statement) statements;
-    uint32_t *order;  /* statements, nearest first */
-    uint32_t *rank;   /* statement -> place in the order */
-    uint32_t failure; /* statement; the nearest of the criterion's */
+    uint32_t *order;         /* statements, nearest first */
+    uint32_t *rank;          /* statement -> place in the order */
+    uint32_t failure;        /* statement; the nearest of the criterion's */
+    bool ends_without_value; /* as of the criterion */
 };
 
 /* ---- sites.c: where an access of the bitcode is in the machine code ---- */

@@ -57,6 +57,11 @@ void etch_sync_reader_emulated(struct etch_sync_reader *reader)
     reader->memory->emulated = 1;
 }
 
+void etch_sync_reader_only_throws(struct etch_sync_reader *reader)
+{
+    reader->memory->only_throws = 1;
+}
+
 void etch_sync_reader_path(const struct etch_sync_reader *reader, char *path, size_t size)
 {
     snprintf(path, size, "/proc/%d/fd/%d", (int)getpid(), reader->fd);

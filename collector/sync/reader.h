@@ -19,6 +19,9 @@ void etch_sync_reader_free(struct etch_sync_reader *reader);
 /* Before the program starts: it will run under QEMU. */
 void etch_sync_reader_emulated(struct etch_sync_reader *reader);
 
+/* Before the program starts: no synchronisation events are wanted, only C++ exceptions. */
+void etch_sync_reader_only_throws(struct etch_sync_reader *reader);
+
 /* What ETCH_SYNC must say. */
 void etch_sync_reader_path(const struct etch_sync_reader *reader, char *path, size_t size);
 
@@ -38,7 +41,7 @@ void etch_sync_event_record(Etch__Sync *sync, uint32_t tid, const struct etch_sy
 /* Whether the library ever came up in the program. */
 int etch_sync_reader_joined(const struct etch_sync_reader *reader);
 
-/* The memory itself; for tests. */
+/* The memory itself. */
 struct etch_sync_memory *etch_sync_reader_memory(struct etch_sync_reader *reader);
 
 #endif

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory that the recorded program's synchronisation events pass through: a file without a name that etch makes and
  * the preloaded library maps, so that it outlives either of them. One ring per thread; its thread writes and never
- * waits, etch reads behind it; what the writer overtakes is counted as lost. */
+ * waits, etch reads behind it; what the writer overtakes is counted as lost. Beside each ring of events stands one of
+ * the thread's newest C++ exceptions: it is read when the program fails. */
 #ifndef ETCH_COLLECTOR_SYNC_RING_H
 #define ETCH_COLLECTOR_SYNC_RING_H
 
 #include <stdint.h>
 
 #define ETCH_SYNC_MAGIC 0x31636e797365746full
-#define ETCH_SYNC_VERSION 2u
+#define ETCH_SYNC_VERSION 3u
 #define ETCH_SYNC_THREADS 1024u /* at a time; pages not touched cost nothing */
 #define ETCH_SYNC_EVENTS 32768u /* per ring: a power of two */
+
+#define ETCH_THROWS 8u         /* per ring: the newest exceptions of a thread */
+#define ETCH_THROW_STACK 4096u /* bytes of the stack from which one is thrown */
+#define ETCH_TYPE_MAX 512u     /* bytes of a type's name, a longer one is cut */
+#define ETCH_WHAT_MAX 1024u    /* bytes of what an exception says, a longer text is cut */
 
 /* Where the library finds the file: "/proc/PID/fd/N". */
 #define ETCH_SYNC_VARIABLE "ETCH_SYNC"
@@ -42,15 +48,66 @@ struct etch_sync_ring {
     _Alignas(64) struct etch_sync_event events[ETCH_SYNC_EVENTS];
 };
 
+/* One call of __cxa_throw, __cxa_rethrow or std::rethrow_exception. The registers and the stack are those of the
+ * caller, as they are when the call has just returned; what the caller may not rely on is not there. */
+struct etch_throw {
+    uint64_t sequence; /* index + 1, written last */
+    uint64_t tsc;
+    uint64_t object, type; /* addresses of the exception and of its type_info */
+    uint64_t bx, bp, sp, ip, r12, r13, r14, r15;
+    uint64_t made; /* where the same caller's call of __cxa_allocate_exception returned to; 0: not known */
+    uint32_t tid;  /* a ring passes from one thread to another; its throws stay */
+    uint16_t stack_size;
+    uint8_t again; /* not a new exception */
+    uint8_t reserved;
+    uint8_t stack[ETCH_THROW_STACK]; /* from sp up */
+};
+
+enum etch_terminate_state {
+    ETCH_TERMINATE_NOT,
+    ETCH_TERMINATE_NONE,   /* no exception is active */
+    ETCH_TERMINATE_ACTIVE, /* one is, and what follows says which */
+    ETCH_TERMINATE_OTHER,  /* one is that is not of this C++ library's own making */
+};
+
+enum etch_terminate_known {
+    ETCH_TERMINATE_VALUE = 1,   /* the object's first eight bytes */
+    ETCH_TERMINATE_MESSAGE = 2, /* `what` is what the exception was made with */
+    ETCH_TERMINATE_WHAT = 4,    /* `what` is what what() returned to the C++ library */
+    ETCH_TERMINATE_TEXT = 8,    /* `what` is the text that was thrown: a string, or what a pointer to char points to */
+    ETCH_TERMINATE_ABORT = 16,  /* seen at abort() only */
+};
+
+/* A thread's way to std::terminate. */
+struct etch_terminate {
+    uint32_t state; /* enum etch_terminate_state, written last */
+    uint32_t tid;
+    uint64_t tsc;
+    uint64_t object;
+    uint64_t value;
+    uint32_t known;           /* enum etch_terminate_known */
+    uint32_t on_their_way;    /* further exceptions for which the stack is being unwound */
+    char type[ETCH_TYPE_MAX]; /* as type_info has it; not whole where the last byte is not 0 */
+    char what[ETCH_WHAT_MAX];
+};
+
+struct etch_throw_ring {
+    _Alignas(4096) uint64_t next; /* throws ever begun; only its thread writes it */
+    struct etch_terminate terminate;
+    struct etch_throw throws[ETCH_THROWS];
+};
+
 struct etch_sync_memory {
     uint64_t magic;
     uint32_t version;
     uint32_t threads, events;
-    uint32_t pid;      /* of the program, once the library is in it */
-    uint64_t unplaced; /* events of threads for which no ring was free */
-    uint32_t claimed;  /* rings from here on were never used */
-    uint32_t emulated; /* the program runs under QEMU: RDTSCP does not say which CPU it is on */
+    uint32_t pid;         /* of the program, once the library is in it */
+    uint64_t unplaced;    /* events of threads for which no ring was free */
+    uint32_t claimed;     /* rings from here on were never used */
+    uint32_t emulated;    /* the program runs under QEMU: RDTSCP does not say which CPU it is on */
+    uint32_t only_throws; /* no synchronisation events are wanted */
     _Alignas(4096) struct etch_sync_ring rings[ETCH_SYNC_THREADS];
+    struct etch_throw_ring throws[ETCH_SYNC_THREADS]; /* of the thread that has the ring of the same number */
 };
 
 #endif

@@ -4,7 +4,7 @@
  * before it is called, so that the stamps of a pair are in the order in which the pair happened. Where a call does not
  * wait, a second stamp on its other side says how long it took at most. No locks, no allocation, no system call but one
  * per thread. Without ETCH_SYNC in the environment it does nothing. */
-#include "collector/sync/ring.h"
+#include "collector/sync/shim.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -53,7 +53,8 @@ enum {
 #define CALLER ((uint64_t)(uintptr_t)__builtin_return_address(0))
 #define ADDRESS(p) ((uint64_t)(uintptr_t)(p))
 
-static struct etch_sync_memory *memory; /* NULL: not recording */
+static struct etch_sync_memory *memory; /* NULL: not recording synchronisation */
+static struct etch_sync_memory *mapped; /* NULL: not recording at all */
 static pthread_key_t exit_key;
 
 /* initial-exec: an access is one instruction, also in a signal handler. */
@@ -177,14 +178,14 @@ static struct etch_sync_ring *claim(void)
         uint32_t expected = ETCH_SYNC_FREE;
 
         /* Acquire: pairs with etch's release when it has read the last owner's events. */
-        if (__atomic_compare_exchange_n(&memory->rings[i].state, &expected, ETCH_SYNC_USED, false, __ATOMIC_ACQUIRE,
+        if (__atomic_compare_exchange_n(&mapped->rings[i].state, &expected, ETCH_SYNC_USED, false, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED)) {
-            uint32_t claimed = __atomic_load_n(&memory->claimed, __ATOMIC_RELAXED);
+            uint32_t claimed = __atomic_load_n(&mapped->claimed, __ATOMIC_RELAXED);
 
-            while (claimed < i + 1 && !__atomic_compare_exchange_n(&memory->claimed, &claimed, i + 1, false,
+            while (claimed < i + 1 && !__atomic_compare_exchange_n(&mapped->claimed, &claimed, i + 1, false,
                                                                    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
                 ;
-            return &memory->rings[i];
+            return &mapped->rings[i];
         }
     }
     return NULL;
@@ -250,11 +251,32 @@ static inline uint64_t stamp(uint16_t *cpu)
 {
     uint32_t lo, hi, aux;
 
-    if (__builtin_expect(memory->emulated, 0))
+    if (__builtin_expect(mapped->emulated, 0))
         return stamp_emulated(cpu);
     __asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi), "=c"(aux) : : "memory");
     *cpu = (uint16_t)(aux & 0xfff);
     return (uint64_t)hi << 32 | lo;
+}
+
+struct etch_throw_ring *etch_shim_throws(uint32_t *tid)
+{
+    struct etch_sync_ring *own = ring;
+
+    if (!mapped)
+        return NULL;
+    if (!own)
+        own = first_event();
+    if (!own)
+        return NULL;
+    *tid = own->tid;
+    return &mapped->throws[own - mapped->rings];
+}
+
+uint64_t etch_shim_stamp(void)
+{
+    uint16_t cpu;
+
+    return stamp(&cpu);
 }
 
 /* Takes a place and stamps it; the event is not to be seen before finish(). NULL: not recording. */
@@ -349,7 +371,7 @@ static inline void call_over(struct etch_sync_event *event)
 /* The child of a fork must not write into its parent's rings. */
 static void in_child(void)
 {
-    memory = NULL;
+    memory = mapped = NULL;
     ring = NULL;
 }
 
@@ -389,7 +411,8 @@ static void join_memory(const char *path)
             pthread_key_create(&exit_key, thread_ends) == 0) {
             pthread_atfork(NULL, NULL, in_child);
             map->pid = (uint32_t)getpid();
-            memory = map;
+            mapped = map;
+            memory = map->only_throws ? NULL : map;
         }
     }
     close(fd);

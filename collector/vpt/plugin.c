@@ -24,7 +24,7 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-__attribute__((visibility("default"))) int qemu_plugin_version = QEMU_PLUGIN_VERSION;
+__attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
 enum { CLONE_THREAD_FLAG = 0x10000, MAP_FIXED_FLAG = 0x10, PROT_EXEC_FLAG = 4 };
 
@@ -33,8 +33,9 @@ enum { CLONE_THREAD_FLAG = 0x10000, MAP_FIXED_FLAG = 0x10, PROT_EXEC_FLAG = 4 };
 static char folder[256];
 static uint64_t after; /* of the exec that brought this program here; 0: the first program */
 static uint64_t guest_base;
-static bool begun;   /* first translation: the addresses are known */
-static bool closing; /* the process ends: what other threads still do is not part of the recording */
+static bool copies_code; /* QEMU has version 3 or later of its interface */
+static bool begun;       /* first translation: the addresses are known */
+static bool closing;     /* the process ends: what other threads still do is not part of the recording */
 static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vpt_block *blocks;
 
@@ -265,6 +266,27 @@ static void on_memory(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
 
 /* ---- Translation ---- */
 
+#define INSTRUCTION_MAX 15u
+
+/* An instruction's bytes. */
+struct bytes {
+    uint8_t v[INSTRUCTION_MAX];
+    size_t n;
+};
+
+static struct bytes bytes_of(const struct qemu_plugin_insn *insn)
+{
+    struct bytes b = {.n = qemu_plugin_insn_size(insn)};
+    const void *at;
+
+    if (b.n > INSTRUCTION_MAX)
+        b.n = INSTRUCTION_MAX;
+    at = qemu_plugin_insn_data(insn, b.v, b.n);
+    if (!copies_code)
+        memcpy(b.v, at, b.n);
+    return b;
+}
+
 /* Per-instruction callbacks, where something asked for them. Lives as long as the process: a translated block may run
  * at any time. */
 static void instrument(struct qemu_plugin_tb *tb, struct vpt_block *b, size_t n)
@@ -274,7 +296,8 @@ static void instrument(struct qemu_plugin_tb *tb, struct vpt_block *b, size_t n)
     b->list = list;
     for (size_t i = 0; list && i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-        struct vpt_traits traits = vpt_instruction_traits(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
+        struct bytes code = bytes_of(insn);
+        struct vpt_traits traits = vpt_instruction_traits(code.v, code.n);
 
         list[i] = (struct vpt_instruction){
             .ip = qemu_plugin_insn_vaddr(insn), .atomic = traits.atomic, .repeats = traits.repeats};
@@ -291,6 +314,7 @@ static struct vpt_block *make_block(const struct qemu_plugin_tb *tb, size_t n)
 {
     struct vpt_block *b = calloc(1, sizeof(*b));
     const struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(tb, 0), *last = qemu_plugin_tb_get_insn(tb, n - 1);
+    struct bytes begins = bytes_of(first), ends = bytes_of(last);
 
     if (!b)
         return NULL;
@@ -299,8 +323,8 @@ static struct vpt_block *make_block(const struct qemu_plugin_tb *tb, size_t n)
     b->end = b->last + qemu_plugin_insn_size(last);
     b->instructions = (uint32_t)n;
     b->single = n == 1;
-    b->first_traps = vpt_instruction_traits(qemu_plugin_insn_data(first), qemu_plugin_insn_size(first)).divides;
-    vpt_block_classify(b, qemu_plugin_insn_data(last), qemu_plugin_insn_size(last));
+    b->first_traps = vpt_instruction_traits(begins.v, begins.n).divides;
+    vpt_block_classify(b, ends.v, ends.n);
     return b;
 }
 
@@ -345,7 +369,11 @@ static size_t count(const struct qemu_plugin_tb *tb)
     size_t n = qemu_plugin_tb_n_insns(tb);
     const struct qemu_plugin_insn *last = n > 1 ? qemu_plugin_tb_get_insn(tb, n - 1) : NULL;
 
-    if (last && !vpt_instruction_is_whole(qemu_plugin_insn_data(last), qemu_plugin_insn_size(last)))
+    struct bytes code = {.n = 0};
+
+    if (last)
+        code = bytes_of(last);
+    if (last && !vpt_instruction_is_whole(code.v, code.n))
         n--;
     return n;
 }
@@ -562,12 +590,22 @@ static void parse(int argc, char **argv)
     }
 }
 
+/* QEMU reads qemu_plugin_version once this ran, and before it tells its own: 9.0 and later refuse version 1, and 2 is
+ * the least that they take. */
+__attribute__((constructor)) static void choose_version(void)
+{
+    if (vpt_registers_are_offered())
+        qemu_plugin_version = 2;
+}
+
 __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
                                                                char **argv)
 {
     parse(argc, argv);
+    copies_code = info->version.cur >= 3;
     if (info->system_emulation || strcmp(info->target_name, "x86_64") != 0 || vpt_control_open(folder) < 0) {
-        fprintf(stderr, "etch-vpt: not started by etch record\n");
+        if (vpt_registers_find()) /* etch takes this to mean that it can be loaded */
+            fprintf(stderr, "etch-vpt: not started by etch record\n");
         return -1;
     }
     take_stderr();

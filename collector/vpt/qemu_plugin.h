@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
-/* The part of QEMU's TCG plugin interface (API version 1) that vpt uses, declared here because Debian does not package
- * the header. Names and types are QEMU's. */
+/* The part of QEMU's TCG plugin interface that vpt uses, declared here because Debian does not package the header.
+ * Names and types are QEMU's. Versions 1 (QEMU 7.2) and 2 to 4 (to QEMU 10.0) are served; a plugin says which it wants
+ * before it knows which it gets. */
 #ifndef ETCH_VPT_QEMU_PLUGIN_H
 #define ETCH_VPT_QEMU_PLUGIN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define QEMU_PLUGIN_VERSION 1
 
 typedef uint64_t qemu_plugin_id_t;
 typedef uint32_t qemu_plugin_meminfo_t;
@@ -54,7 +53,9 @@ void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_
 void qemu_plugin_register_vcpu_syscall_ret_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_syscall_ret_cb_t cb);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
+/* Before version 3: takes the instruction alone and returns where its bytes are. From then on: copies `size` of them.
+ */
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to, size_t size);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *insn);

@@ -4,7 +4,7 @@
 # a Trace Event file that a JSON parser reads. No address and no name of this machine's libraries is in what is expected.
 set -eu
 data=${ETCH_PTDATA:-$ETCH_SOURCE/../shared/ptdata}
-[ -d "$data/lldb-single" ] || { echo "skipped: no captures at $data (ETCH_PTDATA)"; exit 77; }
+[ -d "$data/lldb-single" ] || { echo "skipped: no real captures here (ETCH_PTDATA)"; exit 77; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 # etch diagnose finds the cause, with either source: bugs of the corpus whose cause does not depend on how close two accesses were.
 . "$(dirname "$0")/lib.sh"
-command -v qemu-x86_64 >/dev/null || skip "no qemu-x86_64"
+choose_flow
 export LC_ALL=C COLUMNS=100
 corpus=$ETCH_SOURCE/tests/corpus
 cd "$work"
 cp "$ETCH_SOURCE"/tests/programs/diagnose/turn.h . # which runs fail, where that need not be chance
-compile() { "$ETCH" cc -O0 -g -w "$corpus/$1/bug.c" -o "$1" -pthread; }
+compile() { "$ETCH" cc $recorder -O0 -g -w "$corpus/$1/bug.c" -o "$1" -pthread; }
 field() { # WHICH of $work/sketch.json
   python3 -c 'import json,sys; s=json.load(open("sketch.json")); p=s["predictors"][0]; print({"kind": p["kind"], "text": p["text"],
 "lines": " ".join(sorted(str(x["line"]) for x in p["statements"])), "failing": s["failing_place"]["line"],
@@ -20,11 +20,11 @@ is() { # WANT GOT
 }
 watches() { # whether this machine lets us use hardware watchpoints
   printf 'int x; int main(void) { x = 1; return x - 1; }' >watch.c
-  "$ETCH" cc -g watch.c -o watch && "$ETCH" record -o watch.etch --source none --watch x ./watch 2>/dev/null
+  "$ETCH" cc $recorder -g watch.c -o watch && "$ETCH" record -o watch.etch --source none --watch x ./watch 2>/dev/null
 }
 
-sources=vpt
-watches && sources="vpt none"
+sources=$flow native=
+if watches; then sources="$flow none" native=yes; fi
 
 # A ring of locks.
 compile deadlock-abba
@@ -36,18 +36,18 @@ done
 
 # Who wrote what was read. Only control flow and the thread's own variables tell that.
 compile off-by-one
-expect 0 "$ETCH" diagnose --store s-vpt --time 200 --timeout 20 --json sketch.json ./off-by-one
+expect 0 "$ETCH" diagnose --store s-$flow --time 200 --timeout 20 --json sketch.json ./off-by-one
 is origin "$(field kind)"
 is "$(lines off-by-one write use)" "$(field lines)"
 
 # A value, and the way that it came.
 compile bad-input
-expect 0 "$ETCH" diagnose --store s-vpt --time 200 --timeout 20 --json sketch.json ./bad-input
+expect 0 "$ETCH" diagnose --store s-$flow --time 200 --timeout 20 --json sketch.json ./bad-input
 is value "$(field kind)"
 is "$(lines bad-input input width divide)" "$(field steps | tr ' ' '\n' | sort | tr '\n' ' ' | sed 's/ $//')"
 
 # Widening: the failing statement alone says nothing, and more are taken until one does.
-if [ "$sources" != vpt ]; then
+if [ -n "$native" ]; then
   cat >far.c <<'C'
 #include "turn.h"
 static volatile int odd, more;
@@ -60,7 +60,7 @@ int main(void)
     return 0;
 }
 C
-  "$ETCH" cc -O0 -g far.c -o far
+  "$ETCH" cc $recorder -O0 -g far.c -o far
   expect 0 "$ETCH" diagnose --source none --sigma 1 --store s-none --jobs 1 --time 200 --timeout 20 --json sketch.json ./far
   is value "$(field kind)"
   has "$work/sketch.json" "more == 2"
@@ -68,7 +68,7 @@ C
 fi
 
 # Natively, a crash within a library's function is placed by the unwind tables at the program's own call.
-if [ "$sources" != vpt ]; then
+if [ -n "$native" ]; then
   cat >inside.c <<'C'
 #include "turn.h"
 #include <pthread.h>
@@ -95,7 +95,7 @@ int main(void)
     return 0;
 }
 C
-  "$ETCH" cc -O0 -g inside.c -o inside -pthread
+  "$ETCH" cc $recorder -O0 -g inside.c -o inside -pthread
   expect 0 "$ETCH" diagnose --source none --jobs 1 --store s-none --time 200 --timeout 20 --json sketch.json ./inside
   is "$(grep -n '//@here' inside.c | cut -d: -f1)" "$(field failing)"
 fi
@@ -117,8 +117,8 @@ int main(void)
     return length() > 100;
 }
 C
-if [ "$sources" != vpt ]; then
-  "$ETCH" cc -O0 -g leaf.c -o leaf
+if [ -n "$native" ]; then
+  "$ETCH" cc $recorder -O0 -g leaf.c -o leaf
   expect 0 "$ETCH" diagnose --source none --store s-leaf --time 200 --timeout 20 --json sketch.json ./leaf
   is "$(label leaf.c here)" "$(field failing)"
 fi
@@ -169,8 +169,8 @@ int main(void)
     return (int)(100 / c->width > 50); //@divide
 }
 C
-"$ETCH" cc -O0 -g stray.c -o stray
-expect 0 "$ETCH" diagnose --source vpt --store s-stray --time 200 --timeout 20 --json sketch.json ./stray
+"$ETCH" cc $recorder -O0 -g stray.c -o stray
+expect 0 "$ETCH" diagnose --source $flow --store s-stray --time 200 --timeout 20 --json sketch.json ./stray
 is origin "$(field kind)"
 is "$(labels stray.c end divide)" "$(field lines)"
 
@@ -195,8 +195,8 @@ int main(void)
     return *at > 1; //@use
 }
 C
-"$ETCH" cc -O0 -g handler.c -o handler
-expect 0 "$ETCH" diagnose --source vpt --store s-handler --time 200 --timeout 20 --json sketch.json ./handler
+"$ETCH" cc $recorder -O0 -g handler.c -o handler
+expect 0 "$ETCH" diagnose --source $flow --store s-handler --time 200 --timeout 20 --json sketch.json ./handler
 is atomicity "$(field kind)"
 is "$(labels handler.c clear test use)" "$(field lines)"
 
@@ -264,7 +264,7 @@ int main(void)
     return 0;
 }
 C
-if [ "$sources" != vpt ]; then
+if [ -n "$native" ]; then
   for name in said sets; do
     "$ETCH" cc --record -O0 -g $name.c -o $name -pthread
     expect 0 "$ETCH" diagnose --source soft --sigma $([ $name = said ] && echo 2 || echo 99) --store s-$name --time 200 --timeout 20 --json sketch.json ./$name

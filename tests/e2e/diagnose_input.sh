@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 # Input that is not what it should be: each gets the best honest answer, and says what to do.
 . "$(dirname "$0")/lib.sh"
-command -v qemu-x86_64 >/dev/null || skip "no qemu-x86_64"
+choose_flow
 export LC_ALL=C COLUMNS=120
 cd "$work"
 cp "$ETCH_SOURCE"/tests/programs/diagnose/*.[ch] .
-"$ETCH" cc -g -O0 caught.c -o prog
+"$ETCH" cc $recorder -g -O0 caught.c -o prog
 expect 0 "$ETCH" diagnose --runs 4 ./prog
 store=$(echo .etch/prog-*)
 failing="$store/000001.etch $store/000003.etch"
@@ -15,7 +15,7 @@ cp "$store/000001.etch" fail.etch
 
 # Bundles of other builds, and of other programs: left out, and said; no bundle of this build: refused.
 sed 's/total = 0/total = 0 + 0/' caught.c >other.c
-"$ETCH" cc -g -O0 -DOTHER other.c -o other
+"$ETCH" cc $recorder -g -O0 -DOTHER other.c -o other
 ETCH_RUN=1 "$ETCH" record -o other.etch ./other >/dev/null 2>&1 || true
 expect 0 "$ETCH" sketch ./prog $failing $passing other.etch
 has out "1 recording is of another build of the program, or of another program: left out"
@@ -32,7 +32,7 @@ expect 0 "$ETCH" sketch ./prog fail.etch
 has out "one failure, no comparison yet"
 head -c "$(($(stat -c %s fail.etch) / 2))" fail.etch >cut.etch
 expect 0 "$ETCH" sketch ./prog $failing cut.etch
-has out "1 of 3 recordings end before their run did"
+has out "1 recording ends before the run did"
 head -c 3 fail.etch >stub.etch
 expect 1 "$ETCH" sketch ./prog $failing stub.etch
 has err "stub.etch"
@@ -78,7 +78,7 @@ mkdir "empty/$(basename "$store")"
 touch "empty/$(basename "$store")/runs.db"
 expect 0 "$ETCH" diagnose --runs 2 --store empty ./prog
 has err "2 runs, 1 failed"
-"$ETCH" cc -g -O0 child.c -o child
+"$ETCH" cc $recorder -g -O0 child.c -o child
 expect 0 "$ETCH" diagnose --runs 2 --store empty ./child
 has err "2 runs, 1 failed"
 echo "this is no database, and it is long enough to be seen as none" >"$store/runs.db"

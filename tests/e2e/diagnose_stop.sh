@@ -3,12 +3,12 @@
 # The ways in which a diagnosis ends before its time, and goes on: Ctrl-C at several moments and twice, --time, --runs,
 # kill -9, --jobs, and what is kept in the store. Which runs fail is known, by $ETCH_RUN.
 . "$(dirname "$0")/lib.sh"
-command -v qemu-x86_64 >/dev/null || skip "no qemu-x86_64"
+choose_flow
 export LC_ALL=C COLUMNS=120
 cd "$work"
 cp "$ETCH_SOURCE"/tests/programs/diagnose/*.[ch] .
 for name in caught steady stubborn; do
-  "$ETCH" cc -g -O0 $name.c -o $name -pthread
+  "$ETCH" cc $recorder -g -O0 $name.c -o $name -pthread
 done
 runs() { python3 -c 'import sqlite3,sys; print(sqlite3.connect(sys.argv[1]).execute("select " + sys.argv[2]).fetchone()[0])' \
   "$(echo .etch/"$1"-*/runs.db)" "$2"; } # PROGRAM SQL
@@ -41,13 +41,13 @@ until_runs() {
 # Ctrl-C while the first run runs, and never ends: no failure, and nothing is left behind.
 start --timeout 100 ./stubborn
 for _ in $(seq 600); do
-  pgrep -f "$work/stubborn" >/dev/null && break
+  running stubborn && break
   sleep 0.1
 done
 kill -INT $diagnosis
 ended 1
 has out "interrupted; no failure in 0 runs of ./stubborn"
-! pgrep -f "$work/stubborn" >/dev/null || fail "the program was left behind"
+! running stubborn || fail "the program was left behind"
 is "" "$(ls .etch/stubborn-*/*.etch 2>/dev/null)"
 
 # Ctrl-C after the first failing runs: the best sketch so far. (All runs fail: it would go on for long.)
@@ -66,7 +66,7 @@ kill -9 $diagnosis
 ended 137
 counted=$(runs steady 'count(*) from runs')
 for _ in $(seq 100); do # its recorder is told to end, and does
-  flock -n -x .etch/steady-*/lock true && ! pgrep -f "$work/steady" >/dev/null && break
+  flock -n -x .etch/steady-*/lock true && ! running steady && break
   sleep 0.1
 done
 folder=$(echo .etch/steady-*)
@@ -80,7 +80,7 @@ is 0 "$(runs steady "count(*) from (select id from runs group by id having count
 # Twice: the end, at once, by that signal.
 start --runs 100000 --timeout 100 --store twice ./stubborn
 for _ in $(seq 600); do
-  pgrep -f "$work/stubborn" >/dev/null && break
+  running stubborn && break
   sleep 0.1
 done
 kill -STOP $diagnosis
@@ -92,10 +92,10 @@ wait $diagnosis || got=$?
 checks=$((checks + 1))
 [ $got -eq 130 ] || [ $got -eq 1 ] || fail "two Ctrl-C ended it with $got"
 for _ in $(seq 100); do
-  pgrep -f "$work/stubborn" >/dev/null || break
+  running stubborn || break
   sleep 0.1
 done
-! pgrep -f "$work/stubborn" >/dev/null || fail "the program outlived etch"
+! running stubborn || fail "the program outlived etch"
 
 # Time is a limit, and so are runs; runs at the same time do not mix.
 expect 1 "$ETCH" diagnose --time 1 --timeout 100 --store timed ./stubborn

@@ -23,9 +23,16 @@ for c in d["checks"]:
 PY
 checks=$((checks + 1))
 # An empty PATH: no clang, no QEMU, still a diagnosis.
-expect 0 env PATH=/nonexistent "$ETCH" doctor
+expect 0 env PATH=/nonexistent ETCH_VPT_QEMU=/nonexistent/qemu "$ETCH" doctor
 has "$work/out" "apt-get install qemu-user"
 has "$work/out" "apt-get install clang-19"
+# A QEMU that takes no plugins: no vpt, and what to do.
+printf '#!/bin/sh\n[ "$1" = --version ] && echo "qemu-x86_64 version 10.0 (of here)" || { echo "unknown option" >&2; exit 1; }\n' >"$work/qemu"
+chmod +x "$work/qemu"
+expect 0 env ETCH_VPT_QEMU="$work/qemu" "$ETCH" doctor
+has "$work/out" "qemu-x86_64 version 10.0, without plugins"
+has "$work/out" "etch cc --record, which needs no QEMU; or ./run qemu"
+! grep -q "auto takes vpt" "$work/out" || fail "auto takes vpt without plugins"
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   cp "$ETCH" "$work/etch"
   chmod 755 "$work" "$work/etch"

@@ -17,6 +17,39 @@ skip() {
   exit 77
 }
 
+# can WHAT: whether the doctor says so, in Python: can 'd["qemu_plugins"]'
+can() {
+  "$ETCH" doctor --json | python3 -c 'import json,sys; d = json.load(sys.stdin); sys.exit(0 if eval(sys.argv[1]) else 1)' "$1"
+}
+
+# has_vpt, has_watchpoints: whether this machine can record with them
+has_vpt() { can 'd["qemu_plugins"] and d["vpt_plugin"]'; }
+has_watchpoints() { can 'd["watchpoints"]["delivered"]'; }
+
+# need_vpt: for tests of vpt itself
+need_vpt() {
+  has_vpt || skip "no QEMU user mode that takes plugins, so no vpt"
+}
+
+# choose_flow: for tests of what comes after recording. Sets flow to the source that records control flow and values here: vpt, or
+# soft where there is no vpt; and recorder to what etch cc needs for it. `auto` takes the same one.
+choose_flow() {
+  flow=vpt recorder=''
+  has_vpt && return
+  flow=soft recorder=--record
+  has_watchpoints || skip "no QEMU user mode that takes plugins, so no vpt, and no hardware watchpoints for soft"
+}
+
+# running NAME: whether the program of that name in $work runs, by itself or in QEMU, which has its path among its arguments
+running() {
+  local pid
+  ! pgrep -f "$work/$1" >/dev/null || return 0
+  for pid in $(pgrep -x "$1"); do
+    [ ! "/proc/$pid/exe" -ef "$work/$1" ] || return 0
+  done
+  return 1
+}
+
 # expect STATUS COMMAND...: runs it, output in $work/out and $work/err
 expect() {
   local want=$1 got=0

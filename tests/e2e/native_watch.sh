@@ -3,8 +3,7 @@
 # Hardware watchpoints: every access of two threads is there, with instruction, direction and value; four watches, five
 # in two sets, a field on the heap through the instruction that uses it, a thread that is made later.
 . "$(dirname "$0")/lib.sh"
-"$ETCH" doctor --json | python3 -c 'import json,sys; sys.exit(0 if json.load(sys.stdin)["watchpoints"]["delivered"] else 1)' ||
-  skip "no hardware watchpoints here"
+has_watchpoints || skip "no hardware watchpoints here"
 accesses=$ETCH_BUILD/tests/accesses
 "$ETCH_CC" -O0 -g -pthread "$ETCH_SOURCE/tests/programs/native/counter.c" -o "$work/counter"
 record() { expect 0 "$ETCH" record --source none --watch-budget none --watch-share 0 -o "$work/run.etch" "$@"; }

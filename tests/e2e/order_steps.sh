@@ -4,7 +4,7 @@
 # one thread's accesses are ordered against the other's accesses: by time alone nothing is wrong; where the steps are tied to
 # their accesses, all is known. ETCH_STEP_TOKENS sets how many.
 . "$(dirname "$0")/lib.sh"
-command -v qemu-x86_64 >/dev/null || skip "no QEMU here"
+need_vpt
 tokens=${ETCH_STEP_TOKENS:-300}
 "$ETCH_CC" -O1 -g -pthread "$ETCH_SOURCE/tests/programs/token.c" -o "$work/token"
 expect 0 "$ETCH" record --source vpt --watch token -o "$work/run.etch" "$work/token" "$tokens"

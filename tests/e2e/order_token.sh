@@ -3,8 +3,7 @@
 # Two threads hand a token over through a watched variable; etch record watches, and what is found from the bundle is held
 # against the truth, which the values are: no hand-over in the wrong order. ETCH_TOKENS sets how many (bench: 100,000).
 . "$(dirname "$0")/lib.sh"
-"$ETCH" doctor --json | python3 -c 'import json,sys; sys.exit(0 if json.load(sys.stdin)["watchpoints"]["delivered"] else 1)' ||
-  skip "no hardware watchpoints here"
+has_watchpoints || skip "no hardware watchpoints here"
 tokens=${ETCH_TOKENS:-2000}
 "$ETCH_CC" -O1 -g -pthread "$ETCH_SOURCE/tests/programs/token.c" -o "$work/token"
 # On a machine with far more to do than CPUs hits come faster than etch gets one, and some hypervisors raise a debug exception

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A binary that was rebuilt since is not the code that ran: nothing of it is decoded, and the loss says why.
 . "$(dirname "$0")/lib.sh"
+need_vpt
 cd "$work"
 echo 'int main(int c, char **v) { (void)v; return c - 1; }' >p.c
 "$ETCH_CC" -g -Wl,--build-id -o p p.c

@@ -20,7 +20,7 @@ if perf record -q -e task-clock -o plain.data -- true >/dev/null 2>&1; then
 else
   echo "perf record does not work here: only real captures are tried"
 fi
-[ -d "$data" ] || { echo "skipped: no real captures in $data (ETCH_PTDATA)"; exit 77; }
+[ -d "$data" ] || { echo "skipped: no real captures here (ETCH_PTDATA)"; exit 77; }
 
 for n in loopy control-flow; do
   "$reexport" "$data"/hase-$n/*.perf $n.data

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: MIT
 # Two decoders that share no line: what `perf script` makes of our export of a vpt recording is what `etch decode` makes of the
 # recording itself, branch for branch, thread by thread.
-set -eu
+. "$(dirname "$0")/lib.sh"
 programs=$ETCH_BUILD/tests/programs
-command -v perf >/dev/null || { echo "skipped: no perf"; exit 77; }
-[ -d "$programs" ] && "$ETCH" record --help >/dev/null 2>&1 || { echo "skipped: no etch record"; exit 77; }
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir"
+command -v perf >/dev/null || skip "no perf"
+need_vpt
+cd "$work"
 for n in loops recursion callbacks callbacks-nopie switches jumps threads threads-static forks loader exceptions \
   exceptions-static signals-static segv segv-static aborts crash wild; do
   "$ETCH" record --source vpt -o $n.etch -- "$programs/$n" >/dev/null 2>message || [ $? -ne 125 ] || { cat message; exit 1; }

@@ -55,7 +55,50 @@ sed '1i// one more line' p.c >moved.c
 mkdir moved && mv moved.c moved/p.c
 (cd moved && "$ETCH" cc -O2 p.c -o p && objcopy --dump-section .llvmbc=../moved.bc p)
 objcopy --remove-section .llvmbc p bare && objcopy --add-section .llvmbc=moved.bc bare stale
-expect 1 'its bitcode is stale: main is on line 4 there, on line 3 in the code' stale --at p.c:10
+expect 1 "its bitcode is stale: main of $PWD/moved/p.c is on line 4 there, on line 3 in the code (try: compile $PWD/moved/p.c anew" stale --at p.c:10
+
+# Two overloads of a header, of which one has code of its own and both are inlined, are no such thing, and neither is an inline function that
+# two units have of different versions of a header.
+cat >o.h <<'EOF'
+#pragma once
+struct list {
+    volatile int n = 0;
+    void push(const int &x) { n += x; }
+    void push(long &&x) { n -= (int)x; }
+#ifdef LONGER
+
+
+#endif
+    __attribute__((noinline)) int size() const { return n; }
+};
+namespace deep { inline int twice(int x) { return 2 * x; } inline int twice(long x) { return (int)x; } }
+EOF
+cat >o1.cc <<'EOF'
+#include "o.h"
+int other(list &l);
+void (list::*volatile keep)(const int &) = &list::push;
+int main(int argc, char **)
+{
+    list l;
+    l.push(argc);
+    l.push(4L);
+    return deep::twice(l.size()) + other(l);
+}
+EOF
+cat >o2.cc <<'EOF'
+#define LONGER
+#include "o.h"
+int other(list &l)
+{
+    l.push(l.size());
+    return deep::twice(l.size() + 0L);
+}
+EOF
+for level in -O0 -O1 -O2; do
+  "$ETCH" c++ $level o1.cc o2.cc -o o
+  "$ETCH" slice o --at o2.cc:6 >out || { echo "$level: overloads"; failed=1; }
+  grep -qF 'l.push(l.size())' out || { echo "$level: unexpected slice:"; cat out; failed=1; }
+done
 
 # bitcode of another LLVM, by its own word: the six-bit letters of "LLVM19" become those of "LLVM18"
 objcopy --dump-section .llvmbc=own.bc p

@@ -5,5 +5,5 @@
 . "$(dirname "$0")/lib.sh"
 [ -n "${ETCH_BENCH_SOURCES:-}" ] || skip "ETCH_BENCH_SOURCES names no folder with Debian's sources"
 [ "${ETCH_LONG:-0}" != 0 ] || export ETCH_BENCH_PROGRAMS=bzip2
-"$ETCH" record --source vpt -o "$work/probe.etch" true >/dev/null 2>"$work/err" || skip "no vpt here: $(tail -n 1 "$work/err")"
+need_vpt
 bash "$ETCH_SOURCE/bench/soft_real.sh" "$ETCH_BUILD" || fail "what was replayed is not what ran"

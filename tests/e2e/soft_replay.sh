@@ -8,7 +8,7 @@
 programs=$ETCH_SOURCE/tests/programs
 compare=$ETCH_BUILD/tests/soft_compare
 cd "$work"
-"$ETCH" record --source vpt -o probe.etch true >/dev/null 2>probe.err || skip "no vpt here: $(tail -n 1 probe.err)"
+need_vpt
 
 # build NAME OPTIMISATION
 build() {

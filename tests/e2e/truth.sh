@@ -3,7 +3,7 @@
 # Decoded == executed: what comes out of the packets is, instruction for instruction and thread by thread, what the truth
 # log says. The log comes from a callback before each instruction and knows nothing of packets (collector/vpt/truth.h).
 . "$(dirname "$0")/lib.sh"
-command -v qemu-x86_64 >/dev/null || skip "no qemu-x86_64"
+need_vpt
 programs=$ETCH_BUILD/tests/programs
 cd "$work"
 

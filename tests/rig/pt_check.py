@@ -255,7 +255,9 @@ def check_overflow(case):
     got, lost = pieces(case.bundle)
     want = case.truth()
     n = sound(got, want)
-    assert lost and all("overflow" in line for line in lost), lost[:3]
+    # An overflow shortly before the thread leaves its CPU also hides how far it came.
+    assert any("overflow" in line for line in lost), lost[:3]
+    assert all("overflow" in line or "tracing was cut" in line for line in lost), lost[:3]
     assert n < sum(map(len, want.values()))
 
 
@@ -303,6 +305,7 @@ def check_perf(case):
     assert case.status == 0
     start, _ = symbol("switches-static", "_start")
     ran = []
+    os.environ["HOME"] = case.path(".")  # perf's build-id cache
     for file in case.path("perf.data"), case.bundle:
         (_, ips), = whole(file).items()
         ran.append({0: ips[ips.index(start):]})  # from where env(1) becomes the program

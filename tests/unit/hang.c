@@ -193,6 +193,28 @@ static void find_no_signal(void **state)
     etch_run_free(run);
 }
 
+/* Who waits for whom may go on for longer than is told of, and end at a lock that nobody holds. */
+static void follow_long_chain(void **state)
+{
+    const uint32_t threads = ETCH_HANG_PLACES;
+    struct etch_run *run = begin(threads);
+
+    (void)state;
+    for (uint32_t i = 0; i < threads; i++) {
+        put(run, i, LOCK, 0xa0 + i, 0, 10);
+        put(run, i, BLOCKED, 0xa0 + i + 1, 0, 20); /* the last: one that is not there */
+    }
+    assert_int_equal(find(run).n, 0);
+    etch_run_free(run);
+    run = begin(ETCH_HANG_PLACES / 2 + 1);
+    for (uint32_t i = 0; i <= ETCH_HANG_PLACES / 2; i++) {
+        put(run, i, LOCK, 0xa0 + i, 0, 10);
+        put(run, i, BLOCKED, 0xa0 + i + 1, 0, 20);
+    }
+    assert_int_equal(find(run).n, 0);
+    etch_run_free(run);
+}
+
 /* ---- Without control flow: what events and stacks prove to have run ---- */
 
 static void see_visits(void **state)
@@ -239,6 +261,7 @@ int main(void)
         cmocka_unit_test(find_lost_wakeup),
         cmocka_unit_test(claim_no_late_signal),
         cmocka_unit_test(find_no_signal),
+        cmocka_unit_test(follow_long_chain),
         cmocka_unit_test(see_visits),
     };
 

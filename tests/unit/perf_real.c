@@ -234,7 +234,7 @@ int main(void)
 
     snprintf(folder, sizeof(folder), "%s", place ? place : ETCH_PTDATA_DEFAULT);
     if (access(folder, R_OK) != 0) {
-        fprintf(stderr, "skipped: no real captures in %s (ETCH_PTDATA)\n", folder);
+        fputs("skipped: no real captures here (ETCH_PTDATA)\n", stderr);
         return 77;
     }
     return cmocka_run_group_tests(tests, NULL, NULL);

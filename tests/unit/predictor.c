@@ -1125,6 +1125,44 @@ static void claim_no_read_before_an_unseen_write(void **state)
     release(&f);
 }
 
+/* A failure that no run has is an error in words. */
+static void refuse_a_failure_that_no_run_has(void **state)
+{
+    struct fixture f = {.n = 2};
+    struct etch_compose_options options = {.bucket = "SIGSEGV, f(int*) a.c:13"};
+    struct etch_error err = {0};
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    f.runs[1] = passing_order(2);
+    assert_null(etch_compose(&f.names, f.runs, f.n, &options, &err));
+    assert_non_null(strstr(err.what, "SIGSEGV, f(int*) a.c:13"));
+    memset(&err, 0, sizeof(err));
+    options.bucket = NULL;
+    assert_null(etch_compose(&f.names, f.runs + 1, 1, &options, &err));
+    assert_true(err.what[0]);
+    release(&f);
+}
+
+/* A damaged recording may have accesses of no size, or of more than any register holds. */
+static void take_values_of_any_size(void **state)
+{
+    struct fixture f = {.n = 4};
+
+    (void)state;
+    name_places(&f.names);
+    f.runs[0] = failing_order(1);
+    f.runs[1] = passing_order(2);
+    f.runs[2] = failing_order(3);
+    f.runs[3] = passing_order(4);
+    for (size_t i = 0; i < f.n; i++)
+        for (size_t k = 0; k < f.runs[i]->accesses.n; k++)
+            f.runs[i]->accesses.v[k].size = i < 2 ? 0 : UINT32_MAX;
+    find(&f);
+    release(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1161,6 +1199,8 @@ int main(void)
         cmocka_unit_test(find_torn_calls),
         cmocka_unit_test(find_torn_cut_short),
         cmocka_unit_test(take_no_turns_for_one_step),
+        cmocka_unit_test(refuse_a_failure_that_no_run_has),
+        cmocka_unit_test(take_values_of_any_size),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Effects of library code, one summary a function; see library.h. The bitcode is the compiler's before optimisation:
+/* Effects of library code, one summary a function; see effects.h. The bitcode is the compiler's before optimisation:
  * parameters are put into variables first, and read from there. */
-#include "slicer/library.h"
+#include "slicer/effects.h"
 
 #include "base/function_name.h"
 #include "slicer/slicing.h"
@@ -20,19 +20,19 @@ struct summary {
     struct etch_effect returned;
 };
 
-struct etch_library {
+struct etch_effect_table {
     ETCH_ARRAY(struct summary) of; /* by function */
     uint32_t depth;
 };
 
-void etch_library_free(struct etch_library *library)
+void etch_effect_table_free(struct etch_effect_table *table)
 {
-    if (!library)
+    if (!table)
         return;
-    for (size_t i = 0; i < library->of.n; i++)
-        etch_array_free(&library->of.v[i].effects);
-    etch_array_free(&library->of);
-    free(library);
+    for (size_t i = 0; i < table->of.n; i++)
+        etch_array_free(&table->of.v[i].effects);
+    etch_array_free(&table->of);
+    free(table);
 }
 
 static bool is_library(const struct etch_model *m, uint32_t function)
@@ -192,7 +192,7 @@ static bool fill_summary(struct etch_model *m, uint32_t function, struct summary
 /* NULL: the function is the user's own, is being looked at already, or memory is short. */
 static const struct summary *summary_of(struct etch_model *m, uint32_t function)
 {
-    struct etch_library *l = m->library ? m->library : (m->library = calloc(1, sizeof(*l)));
+    struct etch_effect_table *l = m->effects ? m->effects : (m->effects = calloc(1, sizeof(*l)));
     const struct summary none = {0};
     struct summary *s, made = {0};
 
@@ -218,7 +218,7 @@ static const struct summary *summary_of(struct etch_model *m, uint32_t function)
     return &l->of.v[function];
 }
 
-const etch_effects *etch_library_effects(struct etch_model *m, uint32_t function)
+const etch_effects *etch_effects_of(struct etch_model *m, uint32_t function)
 {
     const struct summary *s = summary_of(m, function);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What code of system headers does to the objects that it is given. A C++ program's accesses to a smart pointer, a
  * string or an atomic are made by such code, and the user's source has only a call. Private to slicer/. */
-#ifndef ETCH_SLICER_LIBRARY_H
-#define ETCH_SLICER_LIBRARY_H
+#ifndef ETCH_SLICER_EFFECTS_H
+#define ETCH_SLICER_EFFECTS_H
 
 #include "slicer/model.h"
 
@@ -19,8 +19,8 @@ typedef ETCH_ARRAY(struct etch_effect) etch_effects;
 
 /* The effects of a function that a system header defines, with those of the ones that it calls. Only accesses at a
  * constant distance from a parameter are known. NULL: it is the user's own function, or memory is short. */
-const etch_effects *etch_library_effects(struct etch_model *m, uint32_t function);
+const etch_effects *etch_effects_of(struct etch_model *m, uint32_t function);
 
-void etch_library_free(struct etch_library *library);
+void etch_effect_table_free(struct etch_effect_table *table);
 
 #endif
