@@ -21,6 +21,7 @@ typedef ETCH_ARRAY(char *) words;
 
 struct commands {
     ETCH_ARRAY(words) all;
+    bool verbose; /* -v: each is printed before it runs */
 };
 
 static void release_words(words *w)
@@ -136,6 +137,42 @@ static bool take_commands(const char *text, struct commands *c)
     return true;
 }
 
+/* ---- What the driver prints ---- */
+
+/* What clang -### printed before the commands: warnings about arguments, and with -v the version and the paths.
+ * Configure scripts read both. */
+static void print_heading(const char *text, bool verbose)
+{
+    for (const char *line = text, *end; *line && strncmp(line, " \"", 2) != 0; line = *end ? end + 1 : end) {
+        const char *warning = strstr(line, ": warning: ");
+
+        end = line + strcspn(line, "\n");
+        if (verbose || (warning && warning < end))
+            fprintf(stderr, "%.*s\n", (int)(end - line), line);
+    }
+}
+
+/* As clang -v prints a command: quotes only where they are needed. libtool reads from it what a program is linked with.
+ */
+static void print_command(const words *w)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        bool quoted = i == 0 || strpbrk(w->v[i], " \"\\$");
+
+        fputs(quoted ? " \"" : " ", stderr);
+        for (const char *c = w->v[i]; *c; c++) {
+            if (quoted && strchr("\"\\$", *c))
+                fputc('\\', stderr);
+            fputc(*c, stderr);
+        }
+        if (quoted)
+            fputc('"', stderr);
+    }
+    fputc('\n', stderr);
+}
+
+/* ---- The commands' kinds ---- */
+
 static size_t find(const words *w, const char *word)
 {
     for (size_t i = 0; i < w->n; i++)
@@ -221,8 +258,8 @@ static int generate(const words *w, const char *from, struct etch_error *err)
     static const char *const with_value[] = {
         "-dependency-file",          "-MT", "-MQ", "-dependency-dot", "-header-include-file", "-diagnostic-log-file",
         "-serialize-diagnostic-file"};
-    static const char *const without[] = {"-sys-header-deps", "-MP", "-MG", "-MV", "--show-includes",
-                                          "-module-file-deps"};
+    static const char *const without[] = {"-sys-header-deps",  "-MP", "-MG", "-MV", "--show-includes",
+                                          "-module-file-deps", "-v"};
     static const char *const ours[] = {
         "-disable-llvm-passes",      "-fbasic-block-address-map", "-mllvm", "-x86-cmov-converter=false", "-mllvm",
         "-disable-cgp-select2branch"};
@@ -362,6 +399,8 @@ static int run_all(const struct commands *c, const struct etch_instrument_option
     for (size_t i = 0; i < c->all.n && status == 0; i++) {
         words *w = &c->all.v[i];
 
+        if (c->verbose)
+            print_command(w);
         if (is_compilation(w))
             status = compile(w, options, err);
         else if (is_link(w))
@@ -370,6 +409,13 @@ static int run_all(const struct commands *c, const struct etch_instrument_option
             status = etch_array_push(w, NULL) ? (w->n--, run(w->v, err)) : etch_error_set(err, "out of memory");
     }
     return status;
+}
+
+static bool among(char **args, const char *word)
+{
+    while (*args && strcmp(*args, word) != 0)
+        args++;
+    return *args != NULL;
 }
 
 int etch_cc_record(char **args, const struct etch_instrument_options *options, struct etch_error *err)
@@ -381,6 +427,8 @@ int etch_cc_record(char **args, const struct etch_instrument_options *options, s
     int status = 0;
 
     err->what[0] = '\0';
+    if (among(args, question))
+        return run(args, err);
     add(&s, args[0]);
     add(&s, question);
     for (size_t i = 1; args[i]; i++)
@@ -391,10 +439,13 @@ int etch_cc_record(char **args, const struct etch_instrument_options *options, s
     etch_array_free(&s.words);
     if (!text)
         return -1;
-    if (status != 0 || !take_commands(text, &commands) || commands.all.n == 0)
+    commands.verbose = among(args, "-v") || among(args, "--verbose");
+    if (status != 0 || !take_commands(text, &commands) || commands.all.n == 0) {
         status = run(args, err); /* clang's own words, or a question about itself */
-    else
+    } else {
+        print_heading(text, commands.verbose);
         status = run_all(&commands, options, err);
+    }
     remove_temporaries(&commands);
     release_commands(&commands);
     free(text);

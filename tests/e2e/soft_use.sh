@@ -205,6 +205,19 @@ expect 1 "$ETCH" cc --record -c missing.c
 has "$work/err" "missing.c"
 expect 0 "$ETCH" cc --record -E a.c
 
+# Configure scripts read what the driver prints: with -v each command, from which libtool learns what a library is linked with, and
+# warnings about arguments. -### only prints.
+written() { sed "s/[ab]-[0-9a-f]*\.o/x.o/g" "$1"; }
+expect 0 "$ETCH" cc --record -O2 -v a.c b.c -o said
+written "$work/err" >recorded.said
+expect 0 "$ETCH" cc -O2 -v a.c b.c -o said
+written "$work/err" >plain.said
+same plain.said recorded.said
+expect 0 "$ETCH" cc --record -Wl,-x -c a.c -o said.o
+has "$work/err" "'linker' input unused"
+expect 0 "$ETCH" cc --record '-###' a.c b.c -o unmade
+[ ! -e unmade ] || fail "-### made a program"
+
 # auto takes soft where the program has it; each view works.
 expect 0 "$ETCH" cc --record -g -pthread "$programs/threads.c" -o threads
 expect 0 "$ETCH" record -o auto.etch ./threads
