@@ -286,12 +286,13 @@ static bool make_entry(struct instrument *in, struct recorded *r, const char *na
 }
 
 /* Another name beside the function's own: seen by the program's other files where the function is, and they may call
- * it by that name. */
+ * it by that name. Those that do not see its definition (an extern template) have a weak stub of that name, which the
+ * linker must not take for it. A comdat is what keeps several definitions apart, so that none needs to be weak. */
 static void place_inner(struct instrument *in, LLVMValueRef inner, bool called, LLVMLinkage linkage, bool in_comdat)
 {
     if (in_comdat)
         LLVMSetComdat(inner, called ? LLVMGetOrInsertComdat(in->emitter.module, name_of(inner)) : NULL);
-    LLVMSetLinkage(inner, called ? linkage : LLVMInternalLinkage);
+    LLVMSetLinkage(inner, !called ? LLVMInternalLinkage : in_comdat ? LLVMExternalLinkage : linkage);
     if (called && linkage != LLVMInternalLinkage && linkage != LLVMPrivateLinkage)
         LLVMSetVisibility(inner, LLVMHiddenVisibility);
 }

@@ -218,6 +218,28 @@ has "$work/err" "'linker' input unused"
 expect 0 "$ETCH" cc --record '-###' a.c b.c -o unmade
 [ ! -e unmade ] || fail "-### made a program"
 
+# A template that one file only declares and a later one instantiates: the stub of the first is not taken for the function. Off, it
+# called itself for ever; on, until the stack ended.
+cat >box.h <<'EOF'
+template <typename T> struct box {
+    T value;
+    explicit box(T v);
+    T twice() const;
+};
+template <typename T> box<T>::box(T v) : value(v) {}
+template <typename T> T box<T>::twice() const { return value + value; }
+extern template struct box<int>;
+EOF
+printf '#include "box.h"\nint main(int n, char **) { return box<int>(n + 20).twice() - 42; }\n' >uses.cpp
+printf '#include "box.h"\ntemplate struct box<int>;\n' >makes.cpp
+for level in -O0 -O2; do
+  expect 0 "$ETCH" c++ --record $level -g uses.cpp makes.cpp -o box
+  expect 0 timeout -k 1 60 ./box
+  expect 0 timeout -k 1 60 "$ETCH" record --source soft -o box$level.etch ./box
+  expect 0 "$ETCH" decode --as call box$level.etch
+  has "$work/out" "twice"
+done
+
 # auto takes soft where the program has it; each view works.
 expect 0 "$ETCH" cc --record -g -pthread "$programs/threads.c" -o threads
 expect 0 "$ETCH" record -o auto.etch ./threads
