@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+/* The innermost of ranges, also of ranges that overlap as they should not. */
 #include "slicer/nested.h"
 
-// clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
 #include <cmocka.h>
-// clang-format on
 
 static uint32_t at(const struct etch_nested *n, uint64_t address)
 {
