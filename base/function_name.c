@@ -237,6 +237,19 @@ const char *etch_function_short(const char *whole, char *text, size_t size)
     return text;
 }
 
+bool etch_symbol_is(const char *linkage, const char *wanted)
+{
+    char *whole, brief[256];
+    bool is;
+
+    if (strcmp(linkage, wanted) == 0)
+        return true;
+    whole = is_mangled(linkage) ? demangle(linkage) : NULL;
+    is = whole && (strcmp(whole, wanted) == 0 || strcmp(etch_function_short(whole, brief, sizeof(brief)), wanted) == 0);
+    free(whole);
+    return is;
+}
+
 /* ---- Whose code it is ---- */
 
 bool etch_file_is_system(const char *path)

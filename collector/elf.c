@@ -2,6 +2,8 @@
 /* ELF files, by libelf; see elf.h. */
 #include "collector/elf.h"
 
+#include "base/function_name.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -92,6 +94,7 @@ struct search {
     GElf_Sym found;
     unsigned n; /* of different addresses */
     bool thread_local_one;
+    bool by_source; /* the name is as a C++ source writes it */
 };
 
 static void consider(struct search *s, const GElf_Sym *symbol)
@@ -117,7 +120,7 @@ static void search_table(struct search *s, Elf *elf, Elf_Scn *section, const GEl
         GElf_Sym symbol;
         const char *name = gelf_getsym(data, (int)i, &symbol) ? elf_strptr(elf, header->sh_link, symbol.st_name) : NULL;
 
-        if (name && strcmp(name, s->name) == 0)
+        if (name && (s->by_source ? etch_symbol_is(name, s->name) : strcmp(name, s->name) == 0))
             consider(s, &symbol);
     }
 }
@@ -131,9 +134,10 @@ int etch_elf_variable(const char *path, const char *name, uint64_t *address, uin
 
     if (open_file(&f, path, err) < 0)
         return -1;
-    while ((section = elf_nextscn(f.elf, section)))
-        if (gelf_getshdr(section, &header) && (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
-            search_table(&s, f.elf, section, &header);
+    for (int pass = 0; pass < 2 && !s.n && !s.thread_local_one; pass++, s.by_source = true)
+        while ((section = elf_nextscn(f.elf, section)))
+            if (gelf_getshdr(section, &header) && (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
+                search_table(&s, f.elf, section, &header);
     close_file(&f);
     if (s.thread_local_one)
         return etch_error_set(err, "cannot watch %s: it is thread-local, each thread has its own", name);

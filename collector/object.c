@@ -2,6 +2,8 @@
 /* Executables and libraries by libelf; see object.h. */
 #include "collector/object.h"
 
+#include "base/function_name.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -209,6 +211,7 @@ struct lookup {
     struct etch_symbol *symbol;
     size_t found;
     bool global;
+    bool by_source; /* a variable, by the name that a C++ source writes */
 };
 
 static bool visit_lookup(void *context, const GElf_Sym *s, const char *name)
@@ -217,7 +220,9 @@ static bool visit_lookup(void *context, const GElf_Sym *s, const char *name)
     unsigned type = GELF_ST_TYPE(s->st_info);
     bool global = GELF_ST_BIND(s->st_info) != STB_LOCAL;
 
-    if (s->st_shndx == SHN_UNDEF || strcmp(name, l->name) != 0 ||
+    if (s->st_shndx == SHN_UNDEF ||
+        (l->by_source ? (type != STT_OBJECT && type != STT_TLS) || !etch_symbol_is(name, l->name)
+                      : strcmp(name, l->name) != 0) ||
         (type != STT_OBJECT && type != STT_FUNC && type != STT_TLS && type != STT_NOTYPE && type != STT_GNU_IFUNC))
         return false;
     if (l->found && s->st_value == l->symbol->address)
@@ -232,10 +237,15 @@ static bool visit_lookup(void *context, const GElf_Sym *s, const char *name)
 
 size_t etch_object_symbol(const struct etch_object *object, const char *name, struct etch_symbol *symbol)
 {
-    struct lookup lookup = {name, symbol, 0, false};
+    struct lookup lookup = {.name = name, .symbol = symbol};
 
     each_symbol(object, SHT_SYMTAB, visit_lookup, &lookup);
     if (!lookup.found)
         each_symbol(object, SHT_DYNSYM, visit_lookup, &lookup);
+    if (!lookup.found) {
+        lookup.by_source = true;
+        each_symbol(object, SHT_SYMTAB, visit_lookup, &lookup);
+        return lookup.found;
+    }
     return lookup.global ? 1 : lookup.found;
 }

@@ -58,6 +58,15 @@ for level in -O0 -O2; do
   says coroutine$level.json "s['headline'] == 'SIGSEGV in count()' and p['line'] == $(line coroutine.cpp use)"
 done
 
+# A variable is watched by its name in the source, not by the linker's.
+printf 'namespace {\nvolatile int hits;\n}\nint main() { for (int i = 0; i < 3; i++) hits = hits + 1; }\n' >hits.cpp
+"$ETCH" c++ -g hits.cpp -o hits
+for source in $(has_watchpoints && echo none) $(has_vpt && echo vpt); do
+  expect 0 "$ETCH" record --source $source --watch hits -o hits.etch ./hits
+  expect 0 "$ETCH" info hits.etch
+  grep -qE 'accesses +[1-9]|[1-9][0-9]* accesses' out || { cat out >&2; fail "hits was not watched with $source"; }
+done
+
 # What a line reads, by the names that the line itself has for it.
 "$ETCH" c++ -std=c++17 -g "$programs/members.cpp" -o members
 reads() { # LABEL NAME

@@ -110,6 +110,19 @@ static void short_room(void **state)
     assert_string_equal(etch_function_short("f<int>(int)", text, 1), "");
 }
 
+static void symbol_cases(void **state)
+{
+    (void)state;
+    assert_true(etch_symbol_is("counter", "counter"));
+    assert_true(etch_symbol_is("_ZL5queue", "queue"));
+    assert_true(etch_symbol_is("_ZN3app5countE", "app::count"));
+    assert_true(etch_symbol_is("_ZN12_GLOBAL__N_15countE", "count"));
+    assert_true(etch_symbol_is("_Z1fPi", "f"));
+    assert_true(etch_symbol_is("_Z1fPi", "f(int*)"));
+    assert_false(etch_symbol_is("_ZN3app5countE", "count"));
+    assert_false(etch_symbol_is("counter", "count"));
+}
+
 static void system_files(void **state)
 {
     (void)state;
@@ -124,7 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_cases),    cmocka_unit_test(whole_lambda), cmocka_unit_test(short_cases),
         cmocka_unit_test(short_operator), cmocka_unit_test(short_lambda), cmocka_unit_test(short_scopes),
-        cmocka_unit_test(short_room),     cmocka_unit_test(system_files),
+        cmocka_unit_test(short_room),     cmocka_unit_test(symbol_cases), cmocka_unit_test(system_files),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
