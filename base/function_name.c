@@ -160,16 +160,15 @@ static size_t unsaid_length(const char *at)
 static const char *put_lambda(struct shortening *s, const char *at)
 {
     const char *end = *at == '{' ? skip_brackets(at) : at + 2;
+    bool lambda = *at == '$' || strncmp(at, "{lambda", 7) == 0;
 
     while (*at == '$' && isdigit((unsigned char)*end))
         end++;
-    if (strncmp(at, "{lambda:", 8) == 0)
-        put(s, at, (size_t)(end - at));
-    else if (*at == '$' || strncmp(at, "{lambda", 7) == 0)
+    if (lambda && strncmp(at, "{lambda:", 8) != 0)
         put(s, "{lambda}", 8);
     else
         put(s, at, (size_t)(end - at));
-    return strncmp(end, "::operator()", 12) == 0 && (at[0] == '$' || strncmp(at, "{lambda", 7) == 0) ? end + 12 : end;
+    return lambda && strncmp(end, "::operator()", 12) == 0 ? end + 12 : end;
 }
 
 /* One piece of the whole name. Returns where the next one begins; NULL: the name is complete. */

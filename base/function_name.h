@@ -20,8 +20,8 @@ char *etch_function_name(const char *linkage, const char *name, uint32_t line);
  * enclosing scopes the innermost two. "queue<int>::push(int const&)" becomes "queue::push". Returns `text`. */
 const char *etch_function_short(const char *whole, char *text, size_t size);
 
-/* Whether a symbol of the linker's is what the source writes as `wanted`: whole, short, or as the linker has it. Also for
- * variables: "_ZN3app5countE" is "app::count". */
+/* Whether a symbol of the linker's is what the source writes as `wanted`: whole, short, or as the linker has it. Also
+ * for variables: "_ZN3app5countE" is "app::count". */
 bool etch_symbol_is(const char *linkage, const char *wanted);
 
 /* Whether a source file belongs to the system rather than to the user: a header below /usr/include, the C++ library. */

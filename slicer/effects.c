@@ -201,6 +201,8 @@ static const struct summary *summary_of(struct etch_model *m, uint32_t function)
     while (l->of.n < m->functions.n)
         if (!etch_array_push(&l->of, none))
             return NULL;
+    if (function >= l->of.n)
+        return NULL;
     s = &l->of.v[function];
     if (s->state != UNKNOWN)
         return s->state == KNOWN ? s : NULL;
