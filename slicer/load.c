@@ -129,7 +129,7 @@ static int load_image(struct etch_model *m, const char *path, struct etch_error 
 {
     size_t before = m->modules.n;
     char advice[sizeof(err->advice)], *copy;
-    struct mapped file;
+    struct mapped file = {0};
     int result;
 
     if (map_file(&file, path, err) < 0)
