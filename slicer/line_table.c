@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/function_name.h"
 #include "proto/soft_layout.h"
+#include "slicer/inlined.h"
 #include "slicer/strings.h"
 
 #include <dwarf.h>
@@ -46,9 +47,8 @@ struct etch_line_table {
     uint32_t *by_place; /* rows in the order of file, line, address */
     ETCH_ARRAY(struct symbol) symbols;
     ETCH_ARRAY(struct declared) declared;
-    Dwarf_Die unit; /* the last that was asked for */
-    bool has_unit;
-    uint64_t unit_image; /* that it is of */
+    struct etch_inlined inlined; /* made when it is first asked for */
+    bool has_inlined;
 };
 
 void etch_path_normalise(char *path)
@@ -76,20 +76,6 @@ static int compare_rows(const void *a, const void *b)
     const struct etch_line_row *x = a, *y = b;
 
     return x->start < y->start ? -1 : x->start > y->start ? 1 : x->end < y->end ? -1 : x->end > y->end;
-}
-
-static uint32_t file_number(struct etch_line_table *t, Dwarf_Die *unit, const char *source)
-{
-    Dwarf_Attribute attr;
-    const char *folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attr));
-    char path[4096];
-
-    if (source[0] == '/' || !folder)
-        snprintf(path, sizeof(path), "%s", source);
-    else
-        snprintf(path, sizeof(path), "%s/%s", folder, source);
-    etch_path_normalise(path);
-    return etch_strings_add(&t->files, path);
 }
 
 static bool add_unit_rows(struct etch_line_table *t, Dwarf_Die *unit, uint64_t base)
@@ -124,7 +110,7 @@ static bool add_unit_rows(struct etch_line_table *t, Dwarf_Die *unit, uint64_t b
         open = !end;
         if (source && source != last_source) {
             last_source = source;
-            last_file = file_number(t, unit, source);
+            last_file = etch_unit_file(&t->files, unit, source);
         }
         row = (struct etch_line_row){address, 0, last_file, (uint32_t)number, (uint32_t)column, statement, false};
     }
@@ -403,6 +389,7 @@ void etch_line_table_free(struct etch_line_table *t)
     etch_array_free(&t->rows);
     etch_array_free(&t->symbols);
     etch_array_free(&t->declared);
+    etch_inlined_release(&t->inlined);
     free(t->by_place);
     free(t);
 }
@@ -433,84 +420,37 @@ const struct etch_line_row *etch_line_table_at(const struct etch_line_table *t, 
     return lo && address < t->rows.v[lo - 1].end ? &t->rows.v[lo - 1] : NULL;
 }
 
-static uint32_t attribute_number(Dwarf_Die *die, unsigned name)
+static bool read_inlined(struct etch_line_table *t)
 {
-    Dwarf_Attribute attribute;
-    Dwarf_Word value;
+    bool fine = true;
 
-    if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0 || value > UINT32_MAX)
-        return 0;
-    return (uint32_t)value;
-}
-
-/* Where an inlined call stands. False where its file is not known. */
-static bool call_site(struct etch_line_table *t, Dwarf_Die *unit, Dwarf_Die *call, struct etch_line_row *row)
-{
-    uint32_t file = attribute_number(call, DW_AT_call_file);
-    const char *source;
-    Dwarf_Files *files;
-    size_t n;
-
-    if (dwarf_getsrcfiles(unit, &files, &n) != 0 || file >= n || !(source = dwarf_filesrc(files, file, NULL, NULL)))
-        return false;
-    row->file = file_number(t, unit, source);
-    row->line = attribute_number(call, DW_AT_call_line);
-    row->column = attribute_number(call, DW_AT_call_column);
-    return row->file != ETCH_NONE && row->line;
-}
-
-/* The unit that holds an address, which becomes that of the unit's own file. clang writes no table of that. */
-static bool unit_at(struct etch_line_table *t, uint64_t *address, Dwarf_Die *found)
-{
-    Dwarf_CU *cu = NULL;
-    uint64_t number = *address >> ETCH_IMAGE_SHIFT;
-    Dwarf_Half version;
-    uint8_t type;
-    Dwarf_Die unit, sub;
-
-    if (number >= t->images.n)
-        return false;
-    *address -= t->images.v[number].base;
-    if (t->has_unit && t->unit_image == number && dwarf_haspc(&t->unit, *address) == 1) {
-        *found = t->unit;
+    if (t->has_inlined)
         return true;
+    for (size_t i = 0; i < t->images.n && fine; i++)
+        fine = etch_inlined_read(&t->inlined, &t->files, t->images.v[i].dwarf, t->images.v[i].base);
+    fine = fine && etch_inlined_finish(&t->inlined);
+    if (!fine) {
+        etch_inlined_release(&t->inlined);
+        t->inlined = (struct etch_inlined){0};
     }
-    while (dwarf_get_units(t->images.v[number].dwarf, cu, &cu, &version, &type, &unit, &sub) == 0) {
-        if (dwarf_tag(&unit) != DW_TAG_compile_unit || dwarf_haspc(&unit, *address) != 1)
-            continue;
-        *found = t->unit = unit;
-        t->has_unit = true;
-        t->unit_image = number;
-        return true;
-    }
-    return false;
+    t->has_inlined = fine;
+    return fine;
 }
 
 bool etch_line_table_own(struct etch_line_table *t, uint64_t address, struct etch_line_row *row)
 {
-    const struct etch_line_row *at = etch_line_table_at(t, address);
-    Dwarf_Die unit, *innermost = NULL, *scopes = NULL;
-    int n = 0;
+    const struct etch_line_row *at = etch_line_table_at(t, address), *call;
 
     if (!at)
         return false;
     *row = *at;
-    if (!etch_file_is_system(t->files.all.v[at->file]) || !unit_at(t, &address, &unit))
-        return true;
-    /* Beyond an inlined call libdw goes on where the function was defined; what holds the call is asked for apart. */
-    if (dwarf_getscopes(&unit, address, &innermost) > 0)
-        n = dwarf_getscopes_die(&innermost[0], &scopes);
-    for (int i = 0; i < n; i++) {
-        struct etch_line_row call = *at;
-
-        if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine && call_site(t, &unit, &scopes[i], &call) &&
-            !etch_file_is_system(t->files.all.v[call.file])) {
-            *row = call;
-            break;
-        }
+    call = etch_file_is_system(t->files.all.v[at->file]) && read_inlined(t) ? etch_inlined_find(&t->inlined, address)
+                                                                            : NULL;
+    if (call) {
+        row->file = call->file;
+        row->line = call->line;
+        row->column = call->column;
     }
-    free(innermost);
-    free(scopes);
     return true;
 }
 
