@@ -55,7 +55,7 @@ start --runs 100000 ./steady
 until_runs steady 3
 kill -INT $diagnosis
 ended 0
-has out "exit status 4 in main()"
+has out "exit status 4 in judge()"
 has err "kept in .etch/steady-"
 before=$(runs steady 'count(*) from runs')
 
