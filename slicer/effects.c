@@ -135,7 +135,7 @@ static bool add_access(struct etch_model *m, uint32_t insn, LLVMValueRef pointer
     return e.size == 0 || e.size > 8 || add_effect(effects, &e);
 }
 
-/* What a function does to its parameters that another one does for it. */
+/* Adds what a called function does to what it was given of this function's parameters. */
 static bool add_called(struct etch_model *m, uint32_t insn, etch_effects *effects)
 {
     const struct etch_insn *call = &m->insns.v[insn];

@@ -12,7 +12,7 @@ struct etch_effect {
     int64_t offset; /* from where the parameter points */
     uint32_t size;
     bool write;
-    uint32_t insn; /* that makes it: of the function, or of one that it calls */
+    uint32_t insn; /* the instruction that makes the access, here or in a called function */
 };
 
 typedef ETCH_ARRAY(struct etch_effect) etch_effects;
