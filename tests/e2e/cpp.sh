@@ -46,6 +46,8 @@ for level in -O0 -O2; do
     crash template$at $source names$level template
     says template$at.json "s['headline'] == 'SIGSEGV in Box::read()' and p['line'] == $(line names.cpp read)"
     says template$at.json "'Box<long>::read<int>(int const*) const' in p['signature']"
+    crash header$at $source names$level header
+    says header$at.json "s['headline'] == 'SIGSEGV in main()' and p['line'] == $(line names.cpp header)"
     crash thread$at $source names$level thread
     says thread$at.json "p['line'] == $(line names.cpp touch) and 'worker' in names"
     says thread$at.json "not any('std::' in n or 'State_impl' in n for n in names)"
@@ -57,6 +59,14 @@ for level in -O0 -O2; do
   crash coroutine$level none coroutine$level null
   says coroutine$level.json "s['headline'] == 'SIGSEGV in count()' and p['line'] == $(line coroutine.cpp use)"
 done
+
+# Locks are header code too: a deadlock names the user's two lines.
+"$ETCH" c++ --record -std=c++17 -g "$programs/locks.cpp" -o locks -pthread
+expect 0 "$ETCH" record --source soft -o free.etch ./locks
+timeout 12 "$ETCH" record --source soft -o dead.etch ./locks dead >/dev/null 2>&1 || true
+expect 0 "$ETCH" sketch locks dead.etch free.etch --json locks.json
+says locks.json "p['line'] == $(line locks.cpp second) and s['predictors'][0]['kind'] == 'lock_order'"
+says locks.json "{q['line'] for q in s['predictors'][0]['statements']} == {$(line locks.cpp first), $(line locks.cpp second)}"
 
 # A variable is watched by its name in the source, not by the linker's.
 printf 'namespace {\nvolatile int hits;\n}\nint main() { for (int i = 0; i < 3; i++) hits = hits + 1; }\n' >hits.cpp

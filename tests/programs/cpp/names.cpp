@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Functions that C++ gives long names or none: each crashes when the program's argument says so.
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -41,6 +42,8 @@ int main(int, char **argv)
         touch(nothing);
     if (!strcmp(what, "template"))
         return Box<long>{{1}}.read(nothing);
+    if (!strcmp(what, "header"))
+        return reinterpret_cast<std::atomic<int> *>(nothing)->load(); //@header
     if (!strcmp(what, "thread"))
         std::thread(worker, nothing).join();
     auto crash = [nothing] { //@lambda
