@@ -63,7 +63,7 @@ done
 # Locks are header code too: a deadlock names the user's two lines.
 "$ETCH" c++ --record -std=c++17 -g "$programs/locks.cpp" -o locks -pthread
 expect 0 "$ETCH" record --source soft -o free.etch ./locks
-timeout 12 "$ETCH" record --source soft -o dead.etch ./locks dead >/dev/null 2>&1 || true
+"$ETCH" record --source soft --hang 2 --kill -o dead.etch ./locks dead >/dev/null 2>&1 && fail "the deadlock was no failure"
 expect 0 "$ETCH" sketch locks dead.etch free.etch --json locks.json
 says locks.json "p['line'] == $(line locks.cpp second) and s['predictors'][0]['kind'] == 'lock_order'"
 says locks.json "{q['line'] for q in s['predictors'][0]['statements']} == {$(line locks.cpp first), $(line locks.cpp second)}"
