@@ -2,6 +2,8 @@
 /* Errors as values; see error.h. */
 #include "base/error.h"
 
+#include "base/printable.h"
+
 #include <stdarg.h>
 #include <string.h>
 
@@ -12,6 +14,7 @@ int etch_error_set(struct etch_error *err, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(err->what, sizeof(err->what), fmt, args);
     va_end(args);
+    etch_printable(err->what);
     err->advice[0] = '\0';
     return -1;
 }
@@ -26,6 +29,7 @@ int etch_error_set_errno(struct etch_error *err, int errnum, const char *fmt, ..
     va_end(args);
     used = strlen(err->what);
     snprintf(err->what + used, sizeof(err->what) - used, ": %s", strerror(errnum));
+    etch_printable(err->what);
     err->advice[0] = '\0';
     return -1;
 }
@@ -44,6 +48,7 @@ int etch_error_prefix(struct etch_error *err, const char *fmt, ...)
     if (used < sizeof(whole))
         snprintf(whole + used, sizeof(whole) - used, ": %s", err->what);
     memcpy(err->what, whole, sizeof(whole));
+    etch_printable(err->what);
     return -1;
 }
 
@@ -54,6 +59,7 @@ int etch_error_advise(struct etch_error *err, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(err->advice, sizeof(err->advice), fmt, args);
     va_end(args);
+    etch_printable(err->advice);
     return -1;
 }
 

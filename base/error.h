@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+/* Both texts are printable (base/printable.h) whatever names were put into them. */
 struct etch_error {
     char what[512];   /* "cannot open run.etch: No such file or directory" */
     char advice[512]; /* "check the path", or empty */

@@ -2,6 +2,8 @@
 /* Log lines; see log.h. */
 #include "base/log.h"
 
+#include "base/printable.h"
+
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -37,5 +39,5 @@ void etch_log(enum etch_log_level level, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(line, sizeof(line), fmt, args);
     va_end(args);
-    fprintf(stderr, "etch: %s: %s\n", names[level], line);
+    fprintf(stderr, "etch: %s: %s\n", names[level], etch_printable(line));
 }

@@ -3,6 +3,7 @@
 #include "calibrate/calibration.h"
 #include "cli/calibrate_plot.h"
 #include "cli/command.h"
+#include "cli/message_json.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -212,13 +213,10 @@ static json_t *calibration_json(const struct etch_calibration *c)
         "duration_ns", (json_int_t)c->duration_ns);
 }
 
-static void print_json(const struct etch_calibration *c)
+static int print_json(const struct etch_calibration *c, struct etch_error *err)
 {
-    json_t *object = calibration_json(c);
-
-    json_dumpf(object, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(object);
+    etch_json_begin();
+    return etch_json_print(calibration_json(c), JSON_INDENT(2), err);
 }
 
 /* ---- The command ---- */
@@ -285,11 +283,11 @@ static int run(const struct etch_command *self, int argc, char **argv)
         fputs("measuring...\r", stderr);
     if (etch_calibrate(&calibration, &options.calibration, &err) < 0)
         return etch_command_failed(self, &err);
-    if (options.json)
-        print_json(&calibration);
-    else
-        print_people(&calibration);
     status = calibration.refused ? ETCH_EXIT_FAILED : ETCH_EXIT_DONE;
+    if (!options.json)
+        print_people(&calibration);
+    else if (print_json(&calibration, &err) < 0)
+        status = etch_command_failed(self, &err);
     if (options.plot && etch_calibrate_plot(&calibration, options.plot, &err) < 0)
         status = etch_command_failed(self, &err);
     etch_calibration_free(&calibration);

@@ -2,6 +2,8 @@
 /* The picture of a calibration; see calibrate_plot.h. */
 #include "cli/calibrate_plot.h"
 
+#include "base/output.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -193,11 +195,17 @@ static void draw(FILE *out, const struct etch_calibration *c, struct etch_race_d
 
 int etch_calibrate_plot(const struct etch_calibration *c, const char *path, struct etch_error *err)
 {
-    FILE *out = fopen(path, "we");
     struct etch_race_difference *sorted = NULL;
+    struct etch_output *output;
+    FILE *out;
 
-    if (!out)
-        return etch_error_set_errno(err, errno, "cannot write %s", path);
+    if (etch_output_report(&output, path, err) < 0)
+        return -1;
+    out = etch_output_stream(output);
+    if (!out) {
+        etch_output_discard(output);
+        return etch_error_set_errno(err, ENOMEM, "cannot write %s", path);
+    }
     if (c->n_differences > 200 && c->n_cpus) {
         sorted = malloc(c->n_differences * sizeof(*sorted));
         if (sorted)
@@ -205,7 +213,5 @@ int etch_calibrate_plot(const struct etch_calibration *c, const char *path, stru
     }
     draw(out, c, sorted);
     free(sorted);
-    if (fclose(out) != 0)
-        return etch_error_set_errno(err, errno, "cannot write %s", path);
-    return 0;
+    return etch_output_finish(output, err);
 }

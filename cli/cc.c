@@ -4,6 +4,7 @@
 #include "slicer/bitcode.h"
 
 #include "base/array.h"
+#include "cli/cc_link.h"
 #include "cli/cc_record.h"
 #include "cli/cc_slice.h"
 #include "cli/command.h"
@@ -60,6 +61,7 @@ struct request {
     bool has_language;  /* -x: nothing can be said by names */
     bool has_source;    /* of a language that clang compiles, as far as one can tell */
     bool has_assembler; /* .s: neither compiled nor preprocessed */
+    bool ends_early;    /* preprocesses, checks, assembles or asks only: no program comes of it */
     bool weakens;       /* ends up with less debug information than the slicer needs */
     const char *output; /* -o */
     ETCH_ARRAY(char *) inputs;
@@ -128,6 +130,19 @@ static void take_response_file(struct request *r, const char *path, int depth)
     etch_array_free(&words);
 }
 
+/* Options with which the driver stops before the link, or makes something else than a program or a library. With -v
+ * libtool looks at what is linked, and would keep our temporary file in mind. */
+static bool is_early_end(const char *w)
+{
+    static const char *const options[] = {"-S",   "-E",        "-M",         "-MM", "-fsyntax-only", "-r",
+                                          "-###", "--version", "-emit-llvm", "-v",  "--verbose"};
+
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+        if (strcmp(w, options[i]) == 0)
+            return true;
+    return strncmp(w, "-print-", 7) == 0 || strncmp(w, "--print-", 8) == 0;
+}
+
 static void take_words(struct request *r, char **words, size_t n, int depth)
 {
     for (size_t i = 0; i < n; i++) {
@@ -138,6 +153,8 @@ static void take_words(struct request *r, char **words, size_t n, int depth)
             take_response_file(r, w + 1, depth);
         } else if (strcmp(w, "-c") == 0) {
             r->compiles_only = true;
+        } else if (is_early_end(w)) {
+            r->ends_early = true;
         } else if (strcmp(w, "-o") == 0 && i + 1 < n) {
             r->output = words[++i];
         } else if (strncmp(w, "-o", 2) == 0 && w[2]) {
@@ -277,6 +294,16 @@ static int run_recorded(const struct etch_command *self, char **args, const stru
     return status < 0 ? etch_command_failed(self, &err) : status;
 }
 
+static int run_request(const struct etch_command *self, char **args, const struct request *r,
+                       const struct recording *recording)
+{
+    int status = recording->on ? run_recorded(self, args, recording) : run_clang(self, args);
+
+    if (status == 0 && r->compiles_only)
+        rename_in_objects(r);
+    return status;
+}
+
 static int compile(const struct etch_command *self, const char *clang, int argc, char **argv)
 {
     /* Before optimisation, so that statements and names are the source's own whatever -O says; in cc1, because the
@@ -285,6 +312,7 @@ static int compile(const struct etch_command *self, const char *clang, int argc,
     char **args = calloc((size_t)argc + 8, sizeof(*args));
     struct request r = {0};
     struct recording recording = {0};
+    struct etch_cc_link_note note = {0};
     size_t n = 0;
     int status;
 
@@ -300,14 +328,15 @@ static int compile(const struct etch_command *self, const char *clang, int argc,
         args[n++] = argv[i];
     if (r.weakens && !ends_options(argc, argv))
         args[n++] = (char *)"-g";
-    if (r.compiles_only || recording.on) {
-        status = recording.on ? run_recorded(self, args, &recording) : run_clang(self, args);
-        if (status == 0 && r.compiles_only)
-            rename_in_objects(&r);
-    } else {
-        execvp(clang, args);
-        status = cannot_run(self, clang, errno);
+    if (!r.compiles_only && !r.ends_early && r.inputs.n && !ends_options(argc, argv)) {
+        etch_cc_link_note(&note, clang, argv + 1, (size_t)argc - 1);
+        if (note.path[0]) {
+            args[n++] = (char *)"-Xlinker";
+            args[n++] = note.path;
+        }
     }
+    status = run_request(self, args, &r, &recording);
+    etch_cc_link_note_remove(&note);
     release_request(&r);
     etch_array_free(&recording.only);
     etch_array_free(&recording.slices);

@@ -315,15 +315,24 @@ static bool make_name(char path[PATH_MAX], struct etch_error *err)
     return true;
 }
 
-static int compile(const words *w, const struct etch_instrument_options *options, struct etch_error *err)
+/* -fno-semantic-interposition: the driver leaves both options out. */
+static bool calls_within_file(const words *w)
+{
+    return !has(w, "-fsemantic-interposition") && !has(w, "-fhalf-no-semantic-interposition");
+}
+
+static int compile(const words *w, const struct etch_instrument_options *wanted, struct etch_error *err)
 {
     char plain[PATH_MAX] = "", recorded[PATH_MAX] = "";
+    struct etch_instrument_options options = *wanted;
     int status = -1;
+
+    options.local = calls_within_file(w);
 
     if (make_name(plain, err) && make_name(recorded, err)) {
         status = optimise(w, plain, err);
         if (status == 0)
-            status = etch_instrument(plain, recorded, options, NULL, err);
+            status = etch_instrument(plain, recorded, &options, NULL, err);
         if (status == 0)
             status = generate(w, recorded, err);
     }
@@ -353,13 +362,14 @@ static bool find_runtime(char *path, size_t size)
     return false;
 }
 
-/* With the runtime; what threads share with libraries that have a recorder too is visible to them. */
+/* With the runtime. What threads share with other modules that have a recorder too is visible to those, and a library
+ * takes it from the program even if it is linked with -Bsymbolic. */
 static int link_program(const words *w, struct etch_error *err)
 {
-    static const char *const shared[] = {"etch_soft_cur", "etch_soft_top", "etch_soft_ring", "etch_soft_state"};
+    static const char *const shared[] = {"etch_soft_cur",      "etch_soft_top",   "etch_soft_ring",
+                                         "etch_soft_recorder", "etch_soft_quiet", "etch_soft_quieting"};
     static const char option[] = "--export-dynamic-symbol";
     char runtime[4200];
-    bool library = has(w, "-shared") || has(w, "-Bshareable");
     struct step s = {0};
 
     if (!find_runtime(runtime, sizeof(runtime)))
@@ -370,7 +380,7 @@ static int link_program(const words *w, struct etch_error *err)
             continue;
         add(&s, w->v[++i]);
         add(&s, runtime);
-        for (size_t k = 0; !library && k < sizeof(shared) / sizeof(shared[0]); k++) {
+        for (size_t k = 0; k < sizeof(shared) / sizeof(shared[0]); k++) {
             add(&s, option);
             add(&s, shared[k]);
         }

@@ -2,6 +2,9 @@
 /* What the sub-commands share: help, usage errors, failures; see command.h. */
 #include "cli/command.h"
 
+#include "base/printable.h"
+#include "cli/reading.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -17,18 +20,20 @@ int etch_command_help(const struct etch_command *self)
         return self->run(self, 2, words + 1);
     }
     fputs(self->help, stdout);
+    if (self->reads)
+        fputs(etch_reading_help, stdout);
     return etch_command_close_output(self, ETCH_EXIT_DONE);
 }
 
 int etch_command_usage(const struct etch_command *self, const char *fmt, ...)
 {
+    char text[1024];
     va_list args;
 
-    fprintf(stderr, "etch %s: ", self->name);
     va_start(args, fmt);
-    vfprintf(stderr, fmt, args);
+    vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    fprintf(stderr, " (try: etch %s --help)\n", self->name);
+    fprintf(stderr, "etch %s: %s (try: etch %s --help)\n", self->name, etch_printable(text), self->name);
     return ETCH_EXIT_USAGE;
 }
 
@@ -56,7 +61,9 @@ int etch_command_close_output(const struct etch_command *self, int status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
-    if (errno != EPIPE) /* a reader such as head that has seen enough is no failure to speak of */
+    if (etch_reading_cut())
+        fprintf(stderr, "etch %s: %s\n", self->name, etch_reading_cut());
+    else if (errno != EPIPE) /* a reader such as head that has seen enough is no failure to speak of */
         fprintf(stderr, "etch %s: cannot write the output: %s\n", self->name, strerror(errno));
     return status == ETCH_EXIT_DONE ? ETCH_EXIT_FAILED : status;
 }

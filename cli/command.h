@@ -21,7 +21,9 @@ struct etch_command {
     const char *summary; /* one line */
     const char *help;    /* all of --help, examples included; NULL where the command is in another program */
     int (*run)(const struct etch_command *self, int argc, char **argv);
-    bool keeps_signals; /* runs programs, which must inherit signals as etch got them */
+    bool keeps_signals;         /* runs programs, which must inherit signals as etch got them */
+    bool reads;                 /* reads files of others, and does nothing else: cli/reading.h */
+    const char *const *outputs; /* of a command that reads: the long options that name a file to write; NULL ends */
 };
 
 extern const struct etch_command etch_command_cc;
@@ -30,8 +32,11 @@ extern const struct etch_command etch_command_decode;
 extern const struct etch_command etch_command_calibrate;
 extern const struct etch_command etch_command_diagnose;
 extern const struct etch_command etch_command_doctor;
+extern const struct etch_command etch_command_explore;
 extern const struct etch_command etch_command_info;
 extern const struct etch_command etch_command_record;
+extern const struct etch_command etch_command_redact;
+extern const struct etch_command etch_command_replay;
 extern const struct etch_command etch_command_sketch;
 extern const struct etch_command etch_command_slice;
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* etch decode: what each thread executed, in the form that is asked for. */
 #include "cli/decode.h"
+#include "base/printable.h"
 #include "cli/command.h"
+#include "cli/reading.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct etch_decode_form *const forms[] = {
     &etch_decode_insn, &etch_decode_branch, &etch_decode_line,
@@ -60,17 +61,7 @@ static bool parse_number(const char *text, uint64_t max, uint64_t *value)
 static int write_out(void *context, const char *text, size_t size)
 {
     (void)context;
-    while (size) {
-        ssize_t n = write(STDOUT_FILENO, text, size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno;
-        text += n;
-        size -= (size_t)n;
-    }
-    return 0;
+    return etch_reading_write(text, size);
 }
 
 static int visit_all(const struct etch_decode *d, struct etch_steps_count *count, struct etch_error *err)
@@ -87,46 +78,28 @@ static int visit_all(const struct etch_decode *d, struct etch_steps_count *count
     return status;
 }
 
-static void print_causes(const uint64_t counts[ETCH_LOSS_CAUSES])
-{
-    const char *between = "";
-
-    for (unsigned i = 0; i < ETCH_LOSS_CAUSES; i++)
-        if (counts[i]) {
-            fprintf(stderr, "%s%" PRIu64 " %s", between, counts[i], etch_decode_loss_name((Etch__LossCause)i));
-            between = ", ";
-        }
-}
-
-/* What the recorder already knew to be lost: not all of it has a place in what was decoded. */
-static void print_recorded_losses(const struct etch_recording *r)
-{
-    uint64_t counts[ETCH_LOSS_CAUSES] = {0};
-
-    if (r->losses.n == 0)
-        return;
-    for (size_t i = 0; i < r->losses.n; i++)
-        counts[(unsigned)r->losses.v[i]->cause % ETCH_LOSS_CAUSES]++;
-    fprintf(stderr, "etch decode: lost while it was recorded: ");
-    print_causes(counts);
-    fputc('\n', stderr);
-}
-
 static void print_summary(const struct etch_decode *d, const struct etch_steps_count *count)
 {
-    const struct etch_recording *r = d->recording;
+    uint64_t recorded[ETCH_LOSS_CAUSES];
+    char text[400];
 
-    if (count->losses && d->n_fields) {
-        fprintf(stderr, "etch decode: %" PRIu64 " %s in what was decoded (", count->losses,
-                count->losses == 1 ? "loss" : "losses");
-        print_causes(count->lost);
-        fprintf(stderr, "; without --fields each is shown in its place)\n");
-    }
-    print_recorded_losses(r);
-    if (r->cut)
-        fprintf(stderr, "etch decode: %s ends before its recorder was done\n", r->path);
-    if (r->damaged)
-        fprintf(stderr, "etch decode: %" PRIu64 " damaged records were passed over\n", r->damaged);
+    if (count->losses && d->n_fields)
+        fprintf(stderr,
+                "etch decode: %" PRIu64 " %s in what was decoded: %s (without --fields each is shown in its place)\n",
+                count->losses, count->losses == 1 ? "loss" : "losses",
+                etch_losses_text(count->lost, text, sizeof(text)));
+    /* Not all of it has a place in what was decoded. */
+    if (etch_recording_lost(d->recording, recorded))
+        fprintf(stderr, "etch decode: lost while it was recorded: %s\n",
+                etch_losses_text(recorded, text, sizeof(text)));
+}
+
+static void print_left_out(const struct etch_recording *r)
+{
+    if (r->budget.refused)
+        fprintf(stderr,
+                "etch decode: %" PRIu64 " records were left out: memory for them is bounded (try: --max-memory SIZE)\n",
+                r->budget.refused);
 }
 
 static int decode(const struct etch_command *self, struct etch_decode *d, const char *path)
@@ -137,11 +110,14 @@ static int decode(const struct etch_command *self, struct etch_decode *d, const 
 
     if (etch_recording_open(&d->recording, path, &err) < 0)
         return etch_command_failed(self, &err);
+    print_left_out(d->recording);
     if (d->form->render)
         status = etch_steps_render(d->recording, &d->options, d->form->render, d, write_out, NULL, &count, &err);
     else
         status = visit_all(d, &count, &err);
-    if (status > 0) /* an errno of writing */
+    if (status > 0 && etch_reading_cut())
+        etch_error_set(&err, "%s", etch_reading_cut());
+    else if (status > 0) /* an errno of writing */
         etch_error_set_errno(&err, status, "cannot write");
     if (status == 0)
         print_summary(d, &count);
@@ -266,4 +242,6 @@ const struct etch_command etch_command_decode = {
             "  etch decode run.etch --as chrome -o run.json\n"
             "  etch decode run.etch --as insn --fields ip --thread 4711\n",
     .run = run,
+    .reads = true,
+    .outputs = (const char *const[]){"output", NULL},
 };

@@ -55,7 +55,4 @@ extern const struct etch_decode_form etch_decode_perf;
 /* As --fields takes them. */
 extern const char *const etch_decode_field_names[ETCH_FIELDS];
 
-/* "unmapped code" for LOSS_UNMAPPED_CODE. */
-const char *etch_decode_loss_name(Etch__LossCause cause);
-
 #endif

@@ -2,6 +2,7 @@
 /* etch decode --as call: an indented tree of calls per thread, each with the time of its entry. A function that was
  * called before the trace began is found out when it is returned to, so that a part of the tree is kept in a temporary
  * file until its outermost function is known. */
+#include "base/printable.h"
 #include "cli/decode_view.h"
 #include "decoder/calls.h"
 
@@ -9,6 +10,8 @@
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
+
+#define INDENT_MAX 64 /* levels */
 
 /* A line that may still turn out to be one of many: a call that calls nothing. */
 struct leaf {
@@ -45,15 +48,18 @@ static void spool_line(struct call_view *view, int depth, const char *time, cons
     fwrite(text, 1, header.size - (size_t)n, view->spool);
 }
 
+/* A recursion a million deep would print a megabyte of blanks a line: beyond INDENT_MAX the depth is a number. */
 static void print_indented(FILE *out, const char *line, size_t size, int indent)
 {
     const char *bar = memchr(line, '|', size);
     size_t head = bar ? (size_t)(bar - line) + 2 : 0;
 
     fwrite(line, 1, head, out);
-    fprintf(out, "%*s", indent > 0 ? indent * 2 : 0, "");
-    for (size_t i = head; i < size; i++)
-        putc((unsigned char)line[i] < 0x20 || line[i] == 0x7f ? '?' : line[i], out);
+    if (indent > INDENT_MAX)
+        fprintf(out, "%*s[%d] ", 2 * INDENT_MAX, "", indent);
+    else
+        fprintf(out, "%*s", indent > 0 ? indent * 2 : 0, "");
+    etch_print_bytes(out, line + head, size - head);
     putc('\n', out);
 }
 
@@ -160,6 +166,16 @@ static void on_loss(struct call_view *view, const struct etch_call *call)
     spool_line(view, call->depth, time, text);
 }
 
+static void on_nowhere(struct call_view *view, const struct etch_call *call)
+{
+    char text[ETCH_VIEW_NOWHERE_ROOM], time[120];
+
+    release_leaf(view);
+    etch_view_time(&view->clock, call->time, time, sizeof(time));
+    etch_view_nowhere(call->step, text, sizeof(text));
+    spool_line(view, call->depth, time, text);
+}
+
 static void print_below(struct call_view *view)
 {
     char line[1200], name[1024];
@@ -219,6 +235,9 @@ static int visit(void *context, const struct etch_call *call)
         return etch_array_push(&view->below, *call) ? 0 : -1;
     case ETCH_CALL_LOSS:
         on_loss(view, call);
+        return 0;
+    case ETCH_CALL_NOWHERE:
+        on_nowhere(view, call);
         return 0;
     case ETCH_CALL_PART:
     case ETCH_CALL_THREAD_END:

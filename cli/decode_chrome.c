@@ -126,13 +126,18 @@ static void print_call(struct chrome_view *view, const struct open_event *event,
     fputs("}}", out);
 }
 
-static void print_loss(struct chrome_view *view, const struct etch_call *call, int64_t ns)
+/* Of a loss, or of where the thread died. */
+static void print_instant(struct chrome_view *view, const struct etch_call *call, int64_t ns)
 {
     char name[400];
 
+    if (call->kind == ETCH_CALL_LOSS)
+        etch_view_loss(call->step, name, sizeof(name));
+    else
+        etch_view_nowhere(call->step, name, sizeof(name));
     begin_event(view, "i", call->pid, call->tid);
     fputs(",\"s\":\"t\",\"name\":", view->options.out);
-    print_string(view->options.out, etch_view_loss(call->step, name, sizeof(name)));
+    print_string(view->options.out, name);
     print_ns(view->options.out, "ts", ns);
     fprintf(view->options.out, ",\"args\":{\"stream\":%" PRIu32 ",\"offset\":%" PRIu64, call->step->stream,
             call->step->offset);
@@ -183,7 +188,8 @@ static int settle(struct chrome_view *view, const struct etch_call *call, int64_
         }
         return 0;
     case ETCH_CALL_LOSS:
-        print_loss(view, call, ns);
+    case ETCH_CALL_NOWHERE:
+        print_instant(view, call, ns);
         return 0;
     case ETCH_CALL_PART:
     case ETCH_CALL_THREAD:
@@ -252,8 +258,8 @@ static int visit(void *context, const struct etch_call *call)
     }
     if (result == 0 && !etch_array_push(&view->held, copy))
         result = -1;
-    if (result == 0 && (call->kind == ETCH_CALL_THREAD_END || call->kind == ETCH_CALL_LOSS)) {
-        result = settle_held(view, UINT64_MAX, call->instructions); /* a loss's step is good only now */
+    if (result == 0 && (call->kind == ETCH_CALL_THREAD_END || call->step)) {
+        result = settle_held(view, UINT64_MAX, call->instructions); /* a step is good only now */
         view->interval_start = call->instructions;
     }
     return result;

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* etch decode --as insn and --as branch: every instruction, every taken branch. */
 #include "cli/decode.h"
+#include "cli/decode_view.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-const char *etch_decode_loss_name(Etch__LossCause cause)
-{
-    static const char *const names[] = {
-        "lost",         "AUX truncated", "AUX partial",   "AUX collision", "overflow",        "sideband lost",
-        "ring wrapped", "rate limited",  "unmapped code", "undecodable",   "recorder killed", "no space",
-    };
-
-    return (unsigned)cause < sizeof(names) / sizeof(names[0]) ? names[cause] : names[0];
-}
 
 static void put_time(struct etch_text *out, const struct etch_interval *time)
 {
@@ -113,7 +104,7 @@ static void put_loss(struct etch_text *out, const struct etch_step *step)
 {
     put_head(out, step);
     etch_text_string(out, "-- ");
-    etch_text_string(out, etch_decode_loss_name(step->cause));
+    etch_text_string(out, etch_loss_name(step->cause));
     if (step->ip) {
         etch_text_string(out, " at ");
         etch_text_hex(out, step->ip);
@@ -129,6 +120,15 @@ static void put_loss(struct etch_text *out, const struct etch_step *step)
     etch_text_string(out, ")\n");
 }
 
+static void put_nowhere(struct etch_text *out, const struct etch_step *step)
+{
+    char text[ETCH_VIEW_NOWHERE_ROOM];
+
+    put_head(out, step);
+    etch_text_string(out, etch_view_nowhere(step, text, sizeof(text)));
+    etch_text_char(out, '\n');
+}
+
 static void render_insn(const void *context, struct etch_text *out, const struct etch_step *step)
 {
     const struct etch_decode *d = context;
@@ -138,6 +138,8 @@ static void render_insn(const void *context, struct etch_text *out, const struct
 
     if (step->kind == ETCH_STEP_LOSS && d->n_fields == 0)
         put_loss(out, step);
+    if (step->kind == ETCH_STEP_INTERRUPT && step->nowhere && d->n_fields == 0)
+        put_nowhere(out, step);
     if (step->kind != ETCH_STEP_BLOCK)
         return;
     if (only_fields(d, 1, ETCH_FIELD_IP)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* etch decode --as line: the source lines that ran, one a line, each with its function and, where it was inlined, the
  * calls around it: "queue.h:12 pop <- crash.c:41 consumer". */
+#include "base/printable.h"
 #include "cli/decode_view.h"
 #include "decoder/lines.h"
 
@@ -41,7 +42,7 @@ static int parse_fields(struct line_view *view, const char *list, struct etch_er
 
 static void print_place(FILE *out, const struct etch_frame *frame)
 {
-    etch_view_print(out, frame->file ? etch_view_base(frame->file) : "?");
+    etch_print(out, frame->file ? etch_view_base(frame->file) : "?");
     if (frame->line)
         fprintf(out, ":%" PRIu32, frame->line);
 }
@@ -52,10 +53,10 @@ static void print_people(FILE *out, const struct etch_location *location)
     const char *module = location->module[0] ? etch_view_base(location->module) : "?";
 
     if (!location->frame.file) {
-        etch_view_print(out, location->symbol ? location->symbol : module);
+        etch_print(out, location->symbol ? location->symbol : module);
         if (location->symbol) {
             fputs(" (", out);
-            etch_view_print(out, module);
+            etch_print(out, module);
             putc(')', out);
         }
         return;
@@ -64,7 +65,7 @@ static void print_people(FILE *out, const struct etch_location *location)
         fputs(frame == &location->frame ? "" : " <- ", out);
         print_place(out, frame);
         putc(' ', out);
-        etch_view_print(out, frame->function ? frame->function : "?");
+        etch_print(out, frame->function ? frame->function : "?");
     }
 }
 
@@ -120,10 +121,10 @@ static void print_field(const struct line_view *view, enum field field, const st
         print_place(out, &location->frame);
         break;
     case SYM:
-        etch_view_print(out, location->frame.function ? location->frame.function : "?");
+        etch_print(out, location->frame.function ? location->frame.function : "?");
         break;
     default:
-        etch_view_print(out, location->module[0] ? etch_view_base(location->module) : "?");
+        etch_print(out, location->module[0] ? etch_view_base(location->module) : "?");
     }
 }
 
@@ -175,6 +176,11 @@ static int visit(void *context, const struct etch_step *step, const struct etch_
 
         fprintf(view->options.out, "%s (stream %" PRIu32 ", byte %" PRIu64 ")\n",
                 etch_view_loss(step, text, sizeof(text)), step->stream, step->offset);
+    }
+    if (step->kind == ETCH_STEP_INTERRUPT && step->nowhere) {
+        char text[ETCH_VIEW_NOWHERE_ROOM];
+
+        fprintf(view->options.out, "%s\n", etch_view_nowhere(step, text, sizeof(text)));
     }
     return 0;
 }

@@ -4,6 +4,8 @@
 #include "cli/decode.h"
 #include "cli/decode_view.h"
 
+#include "base/output.h"
+
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -14,6 +16,7 @@
 struct source_form {
     const struct etch_view *view;
     struct etch_symbols *symbols;
+    struct etch_output *output; /* NULL: standard output */
     FILE *out;
     void *context;
 };
@@ -50,7 +53,9 @@ static int begin_view(struct source_form *form, const struct etch_decode *decode
     form->symbols = etch_symbols_new(&symbol_options);
     if (!form->symbols)
         return etch_error_set(err, "out of memory");
-    form->out = decode->output ? fopen(decode->output, "w") : stdout;
+    if (decode->output && etch_output_report(&form->output, decode->output, err) < 0)
+        return -1;
+    form->out = decode->output ? etch_output_stream(form->output) : stdout;
     if (!form->out)
         return etch_error_set_errno(err, errno, "cannot write %s", decode->output);
     __fsetlocking(form->out, FSETLOCKING_BYCALLER); /* one thread prints; a lock a character is half of the time */
@@ -62,8 +67,7 @@ static int begin_view(struct source_form *form, const struct etch_decode *decode
 
 static void free_form(struct source_form *form)
 {
-    if (form->out && form->out != stdout)
-        fclose(form->out);
+    etch_output_discard(form->output);
     etch_symbols_free(form->symbols);
     free(form);
 }
@@ -95,8 +99,13 @@ static int end(const struct etch_decode *decode, void *context, int status, stru
     struct etch_error ending;
     int result = form->view->end(form->context, status < 0 ? &ending : err); /* the first error is the cause */
 
-    if (fflush(form->out) != 0 && decode->output && result == 0)
-        result = etch_error_set_errno(err, errno, "cannot write %s", decode->output);
+    (void)decode;
+    if (result == 0 && status == 0 && etch_symbols_starved(form->symbols))
+        result = etch_error_set(err, "out of memory: lines and names are missing from the output");
+    if (form->output && result == 0 && status == 0) {
+        result = etch_output_finish(form->output, err);
+        form->output = NULL;
+    }
     free_form(form);
     return result;
 }

@@ -2,7 +2,8 @@
 /* What the views of etch decode share; see decode_view.h. */
 #include "cli/decode_view.h"
 
-#include <ctype.h>
+#include "base/printable.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -37,24 +38,16 @@ void etch_view_time(const struct etch_view_clock *clock, struct etch_interval ti
         snprintf(text, size, "%s..%s", lo, hi);
 }
 
-/* "ring wrapped" for LOSS_RING_WRAPPED. */
-static void loss_name(Etch__LossCause cause, char name[64])
-{
-    const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(&etch__loss_cause__descriptor, (int)cause);
-    const char *tail = value ? strchr(value->name, '_') + 1 : "unspecified";
-    size_t n = 0;
-
-    for (; *tail && n < 63; tail++)
-        name[n++] = (char)(*tail == '_' ? ' ' : tolower((unsigned char)*tail));
-    name[n] = '\0';
-}
-
 const char *etch_view_loss(const struct etch_step *step, char *text, size_t size)
 {
-    char name[64];
+    snprintf(text, size, "-- %s%s%s", etch_loss_name(step->cause), step->detail ? ": " : "",
+             step->detail ? step->detail : "");
+    return etch_printable(text);
+}
 
-    loss_name(step->cause, name);
-    snprintf(text, size, "-- %s%s%s", name, step->detail ? ": " : "", step->detail ? step->detail : "");
+const char *etch_view_nowhere(const struct etch_step *step, char *text, size_t size)
+{
+    snprintf(text, size, "-> %" PRIx64 ", where no code is known: the thread died there", step->ip);
     return text;
 }
 
@@ -76,17 +69,11 @@ const char *etch_view_thread_name(const struct etch_recording *recording, uint32
     return "";
 }
 
-void etch_view_print(FILE *out, const char *text)
-{
-    for (; *text; text++)
-        putc_unlocked((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, out);
-}
-
 void etch_view_thread_title(FILE *out, const struct etch_recording *recording, uint32_t pid, uint32_t tid)
 {
     const char *name = etch_view_thread_name(recording, pid, tid);
 
     fprintf(out, "thread %" PRIu32 "/%" PRIu32 "%s", pid, tid, name[0] ? " " : "");
-    etch_view_print(out, name);
+    etch_print(out, name);
     putc('\n', out);
 }

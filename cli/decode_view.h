@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+enum { ETCH_VIEW_NOWHERE_ROOM = 96 };
+
 struct etch_view_options {
     FILE *out;
     const struct etch_recording *recording;
@@ -47,6 +49,9 @@ void etch_view_time(const struct etch_view_clock *clock, struct etch_interval ti
 /* "-- overflow: what else is known" for a step that is a loss. Returns `text`. */
 const char *etch_view_loss(const struct etch_step *step, char *text, size_t size);
 
+/* "-> 1234, where no code is known ..." for a step that is an interrupt nowhere. Returns `text`. */
+const char *etch_view_nowhere(const struct etch_step *step, char *text, size_t size);
+
 /* The last part of a path. */
 const char *etch_view_base(const char *path);
 
@@ -55,8 +60,5 @@ const char *etch_view_thread_name(const struct etch_recording *recording, uint32
 
 /* "thread PID/TID NAME" and a newline, what does not print replaced. */
 void etch_view_thread_title(FILE *out, const struct etch_recording *recording, uint32_t pid, uint32_t tid);
-
-/* Text from a file goes to a terminal: nothing but what prints. */
-void etch_view_print(FILE *out, const char *text);
 
 #endif

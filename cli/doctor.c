@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* etch doctor: what this machine can record, what auto takes, what to change. */
+#include "base/printable.h"
 #include "cli/command.h"
 #include "collector/machine.h"
 
@@ -18,11 +19,11 @@ static void print_people(const struct etch_machine *m)
     for (size_t i = 0; i < m->n_checks; i++) {
         const struct etch_check *check = &m->checks[i];
 
-        printf("  %s %-22s %s\n", marks[check->state], check->title, check->found);
+        printf("  %s %-22s %s\n", marks[check->state], check->title, etch_shown(check->found));
         if (check->advice[0])
-            printf("    %-22s try: %s\n", "", check->advice);
+            printf("    %-22s try: %s\n", "", etch_shown(check->advice));
     }
-    printf("\nauto takes %s: %s.\n", m->source, m->source_reason);
+    printf("\nauto takes %s: %s.\n", m->source, etch_shown(m->source_reason));
     if (strcmp(m->source, "pt") != 0)
         printf("Of a program built with etch cc --record it takes soft.\n");
 }
@@ -46,7 +47,7 @@ static void print_json(const struct etch_machine *m)
                        m->paranoid, "tsc", "constant", m->clock.constant, "nonstop", m->clock.nonstop, "clocksource",
                        m->clock.clocksource, "perf_clock_offered", m->clock.perf_clock_offered, "qemu_plugins",
                        m->qemu_plugins, "vpt_plugin", m->vpt_plugin, "checks", checks);
-    json_dumpf(object, stdout, JSON_INDENT(2));
+    json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
     putchar('\n');
     json_decref(object);
 }

@@ -30,6 +30,10 @@ const struct etch_command etch_command_cc = {.name = "cc", .summary = ETCH_SUMMA
 const struct etch_command etch_command_cxx = {.name = "c++", .summary = ETCH_SUMMARY_CXX, .run = run_elsewhere};
 const struct etch_command etch_command_diagnose = {
     .name = "diagnose", .summary = ETCH_SUMMARY_DIAGNOSE, .run = run_elsewhere};
+const struct etch_command etch_command_explore = {
+    .name = "explore", .summary = ETCH_SUMMARY_EXPLORE, .run = run_elsewhere, .keeps_signals = true};
+const struct etch_command etch_command_replay = {
+    .name = "replay", .summary = ETCH_SUMMARY_REPLAY, .run = run_elsewhere, .keeps_signals = true};
 const struct etch_command etch_command_sketch = {
     .name = "sketch", .summary = ETCH_SUMMARY_SKETCH, .run = run_elsewhere};
 const struct etch_command etch_command_slice = {.name = "slice", .summary = ETCH_SUMMARY_SLICE, .run = run_elsewhere};

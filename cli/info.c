@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* etch info: what is in a file, for people and for programs, and whether it is whole. */
+#include "base/printable.h"
 #include "cli/command.h"
+#include "cli/info_secrets.h"
 #include "cli/message_json.h"
 #include "proto/contents.h"
 
-#include <ctype.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,20 +14,8 @@
 
 struct info_options {
     const char *path;
-    bool json, verify, records;
+    bool json, verify, records, secrets, plain;
 };
-
-static const char *loss_name(unsigned cause, char name[64])
-{
-    const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(&etch__loss_cause__descriptor, (int)cause);
-    const char *tail = value ? strchr(value->name, '_') + 1 : "unspecified";
-    size_t n = 0;
-
-    for (; *tail && n < 63; tail++)
-        name[n++] = (char)(*tail == '_' ? ' ' : tolower((unsigned char)*tail));
-    name[n] = '\0';
-    return name;
-}
 
 static const char *source_name(Etch__Source source)
 {
@@ -51,11 +40,9 @@ static void print_build_id(const ProtobufCBinaryData *id)
         printf("%02x", id->data[i]);
 }
 
-/* Text from the file goes to a terminal: nothing but what prints. */
 static void print_text(const char *s)
 {
-    for (; *s; s++)
-        putchar((unsigned char)*s < 0x20 || *s == 0x7f ? '?' : *s);
+    etch_print(stdout, s);
 }
 
 static void print_time(uint64_t unix_ns)
@@ -173,8 +160,7 @@ static void print_watches(const struct etch_contents *c)
 
 static void print_data(const struct etch_contents *c)
 {
-    uint64_t lost = 0;
-    char name[64];
+    char lost[400];
 
     printf("recorded   %" PRIu64 " threads, %" PRIu64 " mappings, ", c->threads.total, c->images.total);
     print_size(c->flow_bytes);
@@ -183,13 +169,36 @@ static void print_data(const struct etch_contents *c)
            c->accesses, c->values_unknown, c->syncs, c->switches);
     print_streams(c);
     print_watches(c);
-    for (unsigned i = 0; i < 16; i++)
-        lost += c->losses[i];
-    printf("lost       %s", lost ? "" : "nothing");
-    for (unsigned i = 0, n = 0; i < 16; i++)
-        if (c->losses[i])
-            printf("%s%s (%" PRIu64 ")", n++ ? ", " : "", loss_name(i, name), c->losses[i]);
-    printf("\n");
+    printf("lost       %s\n", etch_losses_text(c->losses, lost, sizeof(lost)));
+}
+
+/* What the policy left out, by the recorder and by each `etch redact`. */
+static void print_redactions(const struct etch_contents *c)
+{
+    for (size_t i = 0; i < c->redactions.listed.n; i++) {
+        const Etch__Redaction *r = (const Etch__Redaction *)c->redactions.listed.v[i];
+        const struct {
+            uint64_t n;
+            const char *what;
+        } counts[] = {{r->arguments, "arguments"},
+                      {r->values, "values"},
+                      {r->messages, "messages"},
+                      {r->registers, "registers"},
+                      {r->stack_words, "stack words"},
+                      {r->memory_bytes, "bytes of memory"},
+                      {r->paths, "paths"},
+                      {r->names, "names"},
+                      {r->unknown, "unknown fields or records"}};
+        unsigned n = 0;
+
+        printf("hidden     ");
+        for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++)
+            if (counts[k].n)
+                printf("%s%" PRIu64 " %s", n++ ? ", " : "", counts[k].n, counts[k].what);
+        printf("%s, %s, policy ", n ? "" : "nothing", r->afterwards ? "by etch redact" : "by the recorder");
+        print_text(r->policy);
+        printf("\n");
+    }
 }
 
 static void print_kinds(const struct etch_contents *c)
@@ -210,14 +219,14 @@ static void print_damage(const struct etch_contents *c, const char *path, FILE *
         const struct etch_contents_damage *d = &c->damages.v[i];
         const char *kind = etch_record_kind_name(d->kind);
 
-        fprintf(out, "%s: record %" PRIu64 " (%s, byte %" PRIu64 ", %" PRIu64 " bytes) is damaged: %s\n", path,
-                d->index, kind ? kind : "kind unknown", d->offset, d->size, d->why);
+        fprintf(out, "%s: record %" PRIu64 " (%s, byte %" PRIu64 ", %" PRIu64 " bytes) is damaged: %s\n",
+                etch_shown(path), d->index, kind ? kind : "kind unknown", d->offset, d->size, d->why);
     }
     if (c->ending == ETCH_BUNDLE_CUT)
         fprintf(out,
                 "%s: cut at byte %" PRIu64 ": its writer did not finish; %" PRIu64 " records are whole, %" PRIu64
                 " bytes of an unfinished one follow\n",
-                path, c->cut_at, c->records, c->cut_tail);
+                etch_shown(path), c->cut_at, c->records, c->cut_tail);
 }
 
 static bool is_whole(const struct etch_contents *c)
@@ -227,7 +236,7 @@ static bool is_whole(const struct etch_contents *c)
 
 static void print_people(const struct info_options *options, const struct etch_contents *c)
 {
-    printf("%s: etch file, format %u.%u, ", options->path, c->major, c->minor);
+    printf("%s: etch file, format %u.%u, ", etch_shown(options->path), c->major, c->minor);
     print_size(c->bytes);
     printf(", %" PRIu64 " records, %s\n", c->records,
            is_whole(c)                    ? "complete"
@@ -245,6 +254,7 @@ static void print_people(const struct info_options *options, const struct etch_c
         print_end(c);
     if (c->program || c->flow_bytes)
         print_data(c);
+    print_redactions(c);
     print_kinds(c);
     print_damage(c, options->path, stderr);
 }
@@ -291,14 +301,10 @@ static json_t *losses_json(const struct etch_contents *c)
     json_t *object = json_object();
     char name[64];
 
-    for (unsigned i = 0; i < 16; i++) {
-        if (!c->losses[i])
-            continue;
-        loss_name(i, name);
-        for (char *p = name; *p; p++)
-            *p = *p == ' ' ? '_' : *p;
-        json_object_set_new(object, name, json_integer((json_int_t)c->losses[i]));
-    }
+    for (unsigned i = 0; i < ETCH_LOSS_CAUSES; i++)
+        if (c->losses[i])
+            json_object_set_new(object, etch_loss_key((Etch__LossCause)i, name),
+                                json_integer((json_int_t)c->losses[i]));
     return object;
 }
 
@@ -308,13 +314,13 @@ static void set_message(json_t *object, const char *key, const void *message)
         json_object_set_new(object, key, etch_message_json(message));
 }
 
-static void print_json(const struct info_options *options, const struct etch_contents *c)
+static int print_json(const struct info_options *options, const struct etch_contents *c, struct etch_error *err)
 {
-    json_t *object = json_pack("{s:o,s:{s:i,s:i},s:I,s:I,s:I,s:I,s:b,s:b}", "file", etch_text_json(options->path),
-                               "format", "major", (int)c->major, "minor", (int)c->minor, "bytes", (json_int_t)c->bytes,
-                               "records", (json_int_t)c->records, "damaged_records", (json_int_t)c->damaged,
-                               "unknown_records", (json_int_t)c->unknown.records, "complete",
-                               c->ending == ETCH_BUNDLE_END, "cut", c->ending == ETCH_BUNDLE_CUT);
+    json_t *object =
+        json_pack("{s:o,s:{s:i,s:i},s:I,s:I,s:I,s:I,s:b,s:b}", "file", etch_text_json(options->path), "format", "major",
+                  (int)c->major, "minor", (int)c->minor, "bytes", (json_int_t)c->bytes, "records",
+                  (json_int_t)c->records, "damaged_records", (json_int_t)c->damaged, "unknown_records",
+                  (json_int_t)c->unknown.records, "complete", is_whole(c), "cut", c->ending == ETCH_BUNDLE_CUT);
 
     set_message(object, "host", c->host);
     set_message(object, "program", c->program);
@@ -325,17 +331,17 @@ static void print_json(const struct info_options *options, const struct etch_con
     json_object_set_new(object, "clocks", list_json(&c->clocks));
     json_object_set_new(object, "streams", list_json(&c->streams));
     json_object_set_new(object, "watches", list_json(&c->watches));
+    json_object_set_new(object, "redactions", list_json(&c->redactions));
     json_object_set_new(object, "flow_bytes", json_integer((json_int_t)c->flow_bytes));
     json_object_set_new(object, "accesses", json_integer((json_int_t)c->accesses));
     json_object_set_new(object, "values_unknown", json_integer((json_int_t)c->values_unknown));
     json_object_set_new(object, "syncs", json_integer((json_int_t)c->syncs));
     json_object_set_new(object, "switches", json_integer((json_int_t)c->switches));
+    json_object_set_new(object, "records_not_kept", json_integer((json_int_t)c->budget.refused));
     json_object_set_new(object, "losses", losses_json(c));
     json_object_set_new(object, "kinds", kinds_json(c));
     json_object_set_new(object, "damages", damage_json(c));
-    json_dumpf(object, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(object);
+    return etch_json_print(object, JSON_INDENT(2), err);
 }
 
 /* One JSON object a line and record. */
@@ -351,9 +357,8 @@ static int print_records(const struct etch_command *self, struct etch_bundle_rea
             if (item.record) {
                 json_t *object = etch_message_json(&item.record->base);
 
-                json_dumpf(object, stdout, JSON_COMPACT);
-                putchar('\n');
-                json_decref(object);
+                if (etch_json_print(object, JSON_COMPACT, &err) < 0)
+                    return etch_command_failed(self, &err);
             }
             break;
         case ETCH_BUNDLE_DAMAGED:
@@ -377,18 +382,21 @@ static int show(const struct etch_command *self, const struct info_options *opti
     struct etch_error err;
     int status = ETCH_EXIT_DONE;
 
+    etch_json_begin();
     if (etch_bundle_open(&reader, options->path, &err) < 0)
         return etch_command_failed(self, &err);
-    if (options->records) {
+    if (options->secrets) {
+        status = etch_info_secrets(self, reader, options->path, options->plain);
+    } else if (options->records) {
         status = print_records(self, reader);
     } else if (etch_contents_read(&contents, reader, &err) < 0) {
         status = etch_command_failed(self, &err);
         etch_contents_release(&contents);
     } else {
-        if (options->json)
-            print_json(options, &contents);
-        else
+        if (!options->json)
             print_people(options, &contents);
+        else if (print_json(options, &contents, &err) < 0)
+            status = etch_command_failed(self, &err);
         if (options->verify && !is_whole(&contents))
             status = ETCH_EXIT_FAILED;
         etch_contents_release(&contents);
@@ -399,11 +407,10 @@ static int show(const struct etch_command *self, const struct info_options *opti
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
-                                                 {"json", no_argument, NULL, 'j'},
-                                                 {"records", no_argument, NULL, 'r'},
-                                                 {"verify", no_argument, NULL, 'v'},
-                                                 {0}};
+    static const struct option long_options[] = {
+        {"help", no_argument, NULL, 'h'},    {"json", no_argument, NULL, 'j'},
+        {"records", no_argument, NULL, 'r'}, {"secrets", optional_argument, NULL, 's'},
+        {"verify", no_argument, NULL, 'v'},  {0}};
     struct info_options options = {0};
     int c;
 
@@ -417,6 +424,12 @@ static int run(const struct etch_command *self, int argc, char **argv)
         case 'r':
             options.records = true;
             break;
+        case 's':
+            options.secrets = true;
+            options.plain = optarg != NULL;
+            if (optarg && strcmp(optarg, "plain") != 0)
+                return etch_command_usage(self, "--secrets or --secrets=plain");
+            break;
         case 'v':
             options.verify = true;
             break;
@@ -428,6 +441,8 @@ static int run(const struct etch_command *self, int argc, char **argv)
         return etch_command_usage(self, argc == optind ? "which file?" : "one file at a time");
     if (options.records && (options.verify || options.json))
         return etch_command_usage(self, "--records goes alone");
+    if (options.secrets && (options.verify || options.json || options.records))
+        return etch_command_usage(self, "--secrets goes alone");
     options.path = argv[optind];
     return show(self, &options);
 }
@@ -435,15 +450,20 @@ static int run(const struct etch_command *self, int argc, char **argv)
 const struct etch_command etch_command_info = {
     .name = "info",
     .summary = "what is in a recorded file, and whether it is whole",
-    .help = "usage: etch info [--json | --records] [--verify] FILE\n\n"
-            "Says what a file of etch's holds: the run, the machine, threads, control flow, accesses, what was lost.\n"
-            "FILE may be - for standard input. A file that was cut or damaged is shown as far as it goes.\n\n"
-            "  --json     the same as one JSON object\n"
-            "  --records  every record as JSON, one a line\n"
-            "  --verify   check every record; exit status 1 and the damaged records' names unless all is whole\n\n"
-            "examples:\n"
-            "  etch info run.etch\n"
-            "  etch info --verify run.etch && echo whole\n"
-            "  etch info --json run.etch | jq .losses\n",
+    .help =
+        "usage: etch info [--json | --records | --secrets] [--verify] FILE\n\n"
+        "Says what a file of etch's holds: the run, the machine, threads, control flow, accesses, what was lost.\n"
+        "FILE may be - for standard input. A file that was cut or damaged is shown as far as it goes.\n\n"
+        "  --json     the same as one JSON object\n"
+        "  --records  every record as JSON, one a line\n"
+        "  --secrets  what the file would give away: arguments, paths, texts, values, stacks, memory; examples are\n"
+        "             masked, unless by --secrets=plain\n"
+        "  --verify   check every record; exit status 1 and the damaged records' names unless all is whole\n\n"
+        "examples:\n"
+        "  etch info run.etch\n"
+        "  etch info --verify run.etch && echo whole\n"
+        "  etch info --json run.etch | jq .losses\n"
+        "  etch info --secrets run.etch\n",
     .run = run,
+    .reads = true,
 };

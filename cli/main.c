@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* etch: picks the sub-command. */
+#include "base/bound.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "cli/command.h"
+#include "cli/reading.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct etch_command *const commands[] = {
-    &etch_command_doctor, &etch_command_cc,     &etch_command_cxx,   &etch_command_diagnose, &etch_command_record,
-    &etch_command_info,   &etch_command_decode, &etch_command_slice, &etch_command_sketch,   &etch_command_calibrate,
+    &etch_command_doctor, &etch_command_cc,     &etch_command_cxx,       &etch_command_diagnose, &etch_command_record,
+    &etch_command_info,   &etch_command_decode, &etch_command_slice,     &etch_command_explore,  &etch_command_replay,
+    &etch_command_sketch, &etch_command_redact, &etch_command_calibrate,
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -31,7 +36,7 @@ static void print_help(FILE *out)
 
 static int unknown_command(const char *name)
 {
-    fprintf(stderr, "etch: there is no command '%s' (try: etch --help)\n", name);
+    fprintf(stderr, "etch: there is no command '%s' (try: etch --help)\n", etch_shown(name));
     return ETCH_EXIT_USAGE;
 }
 
@@ -50,13 +55,28 @@ static int help_on(const char *name)
     return command ? etch_command_help(command) : unknown_command(name);
 }
 
+/* The C library drops what it finds no memory to keep for a moment. */
+static void give_buffer(void)
+{
+    static char buffer[1 << 16];
+
+    setvbuf(stdout, buffer, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, sizeof(buffer));
+}
+
 int main(int argc, char **argv)
 {
     const char *level = getenv("ETCH_LOG");
+    const char *bad = etch_bound_set_by_environment();
     const struct etch_command *command;
+    int status;
 
+    give_buffer();
+    if (bad) {
+        fprintf(stderr, "etch: %s holds no size (try: 512M)\n", bad);
+        return ETCH_EXIT_USAGE;
+    }
     if (level && etch_log_set_level_by_name(level) < 0) {
-        fprintf(stderr, "etch: ETCH_LOG=%s is no level (try: error, warn, info or debug)\n", level);
+        fprintf(stderr, "etch: ETCH_LOG=%s is no level (try: error, warn, info or debug)\n", etch_shown(level));
         return ETCH_EXIT_USAGE;
     }
     if (argc < 2) {
@@ -78,5 +98,9 @@ int main(int argc, char **argv)
         return unknown_command(argv[1]);
     if (!command->keeps_signals)
         signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(2), handled where output ends */
-    return command->run(command, argc - 1, argv + 1);
+    argc--;
+    argv++;
+    if (command->reads && (status = etch_reading_begin(command, &argc, argv)) != 0)
+        return status;
+    return command->run(command, argc, argv);
 }

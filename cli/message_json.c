@@ -4,10 +4,46 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SHORT_BYTES 64u
+
+static bool starved;
+
+static void *allocate(size_t size)
+{
+    void *memory = malloc(size);
+
+    starved |= !memory;
+    return memory;
+}
+
+void etch_json_begin(void)
+{
+    starved = false;
+    json_set_alloc_funcs(allocate, free);
+}
+
+/* Whether it came through is seen when the output is closed. */
+static int print_part(const char *text, size_t size, void *unused)
+{
+    (void)unused;
+    fwrite(text, 1, size, stdout);
+    return 0;
+}
+
+/* Part by part: as one text it would take as much memory again as the value. */
+int etch_json_print(json_t *value, size_t flags, struct etch_error *err)
+{
+    int status = starved ? -1 : json_dump_callback(value, print_part, NULL, flags | JSON_ENSURE_ASCII);
+
+    json_decref(value);
+    putchar('\n');
+    return status == 0 ? 0 : etch_error_set(err, "out of memory");
+}
 
 json_t *etch_text_json(const char *s)
 {
@@ -17,7 +53,7 @@ json_t *etch_text_json(const char *s)
 
     if (!s)
         return json_string("");
-    value = json_string(s);
+    value = strchr(s, 0x7f) ? NULL : json_string(s); /* jansson writes DEL as it is */
     if (value)
         return value;
     for (; *s && n + 5 < sizeof(safe); s++) {

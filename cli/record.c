@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* etch record: runs a program and records it. */
 #include "collector/record.h"
+#include "base/printable.h"
 #include "cli/command.h"
+#include "collector/folder.h"
 #include "collector/pt.h"
+#include "collector/recover.h"
 #include "collector/soft.h"
 #include "collector/target.h"
 #include "decoder/variable.h"
@@ -62,7 +65,19 @@ static void print_native_failure(const struct etch_record_summary *s)
     else
         print_failure(s);
     if (s->failure_message[0])
-        fprintf(stderr, " (%s)", s->failure_message);
+        fprintf(stderr, " (%s)", etch_shown(s->failure_message));
+}
+
+/* From the bundle's ledger, as etch info has it. */
+static void print_losses(const struct etch_record_summary *s)
+{
+    if (!s->losses) {
+        fprintf(stderr, "nothing lost");
+        return;
+    }
+    fprintf(stderr, "%" PRIu64 " loss%s: %s", s->losses, s->losses == 1 ? "" : "es", s->lost);
+    if (s->loss[0])
+        fprintf(stderr, "; %s", s->loss);
 }
 
 static void print_native_summary(const struct etch_record_options *options, const struct etch_record_summary *s)
@@ -83,10 +98,7 @@ static void print_native_summary(const struct etch_record_options *options, cons
         fprintf(stderr, ", %s of control flow", flow);
     }
     fprintf(stderr, ", %" PRIu64 " synchronisation events in %s (%s); ", s->syncs, options->output, file);
-    if (s->losses)
-        fprintf(stderr, "%" PRIu64 " loss%s (%s)", s->losses, s->losses == 1 ? "" : "es", s->loss);
-    else
-        fprintf(stderr, "nothing lost");
+    print_losses(s);
     if (s->failed)
         print_native_failure(s);
     else if (s->left_running)
@@ -98,7 +110,7 @@ static void print_native_summary(const struct etch_record_options *options, cons
     }
     fputc('\n', stderr);
     for (size_t i = 0; i < s->n_notes; i++)
-        fprintf(stderr, "etch record: note: %s\n", s->notes[i]);
+        fprintf(stderr, "etch record: note: %s\n", etch_shown(s->notes[i]));
 }
 
 /* The one line. */
@@ -115,16 +127,13 @@ static void print_summary(const struct etch_record_options *options, const struc
     if (options->n_watches)
         fprintf(stderr, ", %" PRIu64 " accesses", s->accesses);
     fprintf(stderr, " in %s (%s); ", options->output, file);
-    if (s->losses)
-        fprintf(stderr, "%" PRIu64 " loss%s (%s)", s->losses, s->losses == 1 ? "" : "es", s->loss);
-    else
-        fprintf(stderr, "nothing lost");
+    print_losses(s);
     if (s->failed)
         print_failure(s);
     fputc('\n', stderr);
 }
 
-static int parse_size(const char *text, uint64_t *size)
+static int parse_size(const char *text, uint64_t most, uint64_t *size)
 {
     char *end;
     unsigned long long value;
@@ -137,8 +146,10 @@ static int parse_size(const char *text, uint64_t *size)
         value <<= 10, end++;
     else if (*end == 'm' || *end == 'M')
         value <<= 20, end++;
+    else if (*end == 'g' || *end == 'G')
+        value <<= 30, end++;
     *size = value;
-    return *end || value < 4096 || value > 1u << 30 ? -1 : 0;
+    return *end || value < 4096 || value > most ? -1 : 0;
 }
 
 /* As the shell says it. */
@@ -207,24 +218,85 @@ static int record(const struct etch_command *self, struct etch_record_options *o
         print_native_summary(options, &summary);
     else
         print_summary(options, &summary);
+    if (summary.broken[0]) {
+        fprintf(stderr, "etch record: the recording is not whole: %s\n", summary.broken);
+        return ETCH_EXIT_RECORD;
+    }
     return status_of(summary.status);
 }
 
 /* What a program left behind that ran without etch. */
-static int take_rings(const struct etch_command *self, const char *folder, const char *output)
+static int take_rings(const struct etch_command *self, const char *folder, const struct etch_record_options *options)
 {
     struct etch_soft_summary s;
     struct etch_error err;
     char size[32];
 
-    if (etch_soft_bundle(folder, output, &s, &err) < 0) {
+    if (etch_soft_bundle(folder, options->output, options->policy, &s, &err) < 0) {
         etch_command_failed(self, &err);
         return ETCH_EXIT_RECORD;
     }
     print_size(size, sizeof(size), s.bytes);
-    fprintf(stderr, "etch record: soft, %u thread%s in %u process%s, %s of rings in %s\n", s.threads,
-            s.threads == 1 ? "" : "s", s.processes, s.processes == 1 ? "" : "es", size, output);
+    fprintf(stderr, "etch record: soft, %u thread%s in %u process%s, %s of rings in %s; ", s.threads,
+            s.threads == 1 ? "" : "s", s.processes, s.processes == 1 ? "" : "es", size, options->output);
+    if (s.losses)
+        fprintf(stderr, "%" PRIu64 " loss%s: %s%s%s\n", s.losses, s.losses == 1 ? "" : "es", s.lost, s.why ? "; " : "",
+                s.why ? s.why : "");
+    else
+        fprintf(stderr, "nothing lost\n");
     return 0;
+}
+
+/* What a killed etch left behind. */
+static int recover(const struct etch_command *self, const char *folder, const char *output)
+{
+    struct etch_recovery r;
+    struct etch_error err;
+    char size[32];
+
+    if (etch_recover(folder, output, &r, &err) < 0) {
+        etch_command_failed(self, &err);
+        return ETCH_EXIT_RECORD;
+    }
+    print_size(size, sizeof(size), r.bytes);
+    fprintf(stderr, "etch record: recovered %s: %" PRIu64 " record%s of %s", output, r.records,
+            r.records == 1 ? "" : "s", r.bundle[0] ? r.bundle : "no bundle");
+    fprintf(stderr, ", %s of control flow of %" PRIu64 " thread%s from the rings; 1 loss (etch was killed)%s\n", size,
+            r.threads, r.threads == 1 ? "" : "s", r.alive ? "; the program goes on" : "");
+    return 0;
+}
+
+/* Whether its bundle is still there. Whoever removed the bundle, as etch diagnose does, does not miss the rings. */
+static bool is_missed(const struct etch_left *left)
+{
+    struct etch_folder_story story;
+    struct etch_folder folder;
+    struct etch_error ignored;
+    bool missed;
+
+    if (etch_folder_take(&folder, left->path, &ignored) < 0)
+        return false;
+    missed = etch_folder_told(&folder, &story) == 0 && (story.output[0] != '/' || access(story.output, F_OK) == 0);
+    etch_folder_leave(&folder);
+    return missed;
+}
+
+/* Once, at the start: afterwards the program has standard error too. */
+static void mention_killed(void)
+{
+    struct etch_lefts lefts;
+    size_t n = 0;
+
+    etch_folder_lefts(&lefts);
+    for (size_t i = 0; i < lefts.list.n; i++)
+        n += is_missed(&lefts.list.v[i]);
+    etch_array_free(&lefts.list);
+    if (lefts.removed)
+        fprintf(stderr, "etch record: removed what %u killed etch%s left in memory, beyond what is kept\n",
+                lefts.removed, lefts.removed == 1 ? "" : "es");
+    if (n)
+        fprintf(stderr, "etch record: %zu recording%s ended by a kill of etch; etch record --recover has %s\n", n,
+                n == 1 ? "" : "s", n == 1 ? "it" : "them");
 }
 
 static int usage(const struct etch_command *self, const char *what, const char *word)
@@ -236,6 +308,8 @@ static int usage(const struct etch_command *self, const char *what, const char *
 enum {
     OPTION_SOURCE = 256,
     OPTION_WATCH,
+    OPTION_POLICY,
+    OPTION_KEEP_STACK,
     OPTION_TRUTH,
     OPTION_SNAPSHOT,
     OPTION_PID,
@@ -256,6 +330,9 @@ enum {
     OPTION_FILTER,
     OPTION_CGROUP,
     OPTION_RINGS,
+    OPTION_RECOVER,
+    OPTION_MAX_SIZE,
+    OPTION_MAX_RINGS,
 };
 
 static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
@@ -281,7 +358,12 @@ static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
                                              {"set", required_argument, NULL, OPTION_SET},
                                              {"clock", required_argument, NULL, OPTION_CLOCK},
                                              {"plan", required_argument, NULL, OPTION_PLAN},
+                                             {"policy", required_argument, NULL, OPTION_POLICY},
+                                             {"keep-stack", no_argument, NULL, OPTION_KEEP_STACK},
                                              {"rings", required_argument, NULL, OPTION_RINGS},
+                                             {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
+                                             {"max-rings", required_argument, NULL, OPTION_MAX_RINGS},
+                                             {"recover", optional_argument, NULL, OPTION_RECOVER},
                                              {0}};
 
 static int parse_number(const char *text, double least, double most, double *value)
@@ -292,15 +374,28 @@ static int parse_number(const char *text, double least, double most, double *val
     return end == text || *end || !(*value >= least && *value <= most) ? -1 : 0;
 }
 
+static int take_bound(const struct etch_command *self, uint64_t *bound)
+{
+    if (strcmp(optarg, "none") == 0) {
+        *bound = 0;
+        return 0;
+    }
+    return parse_size(optarg, (uint64_t)1 << 50, bound) < 0
+               ? usage(self, "a bound is a size from 4K on, or none, and not ", optarg)
+               : 0;
+}
+
 /* Options with a number. Returns 0, or the usage error's status. */
 static int take_number(const struct etch_command *self, int c, struct etch_record_options *options)
 {
     double value;
 
     if (c == OPTION_SNAPSHOT)
-        return parse_size(optarg, &options->snapshot) < 0
+        return parse_size(optarg, 1u << 30, &options->snapshot) < 0
                    ? usage(self, "--snapshot takes a size from 4K to 1024M, and got ", optarg)
                    : 0;
+    if (c == OPTION_MAX_SIZE || c == OPTION_MAX_RINGS)
+        return take_bound(self, c == OPTION_MAX_SIZE ? &options->max_size : &options->max_rings);
     if (c == OPTION_BUDGET && strcmp(optarg, "none") == 0)
         return options->watch_hits_per_s = 0;
     if (parse_number(optarg, 0, 1e9, &value) < 0)
@@ -363,7 +458,7 @@ static int take_pt(const struct etch_command *self, int c, struct etch_record_op
         return 0;
     default:
         options->full = true;
-        return optarg && parse_size(optarg, &options->full_ring) < 0
+        return optarg && parse_size(optarg, 1u << 30, &options->full_ring) < 0
                    ? usage(self, "--full takes a size from 4K to 1024M, and got ", optarg)
                    : 0;
     }
@@ -395,6 +490,12 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
         return 0;
     case OPTION_FAIL_ON_EXIT:
         options->fail_on_exit = true;
+        return 0;
+    case OPTION_POLICY:
+        options->policy = optarg;
+        return 0;
+    case OPTION_KEEP_STACK:
+        options->keep_stack = true;
         return 0;
     case OPTION_ALLOW_PTRACE:
         options->allow_ptrace = true;
@@ -437,10 +538,12 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                           .source = "auto",
                                           .watch_hits_per_s = 100000,
                                           .watch_share = 0.25,
+                                          .max_size = ETCH_RECORD_MAX_SIZE,
+                                          .max_rings = ETCH_RECORD_MAX_RINGS,
                                           .clock_s = 0.2};
-    const char *rings = NULL;
+    const char *rings = NULL, *folder = NULL;
+    bool running, recovers = false;
     int c, status;
-    bool running;
 
     while ((c = getopt_long(argc, argv, "+:ho:", long_options, NULL)) != -1) {
         if (c == 'h')
@@ -449,13 +552,21 @@ static int run(const struct etch_command *self, int argc, char **argv)
             rings = optarg;
             continue;
         }
+        if (c == OPTION_RECOVER) {
+            recovers = true;
+            folder = optarg;
+            continue;
+        }
         status = take_option(self, c, argv, &options);
         if (status)
             return status;
     }
     if (rings)
-        return optind == argc ? take_rings(self, rings, options.output)
+        return optind == argc ? take_rings(self, rings, &options)
                               : usage(self, "--rings takes no program, and got ", argv[optind]);
+    if (recovers)
+        return optind == argc ? recover(self, folder, options.output)
+                              : usage(self, "--recover takes no program, and got ", argv[optind]);
     running = options.pid || options.n_pids || options.cgroup;
     if (running && optind != argc)
         return usage(self, "--pid and --cgroup take no program, and got ", argv[optind]);
@@ -465,6 +576,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
         return usage(self, "which program?", "");
     if (!running)
         options.argv = argv + optind;
+    mention_killed();
     return record(self, &options);
 }
 
@@ -476,10 +588,12 @@ const struct etch_command etch_command_record = {
         "       etch record [-o FILE] [--watch WHAT]... [OPTION...] --pid PID[,PID...] | --cgroup NAME\n"
         "\n"
         "Runs PROG with its own input, output and arguments, and records it in FILE. The exit status is PROG's\n"
-        "own, 128+N after signal N, and 125 where etch itself failed. What was recorded is said at the end, on\n"
-        "standard error.\n"
+        "own, 128+N after signal N, and 125 where etch itself failed, or where the recording is not whole because\n"
+        "the disk is full. What was recorded, and what was lost, is said at the end, on standard error.\n"
         "\n"
-        "  -o, --output FILE  where to (run.etch, or run.2.etch and so on where that is taken)\n"
+        "  -o, --output FILE  where to (run.etch, or run.2.etch and so on where that is taken). An older recording "
+        "there\n"
+        "                     is FILE.old until the new one is whole; what is not etch's is not replaced\n"
         "  --source S         pt: control flow by the CPU's Intel PT; soft: by the recorder that etch cc --record put\n"
         "                     into PROG; vpt: control flow under QEMU, on any machine, as real Intel PT packets;\n"
         "                     none: no control flow, but hardware watches, synchronisation and failures at full\n"
@@ -491,8 +605,19 @@ const struct etch_command etch_command_record = {
         "                     @PLACE=BASE,INDEX,SCALE,OFFSET:LENGTH: the location that the instruction at PLACE\n"
         "                     (an address, NAME+OFFSET) uses when it is first reached\n"
         "\n"
+        "  --max-size SIZE    the bundle is no larger, about (4G; none: no bound): control flow, accesses and\n"
+        "                     synchronisation beyond it are left out, counted as a loss\n"
+        "  --policy FILE      what may be recorded of arguments and values (ETCH_POLICY, /etc/etch/policy,\n"
+        "                     ~/.config/etch/policy; else arguments that look like secrets are masked)\n"
+        "  --keep-stack       record stacks as they are, with the environment and all that is in them, instead of\n"
+        "                     addresses only\n"
+        "\n"
         "  --rings FOLDER     no run: a bundle of the rings that a program built with etch cc --record left in\n"
         "                     FOLDER, having been started with ETCH_RING=FOLDER in its environment\n"
+        "\n"
+        "  --recover[=FOLDER] no run: a bundle of what an etch recorded that was killed, with soft or vpt: its own "
+        "bundle\n"
+        "                     and what the rings still hold. The newest, or the one in FOLDER (/dev/shm/etch-UID/...)\n"
         "\n"
         "with source soft:\n"
         "  --snapshot SIZE    of each thread's ring (64K)\n"
@@ -502,6 +627,9 @@ const struct etch_command etch_command_record = {
         "                     whatever the instruction at ADDRESS of the program's file reads or writes, from its\n"
         "                     first time on by whomever; with :here behind it only that instruction's accesses\n"
         "  --snapshot SIZE    keep only the newest SIZE bytes (64K, 1M) of each thread, as a flight recorder does\n"
+        "  --max-rings SIZE   memory for rings at a time, about 1.1M a thread (1G; none: no bound); threads beyond it "
+        "are\n"
+        "                     not recorded, counted as a loss\n"
         "  --truth DIR        for tests: also write each instruction that ran to DIR/PID.TID.truth\n"
         "\n"
         "with source pt:\n"
@@ -522,7 +650,8 @@ const struct etch_command etch_command_record = {
         "  --watch-share P    and so is one that costs more than P percent of a CPU (25; 0: no limit)\n"
         "  --no-sync          do not preload the library that records pthread synchronisation\n"
         "  --hang S           it is a failure if no thread runs for S seconds\n"
-        "  --wall S           it is a failure if the run takes longer than S seconds\n"
+        "  --wall S           it is a failure if the run takes longer than S seconds; with --pid the recording\n"
+        "                     ends then\n"
         "  --kill             end the program after a hang or the time limit, instead of leaving it; a hang that is "
         "sure\n"
         "                     is not waited for\n"
@@ -539,6 +668,7 @@ const struct etch_command etch_command_record = {
         "  etch record --source none --watch jobs --hang 10 ./server\n"
         "  etch record --pid 4711 --watch 'queue->length'\n"
         "  etch record --source pt --snapshot 16M ./server\n"
+        "  etch record --recover -o killed.etch\n"
         "  etch record --source pt --cgroup system.slice/nginx.service --wall 10\n",
     .run = run,
     .keeps_signals = true,

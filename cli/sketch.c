@@ -15,17 +15,17 @@ struct sketch_options {
     struct sketching_output output;
 };
 
-static int make(struct sketching *s, const struct sketch_options *o, struct etch_error *err)
+static int make(struct etch_run_set *s, const struct sketch_options *o, struct etch_error *err)
 {
     Etch__Sketch *sketch;
     int status;
 
     for (int i = 0; i < o->n_bundles; i++)
-        if (sketching_add(s, o->bundles[i], NULL, false, err) < 0)
+        if (etch_run_set_add(s, o->bundles[i], ETCH_VERDICT_AS_RECORDED, false, err) < 0)
             return -1;
-    if (sketching_prepare(s, err) < 0)
+    if (etch_run_set_prepare(s, err) < 0)
         return -1;
-    sketch = sketching_compose(s, 0, 0, o->output.all, err);
+    sketch = etch_run_set_compose(s, 0, 0, o->output.all, err);
     if (!sketch)
         return -1;
     status = sketching_write(s, sketch, &o->output, err);
@@ -43,7 +43,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"bug", required_argument, NULL, 'b'},
                                                  {0}};
     struct sketch_options o = {0};
-    struct sketching s = {0};
+    struct etch_run_set s = {0};
     struct etch_error err;
     int c, status;
 
@@ -67,7 +67,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
     o.n_bundles = argc - optind - 1;
     s.program = o.program;
     status = make(&s, &o, &err);
-    sketching_release(&s);
+    etch_run_set_release(&s);
     return status < 0 ? etch_command_failed(self, &err) : etch_command_close_output(self, ETCH_EXIT_DONE);
 }
 
@@ -94,4 +94,6 @@ const struct etch_command etch_command_sketch = {
             "  etch sketch ./server fail1.etch fail2.etch pass*.etch\n"
             "  etch sketch ./server *.etch --html sketch.html\n",
     .run = run,
+    .reads = true,
+    .outputs = (const char *const[]){"html", "json", "sarif", NULL},
 };

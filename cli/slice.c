@@ -3,6 +3,7 @@
 #include "slicer/slice.h"
 
 #include "base/array.h"
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/message_json.h"
 #include "cli/summaries.h"
@@ -10,19 +11,17 @@
 #include "decoder/steps.h"
 #include "decoder/thrown.h"
 #include "decoder/unwind.h"
+#include "diagnose/source_text.h"
 #include "proto/bundle.h"
 #include "sketch/run_build.h"
 
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 struct slice_options {
     const char *program, *at, *failure, *plan, *output;
@@ -32,69 +31,21 @@ struct slice_options {
 
 /* ---- Source lines ---- */
 
-struct source {
-    char *path;
-    char *text;
-    size_t n;
-    size_t *lines; /* where each begins */
-    size_t n_lines;
-};
-
-static void read_source(struct source *s, const char *path)
+static const char *checksum_of(void *model, const char *file)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    size_t lines = 1;
-
-    *s = (struct source){.path = strdup(path)};
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
-        s->text = malloc((size_t)st.st_size);
-    if (s->text) {
-        ssize_t n = read(fd, s->text, (size_t)st.st_size);
-
-        s->n = n > 0 ? (size_t)n : 0;
-    }
-    if (fd >= 0)
-        close(fd);
-    for (size_t i = 0; i < s->n; i++)
-        lines += s->text[i] == '\n';
-    s->lines = s->text ? calloc(lines + 1, sizeof(*s->lines)) : NULL;
-    for (size_t i = 0; s->lines && i < s->n; i++) {
-        if (i == 0)
-            s->lines[s->n_lines++] = 0;
-        if (s->text[i] == '\n' && i + 1 < s->n)
-            s->lines[s->n_lines++] = i + 1;
-    }
+    return etch_model_checksum(model, file);
 }
 
-static void release_source(struct source *s)
+static void print_source(struct source_text *source, const char *path, uint32_t line)
 {
-    free(s->path);
-    free(s->text);
-    free(s->lines);
-    *s = (struct source){0};
-}
+    const char *text = source ? source_text_line(source, path, line) : NULL;
 
-static void print_source(struct source *s, const char *path, uint32_t line)
-{
-    size_t at, end;
-
-    if (!s->path || strcmp(s->path, path) != 0) {
-        release_source(s);
-        read_source(s, path);
-    }
-    if (!s->lines || line == 0 || line > s->n_lines) {
+    if (text)
+        etch_print(stdout, text + strspn(text, " \t"));
+    else if (source && source_text_state(source, path) == SOURCE_OUTSIDE)
+        printf("(outside of the source folders: --source-root)");
+    else
         printf("(source not found)");
-        return;
-    }
-    at = s->lines[line - 1];
-    end = at;
-    while (end < s->n && s->text[end] != '\n')
-        end++;
-    while (at < end && (s->text[at] == ' ' || s->text[at] == '\t'))
-        at++;
-    for (; at < end; at++)
-        putchar((unsigned char)s->text[at] < 0x20 && s->text[at] != '\t' ? '?' : s->text[at]);
 }
 
 /* ---- For people ---- */
@@ -114,12 +65,12 @@ static void print_operands(const Etch__Statement *s)
     for (size_t i = 0; i < s->n_operands; i++) {
         if (!s->operands[i]->shared)
             continue;
-        printf("%s%s %s", separator, s->operands[i]->write ? "writes" : "reads", s->operands[i]->name);
+        printf("%s%s %s", separator, s->operands[i]->write ? "writes" : "reads", etch_shown(s->operands[i]->name));
         separator = ", ";
     }
 }
 
-static void print_statement(struct source *source, const Etch__Statement *s)
+static void print_statement(struct source_text *source, const Etch__Statement *s)
 {
     bool failing = s->n_roles && s->roles[0] == ETCH__STATEMENT_ROLE__ROLE_FAILURE;
 
@@ -135,27 +86,25 @@ static bool same_function(const Etch__Statement *a, const Etch__Statement *b)
     return strcmp(a->place->function, b->place->function) == 0 && strcmp(a->place->file, b->place->file) == 0;
 }
 
-static void print_people(const Etch__Slice *slice)
+static void print_people(const Etch__Slice *slice, struct source_text *source)
 {
     bool *done = calloc(slice->n_statements + 1, sizeof(*done));
-    struct source source = {0};
 
-    printf("slice of %s from %s:%u: %u lines, %u instructions\n", slice->program, slice->failure->file,
-           slice->failure->line, slice->lines, slice->instructions);
+    printf("slice of %s from %s:%u: %u lines, %u instructions\n", etch_shown(slice->program),
+           etch_shown(slice->failure->file), slice->failure->line, slice->lines, slice->instructions);
     for (size_t i = 0; done && i < slice->n_statements; i++) {
         const Etch__Statement *first = slice->statements[i];
 
         if (done[i])
             continue;
-        printf("\n%s  (%s)\n", first->place->function, first->place->file);
+        printf("\n%s  (%s)\n", etch_shown(first->place->function), etch_shown(first->place->file));
         for (size_t k = i; k < slice->n_statements; k++) {
             if (!done[k] && same_function(first, slice->statements[k])) {
                 done[k] = true;
-                print_statement(&source, slice->statements[k]);
+                print_statement(source, slice->statements[k]);
             }
         }
     }
-    release_source(&source);
     free(done);
 }
 
@@ -172,7 +121,7 @@ static void print_address(const Etch__Plan *plan, uint64_t address)
     if (!module)
         return;
     slash = strrchr(module->path, '/');
-    printf(" of %s", slash ? slash + 1 : module->path);
+    printf(" of %s", etch_shown(slash ? slash + 1 : module->path));
 }
 
 static void print_plan(const Etch__Plan *plan)
@@ -183,25 +132,26 @@ static void print_plan(const Etch__Plan *plan)
         for (size_t k = 0; k < plan->sets[i]->n_watches; k++) {
             const Etch__PlanWatch *w = plan->sets[i]->watches[k];
 
-            printf("  set %zu  %s, %u bytes, %s ", i, w->name, w->size, w->global ? "at" : "where");
+            printf("  set %zu  %s, %u bytes, %s ", i, etch_shown(w->name), w->size, w->global ? "at" : "where");
             print_address(plan, w->global ? w->global : w->site);
             if (w->global)
                 putchar('\n');
             else
-                printf(" takes it (%s)\n", w->site_operand);
+                printf(" takes it (%s)\n", etch_shown(w->site_operand));
         }
     }
 }
 
-static void print_json(const Etch__Slice *slice, const Etch__Plan *plan)
+static int print_json(const Etch__Slice *slice, const Etch__Plan *plan, struct etch_error *err)
 {
-    json_t *object = etch_message_json(&slice->base);
+    json_t *object;
+
+    etch_json_begin();
+    object = etch_message_json(&slice->base);
 
     if (plan)
         json_object_set_new(object, "plan", etch_message_json(&plan->base));
-    json_dumpf(object, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(object);
+    return etch_json_print(object, JSON_INDENT(2), err);
 }
 
 /* ---- Files ---- */
@@ -224,7 +174,10 @@ static int write_records(const char *path, const Etch__Slice *slice, const Etch_
     }
     if (result == 0)
         result = etch_bundle_finish(writer, err);
-    etch_bundle_writer_free(writer);
+    if (result < 0)
+        etch_bundle_discard(writer);
+    else
+        etch_bundle_writer_free(writer);
     return result;
 }
 
@@ -354,7 +307,7 @@ static int criterion_of_exit(struct etch_criterion **criterion, struct etch_mode
 {
     Etch__Slice *exits = etch_exits_message(model, (int)exit_status(recording));
     ProtobufCBinaryData id = {0};
-    struct etch_run_options options = {.verdict = "fail", .build_id = &id, .exits = exits, .layout = exits};
+    struct etch_run_options options = {.verdict = ETCH_VERDICT_FAIL, .build_id = &id, .exits = exits, .layout = exits};
     struct etch_names names = {0};
     struct etch_run *run = NULL;
     int result = exits ? 0 : etch_error_set(err, "out of memory");
@@ -445,35 +398,36 @@ static void print_stats(const struct etch_model *model, double start, double mod
 }
 
 static int show_messages(const struct slice_options *o, const Etch__Slice *slice, const Etch__Plan *plan,
-                         struct etch_error *err)
+                         struct source_text *source, struct etch_error *err)
 {
     if (o->plan && write_records(o->plan, slice, plan, err) < 0)
         return -1;
-    if (o->json) {
-        print_json(slice, plan);
-        return 0;
-    }
-    print_people(slice);
+    if (o->json)
+        return print_json(slice, plan, err);
+    print_people(slice, source);
     if (plan)
         print_plan(plan);
     return 0;
 }
 
-static int show(const struct slice_options *o, struct etch_slice *slice, struct etch_error *err)
+static int show(const struct slice_options *o, struct etch_model *model, struct etch_slice *slice,
+                struct etch_error *err)
 {
+    struct source_text *source = source_text_new(o->program, checksum_of, model);
     bool wanted = o->plan || o->sigma;
     Etch__Slice *message = etch_slice_message(slice);
     Etch__Plan *plan = wanted ? etch_slice_plan(slice, o->sigma ? o->sigma : 4, o->slots, NULL, 0) : NULL;
     int result = -1;
 
     if (message && (plan || !wanted))
-        result = show_messages(o, message, plan, err);
+        result = show_messages(o, message, plan, source, err);
     else
         etch_error_set(err, "out of memory");
     if (message)
         etch__slice__free_unpacked(message, NULL);
     if (plan)
         etch__plan__free_unpacked(plan, NULL);
+    source_text_free(source);
     return result;
 }
 
@@ -520,7 +474,7 @@ static int open_model(struct etch_model **model, const struct slice_options *o, 
         result = etch_model_open(model, o->program, (const char *const *)loaded.paths.v, loaded.paths.n, err);
     }
     for (size_t i = 0; result == 0 && etch_model_note(*model, i); i++)
-        fprintf(stderr, "etch slice: %s\n", etch_model_note(*model, i));
+        fprintf(stderr, "etch slice: %s\n", etch_shown(etch_model_note(*model, i)));
     for (size_t i = 0; i < loaded.paths.n; i++)
         free(loaded.paths.v[i]);
     etch_array_free(&loaded.paths);
@@ -543,7 +497,7 @@ static int work(const struct slice_options *o, struct etch_error *err)
     if (result == 0)
         result = etch_slice_make(&slice, model, criterion, &options, err);
     if (result == 0)
-        result = show(o, slice, err);
+        result = show(o, model, slice, err);
     if (result == 0 && o->stats)
         print_stats(model, start, modelled, now());
     etch_slice_free(slice);
@@ -637,4 +591,6 @@ const struct etch_command etch_command_slice = {
             "  etch slice ./pbzip2 --at pbzip2.cpp:1041\n"
             "  etch slice ./server --failure run.etch --plan next.plan\n",
     .run = run,
+    .reads = true,
+    .outputs = (const char *const[]){"plan", NULL},
 };

@@ -3,9 +3,9 @@
 #include "collector/elf.h"
 
 #include "base/function_name.h"
+#include "base/input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
 #include <libelf.h>
@@ -20,7 +20,7 @@ struct file {
 static int open_file(struct file *f, const char *path, struct etch_error *err)
 {
     f->elf = NULL;
-    f->fd = open(path, O_RDONLY | O_CLOEXEC);
+    f->fd = etch_input_open(path);
     if (f->fd < 0)
         return etch_error_set_errno(err, errno, "cannot open %s", path);
     elf_version(EV_CURRENT);

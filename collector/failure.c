@@ -4,6 +4,7 @@
 
 #include "collector/frames.h"
 #include "collector/object.h"
+#include "collector/stack_mask.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,34 +45,108 @@ static void order_registers(const struct user_regs_struct *r, uint64_t out[REGIS
 struct code {
     pid_t pid;
     const struct etch_mappings *mappings;
+    uint64_t interrupted; /* where a signal's frame has the address of what it interrupted; 0: no such frame yet */
 };
+
+static const struct etch_mapping *code_at(const struct code *code, uint64_t address)
+{
+    const struct etch_mapping *mapping = etch_mappings_at(code->mappings, address);
+
+    return mapping && (mapping->prot & 4) ? mapping : NULL;
+}
 
 static bool follows_call(void *context, uint64_t address)
 {
     const struct code *code = context;
-    const struct etch_mapping *mapping = etch_mappings_at(code->mappings, address - 1);
+    const struct etch_mapping *mapping = code_at(code, address - 1);
     uint8_t bytes[7];
     size_t n;
 
-    if (!mapping || !(mapping->prot & 4))
+    if (!mapping)
         return false;
     n = address - mapping->start < sizeof(bytes) ? address - mapping->start : sizeof(bytes);
     return etch_process_read(code->pid, address - n, bytes, n) == n && etch_code_ends_in_call(bytes + n, n);
 }
 
-static void take_stack(Etch__ThreadState *state, pid_t pid, const struct etch_mappings *mappings, uint64_t ip,
-                       uint64_t sp, uint64_t bp)
+/* ---- Stacks ---- */
+
+/* Whether the address is where signal handlers return to: the system call rt_sigreturn, as every libc has it. */
+static bool returns_from_signal(const struct code *code, uint64_t address)
 {
-    const struct etch_mapping *mapping = etch_mappings_at(mappings, sp);
-    struct code code = {pid, mappings};
+    static const uint8_t far[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},
+                         near[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    uint8_t bytes[sizeof(far)];
+
+    return etch_process_read(code->pid, address, bytes, sizeof(bytes)) == sizeof(bytes) &&
+           (memcmp(bytes, far, sizeof(far)) == 0 || memcmp(bytes, near, sizeof(near)) == 0);
+}
+
+/* What the tables look for: return addresses, and in the frame of a signal the address of what it interrupted, which
+ * stands 176 bytes above the return address (struct ucontext). */
+static bool is_code(void *context, uint64_t address, uint64_t word)
+{
+    struct code *code = context;
+
+    if (!code_at(code, word) && !code_at(code, word - 1))
+        return false;
+    if (returns_from_signal(code, word)) {
+        code->interrupted = address + 176;
+        return true;
+    }
+    return address == code->interrupted || follows_call(code, word);
+}
+
+static void mask_stack(struct etch_failure *f, Etch__ThreadState *state, struct code *code, uint64_t high)
+{
+    struct etch_stack_mask mask = {state->stack_start, state->stack_start, high, is_code, code};
+
+    if (f->keep_stack)
+        return;
+    f->masked_words += etch_stack_mask(&mask, state->stack.data, state->stack.len);
+    state->stack_masked = true;
+}
+
+/* Where the kernel put arguments and environment, above the first thread's stack; 0: not known. */
+static uint64_t arguments_start(pid_t pid)
+{
+    char path[64], text[1024], *at;
+    uint64_t start = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    if (etch_process_text(path, text, sizeof(text)) < 0)
+        return 0;
+    at = strrchr(text, ')'); /* the name before it may hold anything */
+    for (unsigned field = 2; at && field < 28; field++)
+        at = strchr(at + 1, ' ');
+    if (at)
+        start = strtoull(at + 1, NULL, 10);
+    return start;
+}
+
+/* How much there is from the stack pointer up, without arguments and environment. */
+static size_t stack_size(const struct etch_failure *f, const struct etch_mapping *mapping, uint64_t sp)
+{
+    uint64_t end = mapping ? mapping->end : sp + ETCH_FAILURE_STACK_MAX;
+
+    if (!f->keep_stack && f->arguments > sp && f->arguments < end)
+        end = f->arguments;
+    return end - sp < ETCH_FAILURE_STACK_MAX ? end - sp : ETCH_FAILURE_STACK_MAX;
+}
+
+static void take_stack(struct etch_failure *f, Etch__ThreadState *state, pid_t pid, uint64_t ip, uint64_t sp,
+                       uint64_t bp)
+{
+    const struct etch_mapping *mapping = etch_mappings_at(&f->mappings, sp);
+    struct code code = {pid, &f->mappings, 0};
     struct etch_frames_stack stack = {ip, sp, bp, NULL, 0, follows_call, &code};
-    size_t size = mapping && mapping->end - sp < ETCH_FAILURE_STACK_MAX ? mapping->end - sp : ETCH_FAILURE_STACK_MAX;
+    size_t size = stack_size(f, mapping, sp);
     bool scanned = false;
 
     state->stack_start = sp;
     state->stack.data = sp ? malloc(size) : NULL;
     if (state->stack.data)
         state->stack.len = etch_process_read(pid, sp, state->stack.data, size);
+    mask_stack(f, state, &code, mapping ? mapping->end : sp + size);
     state->frames = calloc(ETCH_FAILURE_FRAMES_MAX, sizeof(*state->frames));
     if (!state->frames)
         return;
@@ -81,7 +156,7 @@ static void take_stack(Etch__ThreadState *state, pid_t pid, const struct etch_ma
     state->frames_scanned = scanned;
 }
 
-static void take_thread(Etch__ThreadState *state, pid_t pid, pid_t tid, const struct etch_mappings *mappings)
+static void take_thread(struct etch_failure *f, Etch__ThreadState *state, pid_t pid, pid_t tid)
 {
     struct user_regs_struct registers;
     struct etch_thread_wait wait;
@@ -96,7 +171,7 @@ static void take_thread(Etch__ThreadState *state, pid_t pid, pid_t tid, const st
     state->waiting_in = wait.call_plus_1;
     state->waiting_for = wait.call_plus_1 ? wait.arguments[0] : 0;
     if (ptrace(PTRACE_GETREGS, tid, NULL, &registers) < 0) { /* not stopped: what /proc shows of it */
-        take_stack(state, pid, mappings, wait.pc, wait.sp, 0);
+        take_stack(f, state, pid, wait.pc, wait.sp, 0);
         return;
     }
     order_registers(&registers, ordered);
@@ -109,7 +184,7 @@ static void take_thread(Etch__ThreadState *state, pid_t pid, pid_t tid, const st
         state->waiting_in = (uint32_t)registers.orig_rax + 1;
         state->waiting_for = registers.rdi;
     }
-    take_stack(state, pid, mappings, registers.rip, registers.rsp, registers.rbp);
+    take_stack(f, state, pid, registers.rip, registers.rsp, registers.rbp);
 }
 
 /* The failing thread first. */
@@ -127,7 +202,7 @@ static void take_threads(struct etch_failure *f, struct etch_target *target, pid
 
             if ((target->threads.v[i].tid == tid) != (turn == 0))
                 continue;
-            take_thread(state, target->pid, target->threads.v[i].tid, &f->mappings);
+            take_thread(f, state, target->pid, target->threads.v[i].tid);
             f->record.threads[f->record.n_threads++] = state;
             if (turn == 0 && state->n_frames)
                 f->record.ip = state->frames[0];
@@ -180,13 +255,15 @@ static void take_signal(Etch__Failure *record, const siginfo_t *signal)
 }
 
 int etch_failure_capture(struct etch_failure *failure, struct etch_target *target, Etch__FailureKind kind, pid_t tid,
-                         const siginfo_t *signal, bool hold, const char *words, struct etch_error *err)
+                         const siginfo_t *signal, bool hold, bool keep_stack, const char *words, struct etch_error *err)
 {
     Etch__Failure *record = &failure->record;
 
     memset(failure, 0, sizeof(*failure));
     etch__failure__init(record);
     record->message = NULL; /* protobuf-c starts with a text that must not be freed */
+    failure->keep_stack = keep_stack;
+    failure->arguments = arguments_start(target->pid);
     record->kind = kind;
     record->pid = (uint32_t)target->pid;
     record->tid = (uint32_t)tid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Return addresses out of a copied stack: along the frame pointers where the code keeps them, else every word that
  * points behind a call. The first is right where it works; the second holds the true frames among stale ones. The
- * stack itself goes into the bundle, so that a decoder with unwind tables can do better. */
+ * stack's addresses go into the bundle (stack_mask.h), so that a decoder with unwind tables can do better. */
 #ifndef ETCH_COLLECTOR_FRAMES_H
 #define ETCH_COLLECTOR_FRAMES_H
 

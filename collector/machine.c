@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What this machine can record; see machine.h. */
 #include "collector/machine.h"
+
+#include "base/sandbox.h"
 #include "calibrate/trap.h"
 #include "collector/pt_events.h"
 #include "collector/vpt_find.h"
+#include "proto/soft_layout.h"
 
 #include <cpuid.h>
 #include <errno.h>
@@ -19,11 +22,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #define MAX_SLOTS 16
+#define MIN_RINGS (1u << 20)
 #define PARANOID_UNKNOWN 99
 
 struct probe {
@@ -399,6 +404,51 @@ static void check_clang(const struct probe *p)
     advise(check, "apt-get install clang-19");
 }
 
+/* For the commands that read files: they go on without. */
+static void check_sandbox(const struct probe *p)
+{
+    struct etch_check *check = add(p->m, "sandbox", "sandbox for reading", ETCH_CHECK_OK);
+    struct etch_sandbox sandbox;
+
+    etch_sandbox_probe(&sandbox);
+    if (sandbox.landlock && sandbox.seccomp) {
+        found(check, "Landlock (version %d) and seccomp", sandbox.landlock);
+        return;
+    }
+    check->state = sandbox.landlock || sandbox.seccomp ? ETCH_CHECK_LIMITED : ETCH_CHECK_MISSING;
+    found(check, "%s", sandbox.landlock ? "Landlock, no seccomp" : sandbox.seccomp ? "seccomp, no Landlock" : "none");
+    advise(check, "Linux 5.13 or later with lsm=landlock; until then read files of others as a user without rights");
+}
+
+/* Programs that were built with etch cc --record say nothing where the folder is of no use: standard error is theirs.
+ */
+static void check_rings(const struct probe *p)
+{
+    const char *folder = getenv(ETCH_SOFT_VARIABLE);
+    struct etch_check *check;
+    struct stat st;
+    struct statvfs fs;
+
+    if (!folder || !*folder)
+        return;
+    check = add(p->m, "rings", ETCH_SOFT_VARIABLE, ETCH_CHECK_MISSING);
+    advise(check, "mkdir -m 700 %.150s, or name another folder; " ETCH_SOFT_LOG_VARIABLE "=1 lets programs say why",
+           folder);
+    if (stat(folder, &st) != 0) {
+        found(check, "%.120s: %s", folder, strerror(errno));
+    } else if (!S_ISDIR(st.st_mode)) {
+        found(check, "%.150s is not a folder", folder);
+    } else if (access(folder, R_OK | W_OK | X_OK) != 0) {
+        found(check, "%.120s cannot be written to: %s", folder, strerror(errno));
+    } else if (statvfs(folder, &fs) == 0 && fs.f_blocks && (fs.f_bavail >> 1) * fs.f_frsize < MIN_RINGS) {
+        found(check, "%.150s has no room", folder);
+    } else {
+        check->state = ETCH_CHECK_OK;
+        check->advice[0] = '\0';
+        found(check, "%.190s", folder);
+    }
+}
+
 static void choose_source(struct etch_machine *m)
 {
     if (m->pt_usable) {
@@ -432,6 +482,8 @@ void etch_machine_probe(struct etch_machine *machine, const char *root)
     check_qemu(&p);
     check_plugin(&p);
     check_clang(&p);
+    check_sandbox(&p);
+    check_rings(&p);
     choose_source(machine);
 }
 

@@ -24,7 +24,7 @@ struct etch_check {
 };
 
 struct etch_machine {
-    struct etch_check checks[16];
+    struct etch_check checks[24];
     size_t n_checks;
 
     char kernel[65];

@@ -5,12 +5,14 @@
 
 #include "collector/host.h"
 #include "collector/plan_file.h"
+#include "collector/privacy.h"
 #include "collector/stuck.h"
 #include "collector/sync/exception.h"
 #include "collector/sync/preload.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,10 +28,12 @@
 #include <x86intrin.h>
 
 #define TICK_MS 100          /* between two looks at the rings */
+#define IDLE_TICK_MS 1000    /* where there are none: the watchdog wants to see us move */
 #define BUSY_TICK_MS 2       /* while the synchronisation rings fill fast */
 #define FORWARD_NS 30000000u /* how long a signal waits to be seen at the program itself before it is passed on */
 #define ARM_HOLD_MS 20       /* for the threads to stop, at most, while a watch is set */
 #define KNOWN_MAX 2          /* arrivals at a site with objects that are watched already */
+#define TRACER_STACK (8u << 20)
 #define POLL_MAX 4096
 #define LOOK_NS 500000000u       /* between two looks for threads that wait for each other */
 #define STUCK_NS 1000000000u     /* how long they must have done so */
@@ -458,10 +462,11 @@ static bool on_site(struct native *n, pid_t tid)
 
 static int start_flow(struct native *n, struct etch_error *err)
 {
-    if (!n->flow)
-        return 0;
-    n->flow_started = true;
-    return n->flow->start(n->flow_state, n->target.pid, err);
+    n->flow_started = n->flow != NULL;
+    if (n->flow && n->flow->start(n->flow_state, n->target.pid, err) < 0)
+        return -1;
+    n->followed = true;
+    return 0;
 }
 
 /* ---- What the target does ---- */
@@ -474,7 +479,10 @@ static int on_exec(void *context, struct etch_target *target, bool first)
         n->start_tsc = __rdtsc();
         native_write_program(n);
         native_write_images(n);
-        return arm_watches(n, n->err) < 0 ? -1 : start_flow(n, n->err);
+        if (arm_watches(n, n->err) < 0 || start_flow(n, n->err) < 0)
+            return -1;
+        etch_watchdog_set_target(n->watchdog, n->target.pid); /* now: what was done so far may take its time */
+        return 0;
     }
     (void)target;
     n->became_another = true;
@@ -508,7 +516,7 @@ static void capture(struct native *n, Etch__FailureKind kind, pid_t tid, const s
     if (n->flow)
         n->flow->freeze(n->flow_state);
     native_drain(n, false);
-    if (etch_failure_capture(&failure, &n->target, kind, tid, signal, hold, words, &err) == 0) {
+    if (etch_failure_capture(&failure, &n->target, kind, tid, signal, hold, n->options->keep_stack, words, &err) == 0) {
         if (n->sync && tid)
             failure.record.exception = etch_sync_exception(etch_sync_reader_memory(n->sync), (uint32_t)tid);
         native_write_failure(n, &failure);
@@ -581,10 +589,11 @@ static void on_stopped(void *context, struct etch_target *target, int signal)
 {
     struct native *n = context;
 
-    (void)n;
     if (!target->launched || signal == SIGSTOP || getpgid(target->pid) != getpgrp())
         return;
-    kill(getpid(), SIGSTOP);
+    etch_watchdog_rest(n->watchdog, true);
+    raise(SIGSTOP); /* to this thread: one to the process may be taken by another, and this one would go on */
+    etch_watchdog_rest(n->watchdog, false);
     kill(target->pid, SIGCONT);
 }
 
@@ -604,11 +613,11 @@ static int prepare_environment(struct environment *e, const char *library, const
 
     while (environ[n])
         n++;
-    e->words = calloc(n + 6, sizeof(char *));
+    e->words = calloc(n + 7, sizeof(char *));
     if (!e->words)
         return -1;
     if (native->flow && native->flow->environment) /* first: of two of a name the first counts */
-        k = native->flow->environment(native->flow_state, e->words, 2);
+        k = native->flow->environment(native->flow_state, e->words, 3);
     if (library)
         etch_sync_words_make(&e->sync, library, native->sync);
     for (size_t i = 0; i < n; i++) { /* each in its place: the program may look */
@@ -820,6 +829,10 @@ static void check_hang(struct native *n, struct loop *l)
     }
     if (n->options->wall_s > 0 && (double)(now - l->started_ns) / 1e9 >= n->options->wall_s) {
         l->hang_reported = true;
+        if (!n->target.launched && !n->options->kill_on_hang) {
+            l->finish = true; /* it was asked to look so long at a process that is not ours */
+            return;
+        }
         give_up_on(n, ETCH__FAILURE_KIND__FAILURE_TIMEOUT, "");
         return;
     }
@@ -841,7 +854,7 @@ static int next_wait_ms(const struct native *n)
         return 10;
     if (n->watches || n->sync || n->flow || n->options->hang_s > 0 || n->options->wall_s > 0)
         return n->busy ? BUSY_TICK_MS : TICK_MS;
-    return -1;
+    return IDLE_TICK_MS;
 }
 
 static int follow(struct native *n, struct loop *l, struct etch_error *err)
@@ -851,6 +864,10 @@ static int follow(struct native *n, struct loop *l, struct etch_error *err)
         struct signalfd_siginfo info;
         size_t fds = 1;
 
+        etch_watchdog_beat(n->watchdog);
+        n->starved = etch_watchdog_barked(n->watchdog);
+        if (n->starved)
+            break;
         if (etch_target_pump(&n->target, err) < 0)
             return -1;
         if (n->target.gone)
@@ -909,12 +926,99 @@ static int join(struct native *n, struct etch_error *err)
     }
     if (etch_target_attach(&n->target, n->options->pid, err) < 0)
         return -1;
+    etch_watchdog_set_target(n->watchdog, n->target.pid);
     native_note(n, "no synchronisation events: the library goes into a program only at its start");
     n->start_tsc = __rdtsc();
     n->late = true;
     native_write_program(n);
     native_write_images(n);
     return arm_watches(n, err) < 0 ? -1 : start_flow(n, err);
+}
+
+/* ---- Tracing ---- */
+
+struct tracing {
+    struct native *n;
+    struct loop *loop;
+    struct etch_error *err;
+    int status;
+};
+
+/* A site's trap in a program that nobody traces would be its end. Those that are on their way are taken yet. */
+static void leave_sites(struct native *n, struct etch_error *err)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    bool any = n->entry != 0;
+
+    if (n->target.gone || !n->watches)
+        return;
+    if (n->entry)
+        etch_watches_disarm_site(n->watches, n->entry_index);
+    for (uint32_t i = 0; i < n->n_list; i++)
+        if (n->list[i].place.site && !n->list[i].armed && n->list[i].set == n->set) {
+            etch_watches_disarm_site(n->watches, i);
+            any = true;
+        }
+    for (int i = 0; any && i < 3 && !n->target.gone; i++) {
+        if (etch_target_pump(&n->target, err) < 0)
+            return;
+        nanosleep(&moment, NULL);
+    }
+}
+
+/* A thread of its own: when it ends the kernel lets go of all that it traces, wherever those are, without a stop. */
+static void *trace(void *context)
+{
+    struct tracing *t = context;
+    struct native *n = t->n;
+
+    t->status =
+        (n->options->pid ? join(n, t->err) : launch(n, t->loop, t->err)) < 0 || follow(n, t->loop, t->err) < 0 ? -1 : 0;
+    leave_sites(n, t->err);
+    return NULL;
+}
+
+static int trace_apart(struct native *n, struct loop *l, struct etch_error *err)
+{
+    struct tracing t = {.n = n, .loop = l, .err = err, .status = -1};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int cause;
+
+    n->watchdog = etch_watchdog_start();
+    if (!n->watchdog)
+        native_note(n, "no process for a watchdog: while etch is stopped, so is the program");
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, TRACER_STACK);
+    cause = pthread_create(&thread, &attributes, trace, &t);
+    pthread_attr_destroy(&attributes);
+    if (cause == 0)
+        pthread_join(thread, NULL);
+    else
+        etch_error_set_errno(err, cause, "cannot make a thread");
+    etch_watchdog_end(n->watchdog);
+    n->watchdog = NULL;
+    return t.status;
+}
+
+/* The program goes on without a tracer, and etch waits as its parent does: it is stopped again, as whoever stopped it
+ * wanted it, and its end is the program's. */
+static void wait_untraced(struct native *n, struct loop *l)
+{
+    if (!n->starved || !n->target.launched)
+        return;
+    raise(SIGSTOP);
+    for (;;) {
+        siginfo_t info;
+        pid_t done = waitpid(n->target.pid, &n->summary->status, WNOHANG);
+
+        if (done == n->target.pid || (done < 0 && errno != EINTR))
+            break;
+        if (sigtimedwait(&l->mask, &info, &(struct timespec){.tv_nsec = TICK_MS * 1000000l}) > 0 &&
+            info.si_signo != SIGCHLD && info.si_signo != SIGPIPE && info.si_code == SI_USER)
+            kill(n->target.pid, info.si_signo);
+    }
+    n->summary->left_running = false;
 }
 
 /* ---- The end ---- */
@@ -949,6 +1053,10 @@ static void account(struct native *n)
 
 static void conclude(struct native *n)
 {
+    struct etch_flow_sink sink = native_flow_sink(n);
+    Etch__Loss loss = ETCH__LOSS__INIT;
+    char detail[120];
+
     if (n->flow)
         n->flow->stop(n->flow_state);
     if (!n->target.gone) {
@@ -957,6 +1065,11 @@ static void conclude(struct native *n)
             native_write_thread(n, &n->target.threads.v[i], false);
     }
     native_drain(n, true);
+    if (etch_limit_loss(&n->limit, n->options->max_size, &loss, detail))
+        sink.lost(n, &loss);
+    if (n->starved)
+        native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_STARVED, 0, 0, 1,
+                          "etch was stopped while the program waited for it, and let go of the program");
     account(n);
     if (n->sync && !etch_sync_reader_joined(n->sync))
         native_note(n, "no synchronisation events: etch-sync.so did not come up in the program");
@@ -981,13 +1094,14 @@ static int run(struct native *n, struct loop *l, struct etch_error *err)
     clock_gettime(CLOCK_REALTIME, &now);
     n->start_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     n->start_cpu_ns = native_cpu_ns(RUSAGE_SELF);
-    if ((n->options->pid ? join(n, err) : launch(n, l, err)) < 0 || follow(n, l, err) < 0)
+    if (trace_apart(n, l, err) < 0)
         return -1;
+    if (!n->program_written)
+        native_write_program(n); /* it was killed before it began */
     conclude(n);
     if (!n->broken && etch_bundle_finish(n->bundle, &n->write_error) < 0)
         n->broken = true;
-    if (n->broken)
-        native_note(n, "the bundle is not whole: %s", n->write_error.what);
+    wait_untraced(n, l);
     return 0;
 }
 
@@ -1013,13 +1127,15 @@ int etch_native_record(const struct etch_record_options *options, const struct e
         (!flow || flow->open(&n->flow_state, options, &sink, err) == 0)) {
         choose_set(n);
         if (etch_bundle_create(&n->bundle, options->output, err) == 0) {
+            etch_privacy_guard(options->privacy, n->bundle);
             if (take_signals(&loop, err) == 0)
                 status = run(n, &loop, err);
             give_back_signals(&loop);
-            summary->bundle_bytes = etch_bundle_written(n->bundle);
-            etch_bundle_writer_free(n->bundle);
-            if (status < 0)
-                unlink(options->output); /* nothing was recorded */
+            etch_record_sum_up(summary, n->bundle);
+            if (status < 0 && !n->followed)
+                etch_bundle_discard(n->bundle); /* nothing was recorded */
+            else
+                etch_bundle_writer_free(n->bundle);
         }
     }
     etch_calibration_free(&n->calibration);
@@ -1029,6 +1145,7 @@ int etch_native_record(const struct etch_record_options *options, const struct e
     etch_sync_reader_free(n->sync);
     etch_target_free(&n->target);
     etch_array_free(&n->images);
+    etch_mappings_release(&n->mapped);
     etch_array_free(&n->libraries);
     free(n);
     return status;

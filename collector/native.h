@@ -8,11 +8,13 @@
 #include "calibrate/calibration.h"
 #include "collector/failure.h"
 #include "collector/flow.h"
+#include "collector/limit.h"
 #include "collector/place.h"
 #include "collector/record.h"
 #include "collector/sync/reader.h"
 #include "collector/target.h"
 #include "collector/watch.h"
+#include "collector/watchdog.h"
 #include "proto/bundle.h"
 
 /* Behind etch_record() for "none", and with `flow` for the others that run natively. */
@@ -61,7 +63,9 @@ struct native {
     struct etch_sync_reader *sync;
     const struct etch_flow_recorder *flow; /* NULL: none */
     void *flow_state;
+    struct etch_limit limit;
     struct etch_target target;
+    struct etch_watchdog *watchdog; /* NULL: none could be had */
 
     struct native_watch list[ETCH_RECORD_MAX_WATCHES];
     size_t n_list;
@@ -82,15 +86,19 @@ struct native {
     Etch__Sync syncs[NATIVE_BATCH];
     size_t n_syncs;
     ETCH_ARRAY(struct native_image) images;
+    struct etch_mappings mapped; /* as last looked at */
 
     bool calibrated;
     bool flow_started;
+    bool followed;       /* the program ran: there is something to keep */
+    bool starved;        /* etch was stopped, and let go of the program */
     bool broken;         /* the bundle cannot be written any more, for write_error; the program is not disturbed */
     bool became_another; /* by exec */
     bool late;           /* watches were armed in several threads at once */
     bool busy;           /* at this rate a synchronisation ring would be full before the next look */
     bool program_written, failure_written;
     bool unknown_code; /* an event came from code that no image is known for */
+    bool looked;       /* for new mappings, since the last drain began */
     struct etch_error write_error;
     char path[4096];           /* of the program */
     uint8_t plan_build_id[64]; /* of the program that the plan is for */

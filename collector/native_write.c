@@ -4,7 +4,9 @@
 
 #include "calibrate/clock.h"
 #include "collector/clock_record.h"
+#include "collector/privacy.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,11 +19,24 @@
 static char no_text[] = "";
 static char version[] = ETCH_VERSION;
 
+/* Of what comes in masses. */
+static bool is_beyond(struct native *n, Etch__Record__BodyCase kind, const void *message)
+{
+    uint64_t events = 0;
+
+    if (kind == ETCH__RECORD__BODY_ACCESSES)
+        events = ((const Etch__Accesses *)message)->n_accesses;
+    else if (kind == ETCH__RECORD__BODY_SYNCS)
+        events = ((const Etch__Syncs *)message)->n_syncs;
+    return events && etch_limit_reached(&n->limit, n->bundle, n->options->max_size, 0, events);
+}
+
 void native_write(struct native *n, Etch__Record__BodyCase kind, void *message)
 {
     Etch__Record record = ETCH__RECORD__INIT;
 
-    if (n->broken)
+    etch_watchdog_beat(n->watchdog);
+    if (n->broken || is_beyond(n, kind, message))
         return;
     record.body_case = kind;
     record.program = message; /* the members of the union are all pointers to messages */
@@ -51,7 +66,7 @@ static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const vo
 {
     struct native *n = context;
 
-    if (n->broken)
+    if (n->broken || etch_limit_reached(&n->limit, n->bundle, n->options->max_size, size, 0))
         return;
     etch_bundle_hurry(n->bundle, hurry);
     n->broken = etch_bundle_write_flow(n->bundle, stream, offset, data, size, &n->write_error) < 0;
@@ -63,7 +78,7 @@ static void sink_lost(void *context, const Etch__Loss *loss)
 {
     struct native *n = context;
 
-    if (!n->summary->losses++)
+    if (!n->summary->loss[0])
         snprintf(n->summary->loss, sizeof(n->summary->loss), "%s", loss->detail);
     n->summary->lost_bytes += loss->bytes;
     native_write(n, ETCH__RECORD__BODY_LOSS, (void *)(uintptr_t)loss);
@@ -151,6 +166,14 @@ static bool is_told(const struct native *n, const struct etch_mapping *m)
            (m->inode || strcmp(m->path, "[vdso]") == 0);
 }
 
+static void no_memory(struct native *n, const char *what)
+{
+    char detail[80];
+
+    snprintf(detail, sizeof(detail), "etch had no memory %s", what);
+    native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_NO_MEMORY, 0, 0, 1, detail);
+}
+
 /* Mappings of files, and code wherever it is. */
 static void write_mapping(struct native *n, const struct etch_mapping *m)
 {
@@ -160,9 +183,12 @@ static void write_mapping(struct native *n, const struct etch_mapping *m)
     uint8_t *code = NULL;
 
     if ((!(m->prot & 4) && (!m->inode || strncmp(m->path, "/memfd:", 7) == 0 || strncmp(m->path, "/dev/", 5) == 0)) ||
-        image_known(n, m) || is_told(n, m) || strncmp(m->path, "[vsyscall", 9) == 0 ||
-        !etch_array_push(&n->images, known))
+        image_known(n, m) || is_told(n, m) || strncmp(m->path, "[vsyscall", 9) == 0)
         return;
+    if (!etch_array_push(&n->images, known)) {
+        no_memory(n, "for a mapping");
+        return;
+    }
     image.pid = (uint32_t)n->target.pid;
     image.start = m->start;
     image.size = m->end - m->start;
@@ -172,9 +198,12 @@ static void write_mapping(struct native *n, const struct etch_mapping *m)
     image.build_id.data = id;
     if (m->inode) {
         image.build_id.len = etch_process_build_id(n->target.pid, m->path, id);
-    } else if (image.size <= 1u << 20 && (code = malloc(image.size))) {
+    } else if (image.size <= 1u << 20) {
+        code = malloc(image.size);
         image.code.data = code;
-        image.code.len = etch_process_read(n->target.pid, m->start, code, image.size);
+        image.code.len = code ? etch_process_read(n->target.pid, m->start, code, image.size) : 0;
+        if (!code)
+            no_memory(n, "for code that no file holds");
     }
     native_write(n, ETCH__RECORD__BODY_IMAGE, &image);
     free(code);
@@ -186,11 +215,16 @@ void native_write_images(struct native *n)
     struct etch_error ignored;
 
     n->unknown_code = false;
-    if (etch_process_mappings(n->target.pid, &mappings, &ignored) < 0)
+    errno = 0;
+    if (etch_process_mappings(n->target.pid, &mappings, &ignored) < 0) {
+        if (errno == ENOMEM) /* else the program is gone */
+            no_memory(n, "for the list of mappings");
         return;
+    }
     for (size_t i = 0; i < mappings.list.n; i++)
         write_mapping(n, &mappings.list.v[i]);
-    etch_mappings_release(&mappings);
+    etch_mappings_release(&n->mapped);
+    n->mapped = mappings;
 }
 
 static void look_for_code(struct native *n, uint64_t ip)
@@ -350,10 +384,23 @@ void native_write_loss(struct native *n, Etch__LossCause cause, uint32_t watch, 
     loss.events = events;
     loss.tsc = __rdtsc();
     loss.detail = (char *)(uintptr_t)detail;
-    if (!n->summary->losses++)
+    if (!n->summary->loss[0])
         snprintf(n->summary->loss, sizeof(n->summary->loss), "%s", detail);
     n->summary->lost_events += events;
     native_write(n, ETCH__RECORD__BODY_LOSS, &loss);
+}
+
+/* A stack is masked by the code that the bundle knows. A word that may be an address of a library that was loaded since
+ * is a reason to look, once a drain. */
+static void look_for_libraries(struct native *n, const struct etch_hit *hit)
+{
+    uint64_t sp = hit->registers[7], word;
+
+    for (size_t at = 0; !n->unknown_code && !n->looked && at + 8 <= hit->stack_size; at += 8) {
+        memcpy(&word, hit->stack + at, 8);
+        n->unknown_code = word >> 40 >= 0x7e && word >> 47 == 0 && (word < sp || word - sp > 8u << 20) &&
+                          !etch_mappings_at(&n->mapped, word);
+    }
 }
 
 static void flush_accesses(struct native *n)
@@ -361,6 +408,10 @@ static void flush_accesses(struct native *n)
     Etch__Accesses accesses = ETCH__ACCESSES__INIT;
     Etch__Access *pointers[NATIVE_BATCH];
 
+    if (n->unknown_code && n->n_accesses && !n->looked && !n->target.gone) {
+        n->looked = true;
+        native_write_images(n);
+    }
     for (size_t i = 0; i < n->n_accesses; i++)
         pointers[i] = &n->accesses[i];
     accesses.n_accesses = n->n_accesses;
@@ -396,6 +447,7 @@ static void on_hit(void *context, uint32_t id, const struct etch_hit *hit)
     if (hit->registers_known && hit->stack_size && hit->stack_size <= ETCH_HIT_STACK) {
         memcpy(n->stacks[n->n_accesses], hit->stack, hit->stack_size);
         access->stack = (ProtobufCBinaryData){hit->stack_size, n->stacks[n->n_accesses]};
+        look_for_libraries(n, hit);
     }
     look_for_code(n, hit->ip);
     watch->hits++;
@@ -464,8 +516,11 @@ static void on_sync(void *context, uint32_t tid, const struct etch_sync_event *e
 
 static void on_sync_lost(void *context, uint32_t tid, uint64_t events)
 {
-    native_write_loss(context, ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED, 0, tid, events,
-                      "synchronisation events came faster than they could be read");
+    if (!tid)
+        native_write_loss(context, ETCH__LOSS_CAUSE__LOSS_NO_RING, 0, 0, events, ETCH_SYNC_UNPLACED);
+    else
+        native_write_loss(context, ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED, 0, tid, events,
+                          "synchronisation events came faster than they could be read");
 }
 
 void native_drain(struct native *n, bool last)
@@ -473,11 +528,12 @@ void native_drain(struct native *n, bool last)
     const struct etch_watch_sink hits = {n, on_hit, on_lost, on_cut, on_resumed};
     const struct etch_sync_sink syncs = {n, on_sync, on_sync_lost};
 
+    n->looked = false;
     etch_clock_pairs_take(&n->pair, 1, CLOCK_MONOTONIC_RAW, 0);
     if (n->watches)
         etch_watches_drain(n->watches, &hits);
     if (n->sync)
-        n->busy = etch_sync_reader_drain(n->sync, &syncs, last) > ETCH_SYNC_EVENTS / 256;
+        n->busy = etch_sync_reader_drain(n->sync, &syncs, last) > ETCH_SYNC_EVENTS / 8;
     flush_accesses(n);
     flush_syncs(n);
     if (n->unknown_code && !n->target.gone)
@@ -493,6 +549,7 @@ void native_write_failure(struct native *n, struct etch_failure *failure)
 
     for (size_t i = 0; i < failure->mappings.list.n; i++)
         write_mapping(n, &failure->mappings.list.v[i]);
+    etch_privacy_count(n->options->privacy)->stack_words += failure->masked_words;
     native_write(n, ETCH__RECORD__BODY_FAILURE, &failure->record);
     n->failure_written = true;
     s->failed = true;

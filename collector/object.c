@@ -3,9 +3,9 @@
 #include "collector/object.h"
 
 #include "base/function_name.h"
+#include "base/input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ int etch_object_open(struct etch_object **object, const char *path, struct etch_
     if (!o)
         return etch_error_set(err, "out of memory");
     elf_version(EV_CURRENT);
-    o->fd = open(path, O_RDONLY | O_CLOEXEC);
+    o->fd = etch_input_open(path);
     if (o->fd < 0) {
         etch_error_set_errno(err, errno, "cannot open %s", path);
         etch_object_free(o);

@@ -70,6 +70,7 @@ int etch_process_mappings(pid_t pid, struct etch_mappings *mappings, struct etch
     char name[64];
     char *line = NULL;
     size_t size = 0;
+    bool good = true;
     FILE *file;
 
     memset(mappings, 0, sizeof(*mappings));
@@ -77,19 +78,19 @@ int etch_process_mappings(pid_t pid, struct etch_mappings *mappings, struct etch
     file = fopen(name, "re");
     if (!file)
         return etch_error_set_errno(err, errno, "cannot read %s", name);
-    while (getline(&line, &size, file) > 0) {
+    while (good && getline(&line, &size, file) > 0) {
         struct etch_mapping mapping;
 
-        if (etch_mapping_parse(line, &mapping) && !append_mapping(mappings, &mapping)) {
-            free(line);
-            fclose(file);
-            etch_mappings_release(mappings);
-            return etch_error_set(err, "out of memory");
-        }
+        good = !etch_mapping_parse(line, &mapping) || append_mapping(mappings, &mapping);
     }
+    good = good && feof(file); /* else getline had no memory */
     free(line);
     fclose(file);
-    return 0;
+    if (good)
+        return 0;
+    etch_mappings_release(mappings);
+    errno = ENOMEM;
+    return etch_error_set(err, "out of memory");
 }
 
 void etch_mappings_release(struct etch_mappings *mappings)

@@ -6,6 +6,8 @@
 #include "base/array.h"
 #include "collector/clock_record.h"
 #include "collector/host.h"
+#include "collector/limit.h"
+#include "collector/privacy.h"
 #include "collector/process.h"
 
 #include <errno.h>
@@ -27,6 +29,7 @@ struct group {
     const struct etch_record_options *options;
     struct etch_record_summary *summary;
     struct etch_bundle_writer *bundle;
+    struct etch_limit limit;
     struct etch_pt *pt;
     struct etch_error write_error;
     bool broken; /* the bundle cannot be written any more */
@@ -53,6 +56,8 @@ static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const vo
 {
     struct group *g = context;
 
+    if (etch_limit_reached(&g->limit, g->bundle, g->options->max_size, size, 0))
+        return;
     etch_bundle_hurry(g->bundle, hurry);
     if (!g->broken)
         g->broken = etch_bundle_write_flow(g->bundle, stream, offset, data, size, &g->write_error) < 0;
@@ -64,7 +69,7 @@ static void sink_lost(void *context, const Etch__Loss *loss)
 {
     struct group *g = context;
 
-    if (!g->summary->losses++)
+    if (!g->summary->loss[0])
         snprintf(g->summary->loss, sizeof(g->summary->loss), "%s", loss->detail);
     sink_write(g, ETCH__RECORD__BODY_LOSS, (void *)(uintptr_t)loss);
 }
@@ -75,6 +80,15 @@ static void sink_note(void *context, const char *text)
 
     if (s->n_notes < sizeof(s->notes) / sizeof(s->notes[0]))
         snprintf(s->notes[s->n_notes++], sizeof(s->notes[0]), "%s", text);
+}
+
+static void tell_limit(struct group *g)
+{
+    Etch__Loss loss = ETCH__LOSS__INIT;
+    char detail[120];
+
+    if (etch_limit_loss(&g->limit, g->options->max_size, &loss, detail))
+        sink_lost(g, &loss);
 }
 
 /* ---- The records at both ends ---- */
@@ -259,11 +273,10 @@ static int run(struct group *g, struct etch_error *err)
     if ((g->options->cgroup ? add_cgroup(g, start_ns, err) : add_processes(g, start_ns, err)) < 0)
         return -1;
     follow(g, start_ns);
+    tell_limit(g);
     write_outcome(g, start_ns, start_cpu_ns);
     if (!g->broken && etch_bundle_finish(g->bundle, &g->write_error) < 0)
         g->broken = true;
-    if (g->broken)
-        sink_note(g, g->write_error.what);
     return 0;
 }
 
@@ -285,13 +298,15 @@ int etch_pt_record_group(const struct etch_record_options *options, struct etch_
         etch_error_advise(err, "--pid of one process");
     } else if (etch_pt_open(&g->pt, options, &sink, err) == 0 &&
                etch_bundle_create(&g->bundle, options->output, err) == 0) {
+        etch_privacy_guard(options->privacy, g->bundle);
         if (take_signals(g, err) == 0)
             status = run(g, err);
         give_back_signals(g);
-        summary->bundle_bytes = etch_bundle_written(g->bundle);
-        etch_bundle_writer_free(g->bundle);
+        etch_record_sum_up(summary, g->bundle);
         if (status < 0)
-            unlink(options->output); /* nothing was recorded */
+            etch_bundle_discard(g->bundle); /* nothing was recorded */
+        else
+            etch_bundle_writer_free(g->bundle);
     }
     etch_pt_close(g->pt);
     free(g);

@@ -4,6 +4,7 @@
 #include "collector/clock_record.h"
 #include "collector/host.h"
 #include "collector/native.h"
+#include "collector/privacy.h"
 #include "collector/pt.h"
 #include "collector/soft.h"
 #include "collector/source.h"
@@ -35,7 +36,7 @@ int etch_recorder_write_loss(struct etch_recorder *r, const Etch__Loss *loss, st
 
     record.body_case = ETCH__RECORD__BODY_LOSS;
     record.loss = (Etch__Loss *)(uintptr_t)loss;
-    if (!r->summary->losses++)
+    if (!r->summary->loss[0])
         snprintf(r->summary->loss, sizeof(r->summary->loss), "%s", loss->detail ? loss->detail : "");
     r->summary->lost_bytes += loss->bytes;
     return etch_bundle_write(r->bundle, &record, err);
@@ -44,6 +45,8 @@ int etch_recorder_write_loss(struct etch_recorder *r, const Etch__Loss *loss, st
 int etch_recorder_write_flow(struct etch_recorder *r, uint32_t stream, uint64_t offset, const void *data, size_t size,
                              struct etch_error *err)
 {
+    if (etch_limit_reached(&r->limit, r->bundle, r->options->max_size, size, 0))
+        return 0;
     r->summary->flow_bytes += size;
     return etch_bundle_write_flow(r->bundle, stream, offset, data, size, err);
 }
@@ -52,7 +55,8 @@ int etch_recorder_write_accesses(struct etch_recorder *r, Etch__Accesses *access
 {
     Etch__Record record = ETCH__RECORD__INIT;
 
-    if (!accesses->n_accesses)
+    if (!accesses->n_accesses ||
+        etch_limit_reached(&r->limit, r->bundle, r->options->max_size, 0, accesses->n_accesses))
         return 0;
     r->summary->accesses += accesses->n_accesses;
     record.body_case = ETCH__RECORD__BODY_ACCESSES;
@@ -64,7 +68,7 @@ int etch_recorder_write_syncs(struct etch_recorder *r, Etch__Syncs *syncs, struc
 {
     Etch__Record record = ETCH__RECORD__INIT;
 
-    if (!syncs->n_syncs)
+    if (!syncs->n_syncs || etch_limit_reached(&r->limit, r->bundle, r->options->max_size, 0, syncs->n_syncs))
         return 0;
     r->summary->syncs += syncs->n_syncs;
     record.body_case = ETCH__RECORD__BODY_SYNCS;
@@ -106,6 +110,26 @@ int etch_recorder_write_watch(struct etch_recorder *r, Etch__Watch *watch, struc
     record.body_case = ETCH__RECORD__BODY_WATCH;
     record.watch = watch;
     return etch_bundle_write(r->bundle, &record, err);
+}
+
+void etch_record_sum_up(struct etch_record_summary *summary, struct etch_bundle_writer *bundle)
+{
+    const struct etch_error *failure = etch_bundle_failure(bundle);
+    uint64_t counts[ETCH_LOSS_CAUSES];
+
+    summary->bundle_bytes = etch_bundle_written(bundle);
+    summary->losses = etch_ledger_sum(etch_bundle_ledger(bundle), counts);
+    etch_losses_text(counts, summary->lost, sizeof(summary->lost));
+    snprintf(summary->broken, sizeof(summary->broken), "%s", failure ? failure->what : "");
+}
+
+static int write_limit(struct etch_recorder *r, struct etch_error *err)
+{
+    Etch__Loss loss = ETCH__LOSS__INIT;
+    char detail[120];
+
+    return etch_limit_loss(&r->limit, r->options->max_size, &loss, detail) ? etch_recorder_write_loss(r, &loss, err)
+                                                                           : 0;
 }
 
 /* ---- Watches ---- */
@@ -505,8 +529,8 @@ static int follow_run(struct etch_recorder *r, const struct etch_calibration *fi
         return -1;
     end_ns = unix_ns();
     end_tsc = __rdtsc();
-    if (r->source->never_ran(r, err) || r->source->finish(r, err) < 0 || write_failure(r, err) < 0 ||
-        write_outcome(r, end_ns, end_tsc, err) < 0)
+    if (r->source->never_ran(r, err) || r->source->finish(r, err) < 0 || write_limit(r, err) < 0 ||
+        write_failure(r, err) < 0 || write_outcome(r, end_ns, end_tsc, err) < 0)
         return -1;
     status = write_clock(r, &last, first, err);
     etch_calibration_free(&last);
@@ -522,6 +546,11 @@ static int run(struct etch_recorder *r, struct etch_error *err)
         status = follow_run(r, &first, err);
     etch_calibration_free(&first);
     return status;
+}
+
+static bool ran(const struct etch_recorder *r)
+{
+    return r->pid && etch_bundle_ledger(r->bundle)->streams.n > 0;
 }
 
 /* Programs under a recorder that needs QEMU; see flow.h for those that run as they are. */
@@ -540,11 +569,17 @@ static int record_in(const struct etch_source *source, const struct etch_record_
         examine_program(r, err) == 0) {
         summary->source = r->source->name;
         if (r->source->open(r, err) == 0 && etch_bundle_create(&r->bundle, options->output, err) == 0) {
+            etch_privacy_guard(options->privacy, r->bundle);
             take_signals();
             status = run(r, err);
             give_back_signals();
-            summary->bundle_bytes = etch_bundle_written(r->bundle);
-            etch_bundle_writer_free(r->bundle);
+            etch_record_sum_up(summary, r->bundle);
+            if (status < 0 && !ran(r)) {
+                etch_bundle_discard(r->bundle); /* nothing was recorded */
+            } else {
+                status = summary->broken[0] ? 0 : status; /* the summary says it; the program ran undisturbed */
+                etch_bundle_writer_free(r->bundle);
+            }
         }
         r->source->close(r);
         if (r->exception)
@@ -579,13 +614,13 @@ static int no_source(const char *name, struct etch_error *err)
     return etch_error_advise(err, "--source pt, soft, vpt, none, or auto");
 }
 
-int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)
+static int record_guarded(const struct etch_record_options *options, struct etch_record_summary *summary,
+                          struct etch_error *err)
 {
     const char *name = options->source;
     bool running = options->pid || options->n_pids || options->cgroup;
     bool group = options->n_pids || options->cgroup;
 
-    memset(summary, 0, sizeof(*summary));
     if ((options->plan || options->n_watches) && !running && etch_record_has_recorder(options->argv[0]) &&
         setenv(ETCH_SOFT_ON_VARIABLE, "1", 1) < 0) /* the plan's instructions are those of recorded code */
         return etch_error_set_errno(err, errno, "cannot say to the program that it is watched");
@@ -609,4 +644,17 @@ int etch_record(const struct etch_record_options *options, struct etch_record_su
         return etch_error_set(err,
                               "a process that runs cannot be recorded by --source vpt: it starts programs in QEMU");
     return record_in(&etch_source_vpt, options, summary, err);
+}
+
+int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)
+{
+    struct etch_record_options guarded = *options;
+    int status;
+
+    memset(summary, 0, sizeof(*summary));
+    if (etch_privacy_open(&guarded.privacy, options->policy, options->keep_stack, err) < 0)
+        return -1;
+    status = record_guarded(&guarded, summary, err);
+    etch_privacy_free(guarded.privacy);
+    return status;
 }

@@ -14,6 +14,8 @@
 #define ETCH_RECORD_MAX_WATCHES 256u
 #define ETCH_RECORD_MAX_FILTERS 64u
 #define ETCH_RECORD_MAX_PIDS 64u
+#define ETCH_RECORD_MAX_SIZE ((uint64_t)4 << 30)  /* of a bundle, unless another bound is asked for */
+#define ETCH_RECORD_MAX_RINGS ((uint64_t)1 << 30) /* of rings in memory */
 
 struct etch_record_options {
     const char *output;
@@ -31,7 +33,12 @@ struct etch_record_options {
     uint64_t
         snapshot;  /* keep the newest bytes of each thread (vpt) or CPU (pt) only; 0: all (vpt), or as many as fit */
     double wall_s; /* the run took so long: a failure, and with vpt the end of the program; 0: no limit */
-    bool sync;     /* of vpt: put the synchronisation library in, which the others do by themselves */
+    uint64_t max_size;            /* bytes of the bundle, about; 0: no bound */
+    uint64_t max_rings;           /* of vpt: bytes of rings in memory at a time; 0: no bound */
+    const char *policy;           /* the file of what may be recorded; NULL: as etch_policy_find() finds it */
+    bool keep_stack;              /* stacks as they are, with all that is in them */
+    struct etch_privacy *privacy; /* etch_record()'s own */
+    bool sync;                    /* of vpt: put the synchronisation library in, which the others do by themselves */
 
     /* Of Intel PT (source "pt"). */
     bool full;                                    /* record all, rather than keep the newest */
@@ -64,9 +71,11 @@ struct etch_record_summary {
     const char *source;
     int status; /* as waitpid has it */
     uint64_t threads, processes, flow_bytes, accesses, bundle_bytes;
-    uint64_t losses, lost_bytes;
-    char loss[200];   /* the first one's words */
-    bool out_of_time; /* ended by etch after wall_s (vpt) */
+    uint64_t losses, lost_bytes; /* by the bundle's ledger, at the end */
+    char lost[400];              /* which, or "nothing" */
+    char loss[200];              /* the first one's words */
+    char broken[512];            /* why the bundle is not whole; empty: it is */
+    bool out_of_time;            /* ended by etch after wall_s (vpt) */
     bool failed;
     uint32_t failure_signal, failure_tid;
     bool failure_placed; /* the next two are known */
@@ -107,5 +116,9 @@ const char *etch_record_auto_source(const char *program);
 /* Returns 0 when the program ran and was recorded, whatever became of it (`summary` says); -1 with `err` set where etch
  * failed. `summary->status` is set as soon as the program ran. */
 int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err);
+
+/* For collectors, once all is written: what the bundle holds and lacks. */
+struct etch_bundle_writer;
+void etch_record_sum_up(struct etch_record_summary *summary, struct etch_bundle_writer *bundle);
 
 #endif

@@ -23,18 +23,24 @@ struct etch_soft_sink {
 
 struct etch_soft_summary {
     uint32_t processes, threads;
-    uint64_t bytes;    /* of chunks */
-    uint64_t ringless; /* threads that got no ring */
-    uint32_t others;   /* processes built with another version of etch */
+    uint64_t bytes;  /* of chunks */
+    uint32_t others; /* processes built with another version of etch */
+    uint32_t told;   /* losses that the rings tell of */
+    const char *why; /* the first of them */
+    bool untimed;    /* there is a program that may not read the time */
+    uint64_t losses; /* of a bundle, by its ledger */
+    char lost[400];  /* which, or "nothing" */
 };
 
 /* Hands all rings of a folder to `sink`: streams and their bytes, threads, and the images of processes other than
- * `known` (0: of all). Bytes are not trusted: a file that makes no sense is passed over. Returns 0, or -1 with `err`
- * set where the folder cannot be read or the sink stopped. */
+ * `known` (0: of all). Bytes are not trusted: a file that makes no sense is passed over. Files of other users are left
+ * out, and a log line says so: those that belong neither to the caller nor to the owner of a folder that nobody else
+ * can write to. Returns 0, or -1 with `err` set where the folder cannot be read or the sink stopped. */
 int etch_soft_collect(const char *folder, uint32_t known, const struct etch_soft_sink *sink,
                       struct etch_soft_summary *summary, struct etch_error *err);
 
-/* A bundle of what a program left behind that ran with ETCH_RING, without etch. */
-int etch_soft_bundle(const char *folder, const char *output, struct etch_soft_summary *summary, struct etch_error *err);
+/* A bundle of what a program left behind that ran with ETCH_RING, without etch. `policy` as in etch_policy_find(). */
+int etch_soft_bundle(const char *folder, const char *output, const char *policy, struct etch_soft_summary *summary,
+                     struct etch_error *err);
 
 #endif

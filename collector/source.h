@@ -4,6 +4,7 @@
 #ifndef ETCH_COLLECTOR_SOURCE_H
 #define ETCH_COLLECTOR_SOURCE_H
 
+#include "collector/limit.h"
 #include "collector/record.h"
 #include "proto/bundle.h"
 
@@ -30,6 +31,7 @@ struct etch_recorder {
     struct etch_source_failure failure;
     Etch__Exception *exception; /* that the failing thread ended with; NULL: none */
     struct etch_record_summary *summary;
+    struct etch_limit limit;
     const struct etch_source *source;
     void *state; /* the source's own */
 };

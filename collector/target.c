@@ -3,6 +3,7 @@
 #include "collector/target.h"
 
 #include "base/log.h"
+#include "collector/guarded.h"
 #include "collector/process.h"
 
 #include <errno.h>
@@ -17,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
+
+#define LAUNCH_TURN_MS 10 /* between two looks whether the process lives that shall become the program */
 
 /* No PTRACE_O_EXITKILL: the program must outlive us. No fork options: children by fork are not recorded. */
 #define OPTIONS (PTRACE_O_TRACEEXEC | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXIT)
@@ -107,6 +110,7 @@ static void become(const struct etch_launch *launch, int go, int report)
     while (got < 0 && errno == EINTR);
     if (got == 1 && word == 'n')
         _exit(125);
+    etch_guarded_forget();
     signal(SIGCHLD, launch->sigchld_ignored ? SIG_IGN : SIG_DFL);
     if (launch->descriptors)
         setrlimit(RLIMIT_NOFILE, launch->descriptors);
@@ -118,29 +122,63 @@ static void become(const struct etch_launch *launch, int go, int report)
     _exit(127);
 }
 
-static int let_go(struct etch_target *t, int go, int report, const char *path, struct etch_error *err)
+/* Ends it. A process that is traced stops once more on its way, and is let go. */
+static void put_down(pid_t pid)
+{
+    int status;
+
+    kill(pid, SIGKILL);
+    while (waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status))
+        ptrace(PTRACE_CONT, pid, NULL, NULL);
+}
+
+/* Somebody else may end it, or stop it, before it is traced. */
+static bool has_died(struct etch_target *t)
+{
+    t->gone = waitpid(t->pid, &t->wait_status, __WALL | WNOHANG) == t->pid;
+    return t->gone;
+}
+
+static int cannot_seize(struct etch_target *t, struct etch_error *err)
+{
+    int cause = errno;
+
+    if (has_died(t))
+        return 0;
+    explain_ptrace(err, cause, "trace", t->pid);
+    put_down(t->pid);
+    return -1;
+}
+
+/* The pipe closes at a successful exec, which is then a stop that the pump reports. Until then it may get signals, and
+ * be killed, as at any time: then it stops with the pipe still open, so that waiting for the pipe alone has no end. */
+static int await_exec(struct etch_target *t, int report, const char *path, struct etch_error *err)
 {
     struct pollfd poller = {.fd = report, .events = POLLIN};
     int cause = 0;
 
-    if (ptrace(PTRACE_SEIZE, t->pid, NULL, (void *)(uintptr_t)OPTIONS) < 0) {
-        explain_ptrace(err, errno, "trace", t->pid);
-        if (write(go, "n", 1) < 0) /* then it ends by itself at the closed pipe's end: never left waiting */
-            kill(t->pid, SIGKILL);
-        waitpid(t->pid, NULL, __WALL);
+    while (poll(&poller, 1, LAUNCH_TURN_MS) <= 0) {
+        if (etch_target_pump(t, err) < 0)
+            return -1;
+        if (t->gone)
+            return 0;
+    }
+    if (read(report, &cause, sizeof(cause)) != sizeof(cause))
+        return 0;
+    put_down(t->pid);
+    return etch_error_set_errno(err, cause, "cannot run %s", path);
+}
+
+static int let_go(struct etch_target *t, int go, int report, const char *path, struct etch_error *err)
+{
+    if (ptrace(PTRACE_SEIZE, t->pid, NULL, (void *)(uintptr_t)OPTIONS) < 0)
+        return cannot_seize(t, err);
+    if (write(go, "g", 1) != 1 && errno != EPIPE) { /* EPIPE: it is dead, which the pump finds */
+        etch_error_set_errno(err, errno, "cannot start %s", path);
+        put_down(t->pid);
         return -1;
     }
-    if (write(go, "g", 1) != 1)
-        return etch_error_set_errno(err, errno, "cannot start %s", path);
-    /* The pipe closes at a successful exec, which is then a stop that the pump reports. */
-    while (poll(&poller, 1, -1) < 0 && errno == EINTR)
-        ;
-    if (read(report, &cause, sizeof(cause)) == sizeof(cause)) {
-        kill(t->pid, SIGKILL);
-        waitpid(t->pid, NULL, __WALL);
-        return etch_error_set_errno(err, cause, "cannot run %s", path);
-    }
-    return 0;
+    return await_exec(t, report, path, err);
 }
 
 int etch_target_launch(struct etch_target *target, const struct etch_launch *launch, struct etch_error *err)
@@ -163,14 +201,16 @@ int etch_target_launch(struct etch_target *target, const struct etch_launch *lau
     }
     close(go[0]);
     close(report[1]);
-    if (target->pid < 0)
+    if (target->pid < 0) {
         status = etch_error_set_errno(err, errno, "cannot start a process");
-    else
+    } else if (!add_thread(target, target->pid, __rdtsc())) {
+        put_down(target->pid);
+        status = etch_error_set(err, "out of memory");
+    } else {
         status = let_go(target, go[1], report[0], launch->path, err);
+    }
     close(go[1]);
     close(report[0]);
-    if (status == 0 && !add_thread(target, target->pid, __rdtsc()))
-        return etch_error_set(err, "out of memory");
     return status;
 }
 
@@ -257,8 +297,7 @@ static int on_exec(struct etch_target *t, struct etch_error *err)
     }
     (void)err; /* the watcher has it */
     t->given_up = true;
-    kill(t->pid, SIGKILL); /* before its first instruction: nobody will miss it */
-    waitpid(t->pid, NULL, __WALL);
+    put_down(t->pid); /* before its first instruction: nobody will miss it */
     t->gone = true;
     return -1;
 }
@@ -269,7 +308,7 @@ static void on_thread_exit(struct etch_target *t, pid_t tid)
     unsigned long status = 0;
 
     ptrace(PTRACE_GETEVENTMSG, tid, NULL, &status);
-    if (thread && t->watcher.thread_exit)
+    if (t->started && thread && t->watcher.thread_exit)
         t->watcher.thread_exit(t->watcher.context, t, thread, (int)status);
     resume(tid, 0);
 }
@@ -357,7 +396,7 @@ static void on_signal(struct etch_target *t, pid_t tid, int signal)
         info.si_signo = signal;
     if (etch_trap_is_ours(&info))
         waitpid(tid, NULL, __WALL | WNOHANG);
-    if (t->watcher.signal)
+    if (t->started && t->watcher.signal)
         swallow = t->watcher.signal(t->watcher.context, t, tid, &info);
     resume(tid, swallow ? 0 : signal);
 }

@@ -71,8 +71,9 @@ struct etch_launch {
 /* Finds the file that execvp would run. Returns 0, or -1 with `err` set. */
 int etch_target_find(const char *name, char *path, size_t size, struct etch_error *err);
 
-/* Starts a program, stopped before its first instruction; etch_target_pump() then reports the exec. Returns 0, or -1
- * with `err` set and nothing left behind. */
+/* Starts a program, stopped before its first instruction; etch_target_pump() then reports the exec, if it has not done
+ * so already. Returns 0, also where somebody killed it meanwhile (`gone`), or -1 with `err` set and nothing left
+ * behind. */
 int etch_target_launch(struct etch_target *target, const struct etch_launch *launch, struct etch_error *err);
 
 /* Joins all threads of a running process without stopping any. Returns 0, or -1 with `err` set. */

@@ -2,12 +2,15 @@
 /* The source `vpt`, etch's half: makes the shared memory, starts QEMU with the plugin, empties the rings while the
  * program runs, and finds what is left in them when it is gone. The other half is in vpt/. */
 #include "collector/folder.h"
+#include "collector/guarded.h"
 #include "collector/object.h"
+#include "collector/process.h"
 #include "collector/source.h"
 #include "collector/sync/exception.h"
 #include "collector/sync/preload.h"
 #include "collector/vpt/layout.h"
 #include "collector/vpt_find.h"
+#include "collector/vpt_recover.h"
 #include "collector/vpt_tail.h"
 
 #include "base/array.h"
@@ -37,12 +40,16 @@
 
 enum slot_state { SLOT_AWAITED, SLOT_OPEN, SLOT_DONE };
 
-/* One guest thread's shared memory. */
+/* One guest thread's shared memory. The program can write it, so what counts is here, taken once. */
 struct slot {
     enum slot_state state;
+    struct etch_guarded *mapping;
     struct vpt_thread *shared;
     const uint8_t *flow, *events;
-    uint64_t taken; /* bytes of flow in the bundle */
+    uint32_t pid, tid;
+    uint64_t taken;       /* bytes of flow in the bundle */
+    uint64_t event_taken; /* bytes of events */
+    bool damaged;
 };
 
 struct child {
@@ -50,9 +57,13 @@ struct child {
 };
 
 struct vpt {
-    char folder[64];
+    struct etch_folder folder;
     char plugin[4096], qemu[4096];
-    struct vpt_control *control;
+    struct etch_guarded *control_mapping;
+    struct vpt_control *control; /* written by the program too: what etch relies on is beside it */
+    uint64_t flow_size;
+    const struct etch_vpt_known *known; /* in a recovery; else NULL */
+    char subject[VPT_MAX_PATH];         /* the program whose instructions are watched */
     ETCH_ARRAY(struct slot) slots;
     ETCH_ARRAY(struct child) children;
     ETCH_ARRAY(uint32_t) processes;
@@ -79,24 +90,20 @@ static int out_of_memory(struct etch_error *err)
 
 static int make_control(struct vpt *v, struct etch_error *err)
 {
-    char path[96];
-    void *map = MAP_FAILED;
-    int fd, cause;
+    int cause, fd = openat(v->folder.fd, VPT_CONTROL, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-    snprintf(path, sizeof(path), "%s/control", v->folder);
-    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     cause = fd < 0 ? errno : posix_fallocate(fd, 0, sizeof(*v->control));
     if (!cause) {
-        map = mmap(NULL, sizeof(*v->control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        cause = map == MAP_FAILED ? errno : 0;
+        v->control_mapping = etch_guarded_map(fd, sizeof(*v->control), true);
+        cause = v->control_mapping ? 0 : errno;
     }
     if (fd >= 0)
         close(fd);
     if (cause) {
-        etch_error_set_errno(err, cause, "cannot make shared memory in %s", v->folder);
+        etch_error_set_errno(err, cause, "cannot make shared memory in %s", v->folder.path);
         return etch_error_advise(err, "free some of /dev/shm");
     }
-    v->control = map;
+    v->control = etch_guarded_at(v->control_mapping);
     return 0;
 }
 
@@ -158,8 +165,9 @@ static uint64_t power_of_two(uint64_t at_least)
 }
 
 /* The program whose instructions are watched. */
-static int find_subject(const struct etch_recorder *r, struct vpt_control *c, struct etch_error *err)
+static int find_subject(const struct etch_recorder *r, struct vpt *v, struct etch_error *err)
 {
+    struct vpt_control *c = v->control;
     const char *subject = r->options->subject;
     struct etch_elf elf = r->elf;
     char path[4096];
@@ -169,7 +177,8 @@ static int find_subject(const struct etch_recorder *r, struct vpt_control *c, st
         return etch_error_set_errno(err, errno, "cannot read %s", subject);
     c->program_vaddr = elf.file_vaddr;
     c->program_size = elf.end_vaddr - elf.file_vaddr;
-    snprintf(c->program, sizeof(c->program), "%s", path);
+    snprintf(v->subject, sizeof(v->subject), "%s", path);
+    memcpy(c->program, v->subject, sizeof(c->program));
     return 0;
 }
 
@@ -180,11 +189,12 @@ static int fill_control(struct vpt *v, const struct etch_recorder *r, struct etc
     char truth[4096];
 
     c->collector = getpid();
-    c->flow_size = o->snapshot ? power_of_two(o->snapshot) : FLOW_SIZE;
+    c->flow_size = v->flow_size = o->snapshot ? power_of_two(o->snapshot) : FLOW_SIZE;
     c->event_size = EVENT_SIZE;
+    c->max_rings = o->max_rings;
     c->psb_period = o->snapshot && o->snapshot < (uint64_t)16 * PSB_PERIOD ? 2048 : PSB_PERIOD;
     c->flags = (o->snapshot ? VPT_SNAPSHOT : 0) | (o->truth ? VPT_TRUTH : 0);
-    if (find_subject(r, c, err) < 0)
+    if (find_subject(r, v, err) < 0)
         return -1;
     if (o->truth) {
         if (!realpath(o->truth, truth))
@@ -230,9 +240,10 @@ static int vpt_open(struct etch_recorder *r, struct etch_error *err)
     if (!v)
         return out_of_memory(err);
     r->state = v;
+    v->folder = ETCH_FOLDER_NONE;
     for (size_t i = 0; i < ACCESSES_AT_ONCE; i++)
         v->access_list[i] = &v->accesses[i];
-    if (find_parts(v, err) < 0 || etch_folder_make(v->folder, err) < 0 || make_control(v, err) < 0 ||
+    if (find_parts(v, err) < 0 || etch_folder_make(&v->folder, err) < 0 || make_control(v, err) < 0 ||
         fill_control(v, r, err) < 0 || open_sync(v, r, err) < 0)
         return -1;
     return 0;
@@ -271,6 +282,7 @@ static size_t move_environment(const char **argv, size_t n, size_t limit)
  * says that a signal kills the program, which the plugin listens for. */
 static void vpt_launch(struct etch_recorder *r)
 {
+    struct etch_folder_story story = {.source = "vpt", .pid = (uint32_t)getpid()};
     struct vpt *v = r->state;
     struct rlimit no_core = {0, 0};
     static char option[8300];
@@ -284,7 +296,7 @@ static void vpt_launch(struct etch_recorder *r)
     argv = calloc(limit, sizeof(*argv));
     if (!argv)
         return;
-    sprintf(option + etch_vpt_plugin_option(v->plugin, option, 8200), ",dir=%s", v->folder);
+    sprintf(option + etch_vpt_plugin_option(v->plugin, option, 8200), ",dir=%s", v->folder.path);
     argv[n++] = v->qemu;
     argv[n++] = "-plugin";
     argv[n++] = option;
@@ -303,6 +315,9 @@ static void vpt_launch(struct etch_recorder *r)
         no_core.rlim_cur = 0;
         setrlimit(RLIMIT_CORE, &no_core);
     }
+    snprintf(story.output, sizeof(story.output), "%s", r->options->output);
+    etch_folder_tell(&v->folder, &story);
+    etch_guarded_forget();
     execv(v->qemu, (char **)(uintptr_t)argv);
     free((void *)argv);
 }
@@ -324,12 +339,15 @@ static int take_access(struct etch_recorder *r, const struct slot *s, const stru
                        struct etch_error *err)
 {
     struct vpt *v = r->state;
-    Etch__Access *a = &v->accesses[v->n_accesses++];
+    Etch__Access *a = &v->accesses[v->n_accesses];
 
+    if (v->known && etch_vpt_known_access(v->known, s->tid, from->event.tsc))
+        return 0;
+    v->n_accesses++;
     etch__access__init(a);
     a->tsc = from->event.tsc;
     a->cpu = from->cpu;
-    a->tid = s->shared->tid;
+    a->tid = s->tid;
     a->ip = from->ip;
     a->address = from->address;
     a->size = from->size;
@@ -359,9 +377,9 @@ static int take_image(struct etch_recorder *r, const struct slot *s, const struc
         (uint64_t)from->path_size + from->code_size > size - sizeof(*from))
         return 0;
     memcpy(path, from + 1, from->path_size);
-    if (strcmp(path, v->control->program) == 0 && !etch_array_push(&v->subjects, s->shared->pid))
+    if (strcmp(path, v->subject) == 0 && !etch_array_push(&v->subjects, s->pid))
         return out_of_memory(err);
-    image.pid = s->shared->pid;
+    image.pid = s->pid;
     image.start = from->start;
     image.size = from->size;
     image.file_offset = from->file_offset;
@@ -440,7 +458,7 @@ static int take_exec(struct etch_recorder *r, const struct slot *s, const struct
     if (note->number) /* its own process records it */
         return 0;
     snprintf(detail, sizeof(detail), "%.*s runs outside of QEMU, not recorded", length, (const char *)(note + 1));
-    loss.tid = s->shared->tid;
+    loss.tid = s->tid;
     loss.tsc = note->event.tsc;
     loss.events = 1;
     loss.detail = detail;
@@ -454,7 +472,7 @@ static int take_gap(struct etch_recorder *r, const struct slot *s, const struct 
 
     loss.cause = ETCH__LOSS_CAUSE__LOSS_OVERFLOW;
     loss.stream = (uint32_t)(s - v->slots.v);
-    loss.tid = s->shared->tid;
+    loss.tid = s->tid;
     loss.tsc = note->event.tsc;
     loss.events = 1;
     loss.detail = (char *)(uintptr_t)"control flow that the plugin could not follow";
@@ -480,7 +498,7 @@ static bool is_crash(uint32_t number)
 static void take_fault(struct etch_recorder *r, const struct slot *s, const struct vpt_note *note)
 {
     struct etch_source_failure *f = &r->failure;
-    bool caught = note->event.type == VPT_EVENT_CAUGHT, own = s->shared->tid == f->tid && s->shared->pid == f->pid;
+    bool caught = note->event.type == VPT_EVENT_CAUGHT, own = s->tid == f->tid && s->pid == f->pid;
 
     if (f->seen && f->caught && own) {
         if (caught && note->flags & 2)
@@ -489,17 +507,16 @@ static void take_fault(struct etch_recorder *r, const struct slot *s, const stru
             f->deadly = true;
         return;
     }
-    if ((caught && note->flags & 2) || (f->seen && f->pid == (uint32_t)r->pid && s->shared->pid != f->pid))
+    if ((caught && note->flags & 2) || (f->seen && f->pid == (uint32_t)r->pid && s->pid != f->pid))
         return;
-    if (s->shared->pid != (uint32_t)r->pid &&
-        !(is_crash((uint32_t)note->value) && is_subject(r->state, s->shared->pid)))
+    if (s->pid != (uint32_t)r->pid && !(is_crash((uint32_t)note->value) && is_subject(r->state, s->pid)))
         return; /* children may be ended by whoever started them, and may be other programs */
     *f = (struct etch_source_failure){.seen = true,
                                       .address_known = note->flags & 1,
                                       .caught = caught,
                                       .deadly = !caught,
-                                      .pid = s->shared->pid,
-                                      .tid = s->shared->tid,
+                                      .pid = s->pid,
+                                      .tid = s->tid,
                                       .signal = (uint32_t)note->value,
                                       .code = (int)(note->value >> 32),
                                       .ip = note->number,
@@ -511,7 +528,7 @@ static int take_note(struct etch_recorder *r, const struct slot *s, const struct
                      struct etch_error *err)
 {
     struct vpt *v = r->state;
-    struct child child = {(uint32_t)note->number, s->shared->tid};
+    struct child child = {(uint32_t)note->number, s->tid};
 
     if (size < sizeof(*note))
         return 0;
@@ -561,24 +578,33 @@ static int take_event(struct etch_recorder *r, const struct slot *s, uint32_t si
 static int take_events(struct etch_recorder *r, struct slot *s, struct etch_error *err)
 {
     struct vpt *v = r->state;
-    uint64_t tail = atomic_load_explicit(&s->shared->event_tail, memory_order_relaxed);
+    uint64_t tail = s->event_taken;
     /* Acquire: pairs with the plugin's release; whole events up to there. */
     uint64_t head = atomic_load_explicit(&s->shared->event_head, memory_order_acquire);
 
+    if (tail <= head && head - tail > EVENT_SIZE) {
+        s->damaged = true;
+        return 0;
+    }
     while (tail < head) {
         struct vpt_event event;
 
         copy_ring((uint8_t *)&event, s->events, EVENT_SIZE, tail, sizeof(event));
-        if (event.size < sizeof(event) || event.size > sizeof(v->event) || event.size > head - tail)
-            return 0;
+        if (event.size < sizeof(event) || event.size > sizeof(v->event) || event.size > head - tail) {
+            s->damaged = true;
+            break;
+        }
         copy_ring(v->event, s->events, EVENT_SIZE, tail, event.size);
         if (take_event(r, s, event.size, err) < 0)
             return -1;
         tail += event.size;
     }
+    s->event_taken = tail;
+    if (flush_accesses(r, err) < 0) /* first: if etch is killed here, the ring still has them */
+        return -1;
     /* Release: pairs with the plugin's acquire; it may overwrite what we have read. */
     atomic_store_explicit(&s->shared->event_tail, tail, memory_order_release);
-    return flush_accesses(r, err);
+    return 0;
 }
 
 /* ---- Synchronisation ---- */
@@ -614,10 +640,11 @@ static void on_sync_lost(void *context, uint32_t tid, uint64_t events)
     struct vpt *v = r->state;
     Etch__Loss loss = ETCH__LOSS__INIT;
 
-    loss.cause = ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED;
+    loss.cause = tid ? ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED : ETCH__LOSS_CAUSE__LOSS_NO_RING;
     loss.tid = tid;
     loss.events = events;
-    loss.detail = (char *)(uintptr_t)"synchronisation events came faster than they could be read";
+    loss.detail =
+        (char *)(uintptr_t)(tid ? "synchronisation events came faster than they could be read" : ETCH_SYNC_UNPLACED);
     if (!v->sync_failed)
         v->sync_failed = etch_recorder_write_loss(r, &loss, &v->sync_error) < 0;
 }
@@ -650,7 +677,7 @@ static int write_ring(struct etch_recorder *r, const struct slot *s, uint32_t st
                       struct etch_error *err)
 {
     const struct vpt *v = r->state;
-    uint64_t size = v->control->flow_size;
+    uint64_t size = v->flow_size;
 
     while (from < to) {
         uint64_t place = from & (size - 1);
@@ -675,8 +702,10 @@ static int take_flow(struct etch_recorder *r, struct slot *s, uint64_t head, uin
 
     if (r->options->snapshot || head <= s->taken || head - s->taken < at_least)
         return 0;
-    if (head - s->taken > v->control->flow_size)
-        return etch_error_set(err, "a ring of thread %u is damaged", s->shared->tid);
+    if (head - s->taken > v->flow_size) {
+        s->damaged = true;
+        return 0;
+    }
     if (write_ring(r, s, (uint32_t)(s - v->slots.v), s->taken, head, err) < 0)
         return -1;
     s->taken = head;
@@ -689,7 +718,7 @@ static int take_flow(struct etch_recorder *r, struct slot *s, uint64_t head, uin
 static int take_snapshot(struct etch_recorder *r, struct slot *s, uint64_t head, struct etch_error *err)
 {
     const struct vpt *v = r->state;
-    uint64_t keep = v->control->flow_size - 1024;
+    uint64_t keep = v->flow_size - 1024;
     uint32_t stream = (uint32_t)(s - v->slots.v);
 
     if (head > keep) {
@@ -699,7 +728,7 @@ static int take_snapshot(struct etch_recorder *r, struct slot *s, uint64_t head,
         loss.cause = ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED;
         loss.stream = stream;
         loss.bytes = s->taken;
-        loss.tid = s->shared->tid;
+        loss.tid = s->tid;
         loss.detail = (char *)(uintptr_t)"older than the snapshot";
         if (etch_recorder_write_loss(r, &loss, err) < 0)
             return -1;
@@ -714,28 +743,34 @@ static int take_snapshot(struct etch_recorder *r, struct slot *s, uint64_t head,
 
 static bool map_slot(struct vpt *v, struct slot *s, size_t number)
 {
-    char path[128];
-    size_t size = VPT_PAGE + v->control->flow_size + EVENT_SIZE;
+    char name[32];
     struct vpt_thread *shared;
     int fd;
 
-    snprintf(path, sizeof(path), "%s/%zu.thread", v->folder, number);
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    snprintf(name, sizeof(name), "%zu.thread", number);
+    fd = openat(v->folder.fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
-    shared =
-        lseek(fd, 0, SEEK_END) < (off_t)size ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    s->mapping = etch_guarded_map(fd, VPT_PAGE + v->flow_size + EVENT_SIZE, !v->known);
     close(fd);
-    if (shared == MAP_FAILED)
+    if (!s->mapping)
         return false;
+    shared = etch_guarded_at(s->mapping);
     /* Acquire: pairs with the plugin's release; the header is whole. */
     if (atomic_load_explicit(&shared->magic, memory_order_acquire) != VPT_MAGIC) {
-        munmap(shared, size);
+        etch_guarded_unmap(s->mapping);
+        s->mapping = NULL;
         return false;
     }
     s->shared = shared;
+    s->pid = shared->pid;
+    s->tid = shared->tid;
+    if (v->known) {
+        s->event_taken = atomic_load(&shared->event_tail);
+        s->taken = etch_vpt_known_end(v->known, (uint32_t)number, atomic_load(&shared->tail));
+    }
     s->flow = (const uint8_t *)shared + VPT_PAGE;
-    s->events = s->flow + v->control->flow_size;
+    s->events = s->flow + v->flow_size;
     return true;
 }
 
@@ -768,21 +803,23 @@ static int open_slot(struct etch_recorder *r, struct slot *s, size_t number, str
     stream.id = (uint32_t)number;
     stream.source = ETCH__SOURCE__SOURCE_VPT;
     stream.of_case = ETCH__STREAM__OF_TID;
-    stream.tid = s->shared->tid;
-    stream.pid = s->shared->pid;
+    stream.tid = s->tid;
+    stream.pid = s->pid;
     stream.pt = &pt;
     stream.snapshot = r->options->snapshot != 0;
-    if (count_process(r, s->shared->pid, err) < 0)
+    if (count_process(r, s->pid, err) < 0)
         return -1;
+    if (v->known && etch_vpt_known_stream(v->known, stream.id))
+        return 0;
     return etch_recorder_write_stream(r, &stream, err);
 }
 
-static uint32_t parent_of(const struct vpt *v, const struct vpt_thread *t)
+static uint32_t parent_of(const struct vpt *v, const struct slot *s)
 {
     for (size_t i = v->children.n; i; i--)
-        if (v->children.v[i - 1].tid == t->tid)
+        if (v->children.v[i - 1].tid == s->tid)
             return v->children.v[i - 1].parent;
-    return t->parent_tid;
+    return s->shared->parent_tid;
 }
 
 /* Without a name of its own a thread bears QEMU's; the program's says more. */
@@ -801,12 +838,12 @@ static int write_thread(struct etch_recorder *r, const struct slot *s, struct et
     char name[32];
 
     name_thread(r, s->shared, name);
-    thread.pid = s->shared->pid;
-    thread.tid = s->shared->tid;
+    thread.pid = s->pid;
+    thread.tid = s->tid;
     thread.name = name;
     thread.start_tsc = s->shared->start_tsc;
     thread.end_tsc = atomic_load(&s->shared->end_tsc);
-    thread.parent_tid = parent_of(r->state, s->shared);
+    thread.parent_tid = parent_of(r->state, s);
     thread.parent_pid = s->shared->parent_pid;
     return etch_recorder_write_thread(r, &thread, err);
 }
@@ -819,7 +856,7 @@ static int write_tail(struct etch_recorder *r, struct slot *s, struct etch_error
     uint8_t bytes[ETCH_VPT_TAIL_MAX];
     size_t size = etch_vpt_tail(bytes, state->tnt, state->at);
 
-    if (!size || s->taken != atomic_load(&state->head))
+    if (!size || s->damaged || s->taken != atomic_load(&state->head))
         return 0;
     return etch_recorder_write_flow(r, (uint32_t)(s - v->slots.v), s->taken, bytes, size, err);
 }
@@ -830,9 +867,20 @@ static uint64_t final_head(const struct slot *s)
     return atomic_load(&s->shared->states[atomic_load(&s->shared->current) & 1].head);
 }
 
+/* A zombie writes no more. */
 static bool is_alive(uint32_t pid)
 {
-    return kill((pid_t)pid, 0) == 0 || errno == EPERM;
+    struct etch_process_status status;
+    struct etch_tids tids;
+    bool others;
+
+    if (kill((pid_t)pid, 0) < 0 && errno != EPERM)
+        return false;
+    if (etch_process_status((pid_t)pid, (pid_t)pid, &status) < 0 || etch_process_threads((pid_t)pid, &tids) < 0)
+        return false;
+    others = tids.list.n > 1; /* the first thread may have ended before them */
+    etch_array_free(&tids.list);
+    return others || (status.state != 'Z' && status.state != 'X');
 }
 
 static int still_running(struct etch_recorder *r, const struct slot *s, struct etch_error *err)
@@ -842,17 +890,42 @@ static int still_running(struct etch_recorder *r, const struct slot *s, struct e
 
     loss.cause = ETCH__LOSS_CAUSE__LOSS_KILLED;
     loss.stream = (uint32_t)(s - v->slots.v);
-    loss.tid = s->shared->tid;
+    loss.tid = s->tid;
     loss.events = 1;
     loss.detail = (char *)(uintptr_t)"a child process went on after the program's end";
     return etch_recorder_write_loss(r, &loss, err);
 }
 
+/* What the program did to memory that is also its own. */
+static int tell_damage(struct etch_recorder *r, const struct slot *s, struct etch_error *err)
+{
+    const struct vpt *v = r->state;
+    Etch__Loss loss = ETCH__LOSS__INIT;
+
+    if (!s->damaged && !etch_guarded_cut(s->mapping))
+        return 0;
+    loss.cause = ETCH__LOSS_CAUSE__LOSS_RING_GONE;
+    loss.stream = (uint32_t)(s - v->slots.v);
+    loss.tid = s->tid;
+    loss.events = 1;
+    loss.detail = (char *)(uintptr_t)(s->damaged ? "a ring's counts make no sense; the rest of it was left"
+                                                 : "a ring was cut short while it was read");
+    return etch_recorder_write_loss(r, &loss, err);
+}
+
+static void unmap_slot(struct slot *s)
+{
+    etch_guarded_unmap(s->mapping);
+    s->mapping = NULL;
+    s->shared = NULL;
+    s->state = SLOT_DONE;
+}
+
 static int close_slot(struct etch_recorder *r, struct slot *s, struct etch_error *err)
 {
     const struct vpt *v = r->state;
-    char path[128];
-    bool dead = atomic_load(&s->shared->ended) || !is_alive(s->shared->pid);
+    char name[32];
+    bool dead = atomic_load(&s->shared->ended) || !is_alive(s->pid);
     uint64_t head = dead ? final_head(s) : published(s);
     int status = take_events(r, s, err);
 
@@ -861,12 +934,15 @@ static int close_slot(struct etch_recorder *r, struct slot *s, struct etch_error
     if (status == 0)
         status = dead ? write_tail(r, s, err) : still_running(r, s, err);
     if (status == 0)
+        status = tell_damage(r, s, err);
+    if (status == 0)
         status = write_thread(r, s, err);
-    snprintf(path, sizeof(path), "%s/%zu.thread", v->folder, (size_t)(s - v->slots.v));
-    unlink(path);
-    munmap(s->shared, VPT_PAGE + v->control->flow_size + EVENT_SIZE);
-    s->shared = NULL;
-    s->state = SLOT_DONE;
+    snprintf(name, sizeof(name), "%zu.thread", (size_t)(s - v->slots.v));
+    if (status == 0 && !v->known) {
+        unlinkat(v->folder.fd, name, 0);
+        atomic_fetch_sub(&v->control->rings, VPT_PAGE + v->flow_size + EVENT_SIZE);
+    }
+    unmap_slot(s);
     return status;
 }
 
@@ -933,14 +1009,38 @@ static int report_refused(struct etch_recorder *r, struct etch_error *err)
 {
     const struct vpt *v = r->state;
     Etch__Loss loss = ETCH__LOSS__INIT;
-    uint32_t refused = atomic_load(&v->control->refused);
-    char detail[80];
+    uint32_t refused = atomic_load(&v->control->refused), limited = atomic_load(&v->control->limited);
+    char detail[100];
 
-    if (!refused)
+    loss.detail = detail;
+    if (limited) {
+        snprintf(detail, sizeof(detail), "%u threads not recorded: the rings reached their bound (--max-rings)",
+                 limited);
+        loss.events = limited;
+        loss.cause = ETCH__LOSS_CAUSE__LOSS_LIMIT;
+        if (etch_recorder_write_loss(r, &loss, err) < 0)
+            return -1;
+    }
+    if (refused <= limited)
         return 0;
-    snprintf(detail, sizeof(detail), "%u threads not recorded: /dev/shm is full", refused);
-    loss.events = refused;
+    snprintf(detail, sizeof(detail), "%u threads not recorded: /dev/shm is full", refused - limited);
+    loss.events = refused - limited;
     loss.cause = ETCH__LOSS_CAUSE__LOSS_NO_SPACE;
+    return etch_recorder_write_loss(r, &loss, err);
+}
+
+static int report_starved(struct etch_recorder *r, struct etch_error *err)
+{
+    const struct vpt *v = r->state;
+    Etch__Loss loss = ETCH__LOSS__INIT;
+    uint32_t starved = atomic_load(&v->control->starved);
+    char detail[120];
+
+    if (!starved)
+        return 0;
+    snprintf(detail, sizeof(detail), "%u threads were recorded no further: etch was stopped or got no CPU", starved);
+    loss.events = starved;
+    loss.cause = ETCH__LOSS_CAUSE__LOSS_STARVED;
     loss.detail = detail;
     return etch_recorder_write_loss(r, &loss, err);
 }
@@ -976,7 +1076,10 @@ static int vpt_finish(struct etch_recorder *r, struct etch_error *err)
             return -1;
     if (v->sync && r->failure.seen)
         r->exception = etch_sync_exception(etch_sync_reader_memory(v->sync), r->failure.tid);
-    return take_syncs(r, true, err) < 0 || report_refused(r, err) < 0 || report_unarmed(r, err) < 0 ? -1 : 0;
+    return take_syncs(r, true, err) < 0 || report_refused(r, err) < 0 || report_starved(r, err) < 0 ||
+                   report_unarmed(r, err) < 0
+               ? -1
+               : 0;
 }
 
 /* QEMU's own complaint, one line of it. */
@@ -1007,12 +1110,9 @@ static void vpt_close(struct etch_recorder *r)
     if (!v)
         return;
     for (size_t i = 0; i < v->slots.n; i++)
-        if (v->slots.v[i].shared)
-            munmap(v->slots.v[i].shared, VPT_PAGE + v->control->flow_size + EVENT_SIZE);
-    if (v->control)
-        munmap(v->control, sizeof(*v->control));
-    if (v->folder[0])
-        etch_folder_remove(v->folder);
+        etch_guarded_unmap(v->slots.v[i].mapping);
+    etch_guarded_unmap(v->control_mapping);
+    etch_folder_remove(&v->folder);
     etch_array_free(&v->slots);
     etch_array_free(&v->children);
     etch_array_free(&v->processes);
@@ -1020,6 +1120,58 @@ static void vpt_close(struct etch_recorder *r)
     etch_sync_reader_free(v->sync);
     free(v);
     r->state = NULL;
+}
+
+/* ---- After etch's own death ---- */
+
+/* The control block as a dead etch left it, believed as far as it makes sense. */
+static int read_control(struct vpt *v, struct etch_record_options *o)
+{
+    int fd = openat(v->folder.fd, VPT_CONTROL, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (fd >= 0)
+        v->control_mapping = etch_guarded_map(fd, sizeof(*v->control), false);
+    if (fd >= 0)
+        close(fd);
+    if (!v->control_mapping)
+        return -1;
+    v->control = etch_guarded_at(v->control_mapping);
+    v->flow_size = v->control->flow_size;
+    if (v->control->magic != VPT_MAGIC || v->flow_size < 16384 || v->flow_size > 1u << 30 ||
+        (v->flow_size & (v->flow_size - 1)))
+        return -1;
+    o->snapshot = v->control->flags & VPT_SNAPSHOT ? v->flow_size : 0;
+    o->n_watches = v->control->n_watches < ETCH_RECORD_MAX_WATCHES ? v->control->n_watches : ETCH_RECORD_MAX_WATCHES;
+    for (size_t i = 0; i < o->n_watches; i++) {
+        o->watches[i] = "";
+        v->armed[i] = true;
+        v->watches[i].here = v->control->watches[i].flags & VPT_WATCH_HERE;
+        v->watches[i].site = v->control->watches[i].flags & VPT_WATCH_SITE;
+        v->watches[i].address = v->control->watches[i].address;
+    }
+    return 0;
+}
+
+int etch_vpt_recover(struct etch_recorder *r, struct etch_folder *folder, struct etch_record_options *options,
+                     const struct etch_vpt_known *known, struct etch_error *err)
+{
+    struct vpt *v = calloc(1, sizeof(*v));
+    int status = -1;
+
+    if (!v)
+        return out_of_memory(err);
+    v->folder = *folder;
+    v->known = known;
+    r->state = v;
+    for (size_t i = 0; i < ACCESSES_AT_ONCE; i++)
+        v->access_list[i] = &v->accesses[i];
+    if (read_control(v, options) < 0)
+        etch_error_set(err, "%s holds no rings of this version of etch", folder->path);
+    else
+        status = vpt_finish(r, err);
+    v->folder = ETCH_FOLDER_NONE; /* the caller's */
+    vpt_close(r);
+    return status;
 }
 
 const struct etch_source etch_source_vpt = {

@@ -113,13 +113,85 @@ int etch_accesses_settle(struct etch_recording *recording, const struct etch_cod
 
 #define SLACK 4096u        /* cycles by which two CPUs' clocks may differ, at most */
 #define LONGEST 100000000u /* cycles: beyond that two accesses are not looked at together */
+#define WIDEST 4096u       /* bytes: no instruction accesses more, so a wider access is damage */
 
-static bool met(const Etch__Access *a, const Etch__Access *b)
+/* One of the pieces that the bounds of all accesses cut memory into, and an access to it. */
+struct part {
+    size_t piece;
+    Etch__Access *access;
+};
+
+struct parts {
+    ETCH_ARRAY(uint64_t) bounds; /* of pieces, sorted, each once */
+    ETCH_ARRAY(struct part) all; /* by piece, then time */
+};
+
+/* The earliest TSC at which another thread's access may have come between. */
+static uint64_t reach(const Etch__Access *a)
 {
-    uint64_t since_a = a->since ? a->since : a->tsc, since_b = b->since ? b->since : b->tsc;
+    uint64_t since = a->since && a->since < a->tsc ? a->since : a->tsc;
+    uint64_t lo = since > SLACK ? since - SLACK : 0, floor = a->tsc >= LONGEST ? a->tsc - LONGEST + 1 : 0;
 
-    return a->tid != b->tid && (a->write || b->write) && a->address < b->address + b->size &&
-           b->address < a->address + a->size && since_a <= b->tsc + SLACK && since_b <= a->tsc + SLACK;
+    return lo > floor ? lo : floor;
+}
+
+/* The largest value that was offered, and the largest by another thread than that. */
+struct largest {
+    struct {
+        bool any;
+        uint32_t tid;
+        uint64_t value;
+    } v[2];
+};
+
+static void offer(struct largest *l, uint32_t tid, uint64_t value)
+{
+    unsigned at = l->v[0].any && l->v[0].tid != tid;
+
+    if (l->v[at].any && l->v[at].tid == tid ? value < l->v[at].value : at && l->v[1].any && value < l->v[1].value)
+        return;
+    l->v[at].any = true;
+    l->v[at].tid = tid;
+    l->v[at].value = value;
+    if (at && value >= l->v[0].value) {
+        struct largest old = *l;
+
+        l->v[0] = old.v[1];
+        l->v[1] = old.v[0];
+    }
+}
+
+/* Whether another thread offered at least `value`. */
+static bool has_other(const struct largest *l, uint32_t tid, uint64_t value)
+{
+    unsigned at = l->v[0].any && l->v[0].tid == tid;
+
+    return l->v[at].any && l->v[at].value >= value;
+}
+
+/* An access is in doubt with an earlier one of another thread that it reaches back to, and with a later one that
+ * reaches back to it; one of the two writes. Forwards the newest access counts, backwards the furthest reach. */
+static void doubt_piece(const struct part *v, size_t n, bool *doubtful, const Etch__Access *first)
+{
+    struct largest all = {0}, writes = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        const Etch__Access *a = v[i].access;
+
+        doubtful[a - first] |= has_other(a->write ? &all : &writes, a->tid, reach(a));
+        offer(&all, a->tid, a->tsc);
+        if (a->write)
+            offer(&writes, a->tid, a->tsc);
+    }
+    all = writes = (struct largest){0};
+    for (size_t i = n; i-- > 0;) {
+        const Etch__Access *a = v[i].access;
+
+        doubtful[a - first] |= has_other(a->write ? &all : &writes, a->tid, UINT64_MAX - a->tsc);
+        offer(&all, a->tid, UINT64_MAX - reach(a));
+        if (a->write)
+            offer(&writes, a->tid, UINT64_MAX - reach(a));
+    }
 }
 
 static bool is_one_threads(const struct etch_recording *r)
@@ -130,31 +202,87 @@ static bool is_one_threads(const struct etch_recording *r)
     return true;
 }
 
+static bool is_damaged(const Etch__Access *a)
+{
+    return a->size > WIDEST || a->address + a->size < a->address;
+}
+
+static int by_number(const void *x, const void *y)
+{
+    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+    return a < b ? -1 : a > b;
+}
+
+static int by_piece(const void *x, const void *y)
+{
+    const struct part *a = x, *b = y;
+
+    if (a->piece != b->piece)
+        return a->piece < b->piece ? -1 : 1;
+    return by_time(&a->access, &b->access);
+}
+
+static bool list_bounds(const struct etch_recording *r, struct parts *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->accesses.n; i++) {
+        const Etch__Access *a = &r->accesses.v[i];
+
+        if (!is_damaged(a) &&
+            (!etch_array_push(&p->bounds, a->address) || !etch_array_push(&p->bounds, a->address + a->size)))
+            return false;
+    }
+    if (p->bounds.n)
+        qsort(p->bounds.v, p->bounds.n, sizeof(*p->bounds.v), by_number);
+    for (size_t i = 0; i < p->bounds.n; i++)
+        if (!i || p->bounds.v[i] != p->bounds.v[n - 1])
+            p->bounds.v[n++] = p->bounds.v[i];
+    p->bounds.n = n;
+    return true;
+}
+
+/* Each access once for each piece that it has, which is one for nearly all. */
+static bool list_parts(struct etch_recording *r, struct parts *p)
+{
+    for (size_t i = 0; i < r->accesses.n; i++) {
+        Etch__Access *a = &r->accesses.v[i];
+        const uint64_t *from =
+            is_damaged(a) ? NULL : bsearch(&a->address, p->bounds.v, p->bounds.n, sizeof(*from), by_number);
+
+        for (size_t k = from ? (size_t)(from - p->bounds.v) : SIZE_MAX;
+             k < p->bounds.n && p->bounds.v[k] < a->address + a->size; k++) {
+            const struct part part = {k, a};
+
+            if (!etch_array_push(&p->all, part))
+                return false;
+        }
+    }
+    if (p->all.n)
+        qsort(p->all.v, p->all.n, sizeof(*p->all.v), by_piece);
+    return true;
+}
+
 int etch_accesses_doubt(struct etch_recording *r, struct etch_error *err)
 {
-    Etch__Access **v;
-    bool *doubtful;
+    struct parts p = {0};
+    bool *doubtful, good;
 
     if (is_one_threads(r))
         return 0; /* nobody could come between */
-    v = malloc((r->accesses.n + 1) * sizeof(Etch__Access *));
     doubtful = calloc(r->accesses.n + 1, sizeof(*doubtful));
-    if (!v || !doubtful) {
-        free(v);
-        free(doubtful);
-        return etch_error_set(err, "out of memory");
+    good = doubtful && list_bounds(r, &p) && list_parts(r, &p);
+    for (size_t i = 0, end; good && i < p.all.n; i = end) {
+        for (end = i + 1; end < p.all.n && p.all.v[end].piece == p.all.v[i].piece;)
+            end++;
+        doubt_piece(p.all.v + i, end - i, doubtful, r->accesses.v);
     }
-    for (size_t i = 0; i < r->accesses.n; i++)
-        v[i] = &r->accesses.v[i];
-    qsort(v, r->accesses.n, sizeof(Etch__Access *), by_time);
-    for (size_t i = 0; i < r->accesses.n; i++)
-        for (size_t k = i + 1; k < r->accesses.n && v[k]->tsc - v[i]->tsc < LONGEST && k - i < 4096; k++)
-            if (met(v[i], v[k]))
-                doubtful[i] = doubtful[k] = true;
-    for (size_t i = 0; i < r->accesses.n; i++)
-        if (doubtful[i])
-            v[i]->known_case = ETCH__ACCESS__KNOWN__NOT_SET;
-    free(v);
+    for (size_t i = 0; good && i < r->accesses.n; i++)
+        if (doubtful[i] || is_damaged(&r->accesses.v[i]))
+            r->accesses.v[i].known_case = ETCH__ACCESS__KNOWN__NOT_SET;
+    etch_array_free(&p.bounds);
+    etch_array_free(&p.all);
     free(doubtful);
-    return 0;
+    return good ? 0 : etch_error_set(err, "out of memory");
 }

@@ -216,6 +216,7 @@ struct scan {
     struct etch_pt_clock clock;
     uint64_t lo; /* now is not earlier */
     bool in_psb, psb_has_ip, psb_timed;
+    bool overflown; /* packets were lost, and none has told yet where it goes on */
     size_t psb_at;
     struct etch_interval psb_time;
 
@@ -323,8 +324,22 @@ static void note_within(struct scan *s, struct etch_interval at)
     s->when.within = at;
 }
 
+/* An overflow may hide that the thread left, and that another came. */
+static void scan_overflow(struct scan *s, const struct etch_pt_packet *p, size_t at, size_t next)
+{
+    if (p->kind == ETCH_PT_OVF)
+        close_region(s, next);
+    else if (s->overflown && p->kind == ETCH_PT_FUP && !s->in_psb && p->has_ip && !is_kernel(p->value))
+        open_region(s, at);
+    if (p->kind == ETCH_PT_OVF)
+        s->overflown = true;
+    else if (p->kind == ETCH_PT_FUP || p->kind == ETCH_PT_TIP_PGE || p->kind == ETCH_PT_TIP)
+        s->overflown = false;
+}
+
 static void scan_flow(struct scan *s, const struct etch_pt_packet *p, size_t at, size_t next)
 {
+    scan_overflow(s, p, at, next);
     switch (p->kind) {
     case ETCH_PT_TIP_PGE:
     case ETCH_PT_TIP:

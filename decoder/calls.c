@@ -396,7 +396,14 @@ static void on_event(struct etch_calls *calls, const struct etch_step *step)
         calls->gap = GAP_LOSS;
         if (calls->result == 0)
             calls->result = calls->visit(calls->context, &call);
-    } else if (step->kind == ETCH_STEP_INTERRUPT && calls->gap != GAP_LOSS) {
+        return;
+    }
+    if (step->nowhere) {
+        call.kind = ETCH_CALL_NOWHERE;
+        if (calls->result == 0)
+            calls->result = calls->visit(calls->context, &call);
+    }
+    if (step->kind == ETCH_STEP_INTERRUPT && calls->gap != GAP_LOSS) {
         calls->gap = GAP_INTERRUPT;
         calls->interrupted = step->ip;
         calls->went_to = step->to;

@@ -51,7 +51,8 @@ static const char *why_not(enum etch_binary_verdict verdict)
     return verdict == ETCH_BINARY_OTHER ? other_build : no_file;
 }
 
-static void find_file(struct etch_code *code, struct etch_code_section *section)
+/* False where memory is short: a file that is not at hand is something else. */
+static bool find_file(struct etch_code *code, struct etch_code_section *section)
 {
     const struct etch_binary_places places = {.sysroot = code->sysroot, .beside = code->beside};
     const Etch__Image *image = section->image;
@@ -59,18 +60,20 @@ static void find_file(struct etch_code *code, struct etch_code_section *section)
     char path[PATH_MAX];
 
     section->missing = why_not(etch_find_binary(image, &places, path));
+    errno = 0;
     file = path[0] ? file_at(code, path) : NULL;
     if (!file)
-        return;
+        return errno != ENOMEM;
     section->missing = beyond_file;
     if (image->file_offset >= file->size)
-        return;
+        return true;
     section->bytes = file->bytes + image->file_offset;
     section->size = file->size - image->file_offset;
     section->size = section->size < image->size ? section->size : image->size;
     section->file = file->bytes;
     section->file_size = file->size;
     section->missing = NULL;
+    return true;
 }
 
 const struct etch_code_section *etch_code_space_sections(const struct etch_code_space *space, size_t *n)
@@ -112,8 +115,8 @@ static bool add_section(struct etch_code *code, const Etch__Image *image)
     if (image->code.len) {
         section.bytes = image->code.data;
         section.size = image->code.len < image->size ? image->code.len : image->size;
-    } else {
-        find_file(code, &section);
+    } else if (!find_file(code, &section)) {
+        return false;
     }
     return etch_array_push(&space->sections, section);
 }

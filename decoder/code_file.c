@@ -2,30 +2,24 @@
 /* See code_file.h. */
 #include "decoder/code_file.h"
 
-#include <fcntl.h>
+#include "base/input.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 bool etch_code_file_open(struct etch_code_file *file, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat st;
-    void *bytes;
+    int fd = etch_input_open(path);
+    off_t size = fd >= 0 ? etch_input_size(fd) : -1;
+    void *bytes = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
 
-    if (fd < 0)
-        return false;
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0) {
+    if (fd >= 0)
         close(fd);
-        return false;
-    }
-    bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
     if (bytes == MAP_FAILED)
         return false;
-    *file = (struct etch_code_file){strdup(path), bytes, (size_t)st.st_size};
+    *file = (struct etch_code_file){strdup(path), bytes, (size_t)size};
     if (!file->path) {
         etch_code_file_close(file);
         return false;

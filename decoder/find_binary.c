@@ -1,30 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "decoder/find_binary.h"
 
+#include "base/input.h"
+
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* SAME, OTHER or UNCHECKED for a regular file, MISSING for anything else. */
 static enum etch_binary_verdict check(const char *path, const ProtobufCBinaryData *want)
 {
     enum etch_binary_verdict verdict = ETCH_BINARY_UNCHECKED;
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = etch_input_open(path);
     Elf *elf;
     const void *id;
     ssize_t n;
 
     if (fd < 0)
         return ETCH_BINARY_MISSING;
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return ETCH_BINARY_MISSING;
-    }
     elf_version(EV_CURRENT);
     elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
     n = elf && want->len ? dwelf_elf_gnu_build_id(elf, &id) : 0;

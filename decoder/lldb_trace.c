@@ -2,11 +2,12 @@
 /* The two forms of LLDB's Intel PT bundle: a trace per thread, or a trace per CPU with the context switches as the
  * kernel wrote them. Modules are whole files at an address: their mappings are taken from their program headers. */
 #include "decoder/lldb_trace.h"
+
+#include "base/input.h"
 #include "decoder/perf_data.h"
 #include "decoder/recording_fill.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -109,7 +110,7 @@ static char *read_text(struct loader *l, const char *path, size_t limit, size_t 
     struct stat st;
     char *text = NULL;
     ssize_t n = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = etch_input_open(path);
 
     *size = 0;
     if (fd < 0 || fstat(fd, &st) < 0) {
@@ -172,7 +173,7 @@ static int add_stream(struct loader *l, const char *name, Etch__Stream **about)
         free(path);
         return no_memory(l);
     }
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = etch_input_open(path);
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
         etch_error_set_errno(l->err, errno, "cannot open the trace %s", path);
         if (fd >= 0)
@@ -405,7 +406,7 @@ static int load_module(struct loader *l, const json_t *module, uint32_t pid)
         return no_memory(l);
     m.path = path;
     m.build_id_size = parse_uuid(string(module, "uuid"), m.build_id);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    fd = etch_input_open(path);
     elf_version(EV_CURRENT);
     elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL);
     if (elf && elf_kind(elf) == ELF_K_ELF)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The merge: passes over the graph, and questions to it; see order.h. */
+/* The merge: sets up the graph, derives edges until nothing new follows, and leaves out what contradicts; see order.h.
+ */
 #include "decoder/order.h"
 
 #include "decoder/order_graph.h"
@@ -167,207 +168,6 @@ static int set_siblings(struct etch_order *o, struct etch_error *err)
     return 0;
 }
 
-/* The edges into each event, side by side. */
-static bool index_edges(struct etch_order *o)
-{
-    uint32_t *edge = realloc(o->in_edge, (o->edges.n + 1) * sizeof(*edge));
-
-    if (!edge)
-        return false;
-    o->in_edge = edge;
-    memset(o->in_begin, 0, (o->n + 1) * sizeof(*o->in_begin));
-    for (size_t i = 0; i < o->edges.n; i++)
-        o->in_begin[o->edges.v[i].to]++;
-    for (size_t i = 0, sum = 0; i <= o->n; i++) {
-        sum += o->in_begin[i];
-        o->in_begin[i] = (uint32_t)sum;
-    }
-    for (size_t i = o->edges.n; i-- > 0;)
-        o->in_edge[--o->in_begin[o->edges.v[i].to]] = (uint32_t)i;
-    return true;
-}
-
-/* ---- Passes ---- */
-
-/* Threads run on by turns: each as far as what its next event waits for has been placed; one that must wait is noted at
- * the event it waits for. Returns how many were placed: fewer than n means a cycle among the logical edges. */
-static size_t sort_topologically(struct etch_order *o, bool *placed, uint32_t *waiting, uint32_t *next_waiting,
-                                 uint32_t *cursor, uint32_t *queue)
-{
-    size_t n = 0, head = 0, tail = 0;
-
-    memset(placed, 0, o->n * sizeof(*placed));
-    memset(waiting, 0xff, o->n * sizeof(*waiting));
-    memset(cursor, 0, o->threads * sizeof(*cursor));
-    for (uint32_t t = 0; t < o->threads; t++)
-        queue[tail++ % o->threads] = t;
-    while (head != tail) {
-        uint32_t t = queue[head++ % o->threads];
-
-        while (cursor[t] < etch_thread_size(o, t)) {
-            uint32_t e = etch_event_at(o, t, cursor[t]);
-            uint32_t k = o->in_begin[e];
-
-            while (k < o->in_begin[e + 1] && placed[o->edges.v[o->in_edge[k]].from])
-                k++;
-            if (k < o->in_begin[e + 1]) {
-                uint32_t awaited = o->edges.v[o->in_edge[k]].from;
-
-                next_waiting[t] = waiting[awaited];
-                waiting[awaited] = t;
-                break;
-            }
-            placed[e] = true;
-            o->topological[n++] = e;
-            cursor[t]++;
-            for (uint32_t w = waiting[e]; w != UINT32_MAX; w = next_waiting[w])
-                queue[tail++ % o->threads] = w; /* a thread waits at one place at most, so the ring has room */
-        }
-    }
-    return n;
-}
-
-static void push_bounds(struct etch_order *o)
-{
-    for (size_t i = 0; i < o->n; i++) {
-        uint32_t e = o->topological[i];
-        uint32_t thread = o->thread[e];
-
-        o->l[e] = o->lo[e];
-        o->l_from[e] = e;
-        if (o->position[e] > 0) {
-            uint32_t p = etch_event_at(o, thread, o->position[e] - 1);
-
-            if (o->l[p] > o->l[e]) {
-                o->l[e] = o->l[p];
-                o->l_from[e] = o->l_from[p];
-            }
-        }
-        for (uint32_t k = o->in_begin[e]; k < o->in_begin[e + 1]; k++) {
-            uint32_t p = o->edges.v[o->in_edge[k]].from;
-
-            if (o->l[p] > o->l[e]) {
-                o->l[e] = o->l[p];
-                o->l_from[e] = o->l_from[p];
-            }
-        }
-    }
-}
-
-static void lower(struct etch_order *o, uint32_t p, uint32_t e)
-{
-    if (o->u[e] < o->u[p]) {
-        o->u[p] = o->u[e];
-        o->u_from[p] = o->u_from[e];
-    }
-}
-
-static void pull_bounds(struct etch_order *o)
-{
-    for (size_t i = 0; i < o->n; i++) {
-        o->u[i] = o->hi[i];
-        o->u_from[i] = (uint32_t)i;
-    }
-    for (size_t i = o->n; i-- > 0;) {
-        uint32_t e = o->topological[i];
-
-        for (uint32_t k = o->in_begin[e]; k < o->in_begin[e + 1]; k++)
-            lower(o, o->edges.v[o->in_edge[k]].from, e);
-        if (o->position[e] > 0)
-            lower(o, etch_event_at(o, o->thread[e], o->position[e] - 1), e);
-    }
-}
-
-/* Joins what the source of an edge has behind it into `row`. True if that was news. */
-static bool join(const struct etch_order *o, uint32_t *row, uint32_t from)
-{
-    const uint32_t *theirs = &o->rows.v[(size_t)o->row[from] * o->threads];
-    uint32_t thread = o->thread[from];
-    uint32_t changed = 0;
-
-    for (uint32_t t = 0; t < o->threads; t++) {
-        changed |= theirs[t] > row[t];
-        row[t] = theirs[t] > row[t] ? theirs[t] : row[t];
-    }
-    if (o->position[from] + 1 > row[thread]) {
-        row[thread] = o->position[from] + 1;
-        changed = 1;
-    }
-    return changed != 0;
-}
-
-/* Vector clocks in topological order. An event without news shares that of the event before it. */
-static bool set_rows(struct etch_order *o, uint32_t *scratch)
-{
-    o->rows.n = 0;
-    if (o->threads == 0)
-        return true;
-    if (!etch_array_reserve(&o->rows, o->threads))
-        return false;
-    memset(o->rows.v, 0, o->threads * sizeof(uint32_t)); /* row 0: nothing known */
-    o->rows.n = o->threads;
-    for (size_t i = 0; i < o->n; i++) {
-        uint32_t e = o->topological[i];
-        uint32_t at = o->position[e];
-        bool news = false;
-
-        o->row[e] = at > 0 ? o->row[etch_event_at(o, o->thread[e], at - 1)] : 0;
-        if (o->in_begin[e] == o->in_begin[e + 1])
-            continue;
-        memcpy(scratch, &o->rows.v[(size_t)o->row[e] * o->threads], o->threads * sizeof(uint32_t));
-        for (uint32_t k = o->in_begin[e]; k < o->in_begin[e + 1]; k++)
-            news |= join(o, scratch, o->edges.v[o->in_edge[k]].from);
-        if (!news)
-            continue;
-        if (!etch_array_reserve(&o->rows, o->rows.n + o->threads))
-            return false;
-        memcpy(&o->rows.v[o->rows.n], scratch, o->threads * sizeof(uint32_t));
-        o->row[e] = (uint32_t)(o->rows.n / o->threads);
-        o->rows.n += o->threads;
-    }
-    return true;
-}
-
-static bool bounds_crossed(const struct etch_order *o)
-{
-    for (size_t i = 0; i < o->n; i++)
-        if (o->l[i] > o->hi[i])
-            return true;
-    return false;
-}
-
-enum pass { PASS_GOOD, PASS_CONFLICT, PASS_MEMORY };
-
-/* One turn: everything that follows from the edges so far. */
-static enum pass pass(struct etch_order *o)
-{
-    bool *placed = malloc(o->n * sizeof(*placed) + 1);
-    uint32_t *scratch = malloc((o->n + 4 * (size_t)o->threads + 4) * sizeof(*scratch));
-    enum pass result = PASS_MEMORY;
-
-    if (!placed || !scratch || !index_edges(o))
-        goto out;
-    result = PASS_CONFLICT;
-    if (sort_topologically(o, placed, scratch, scratch + o->n, scratch + o->n + o->threads,
-                           scratch + o->n + 2 * (size_t)o->threads) < o->n) {
-        if (o->blaming && etch_order_blame_records(o, placed) < 0)
-            result = PASS_MEMORY;
-        goto out;
-    }
-    push_bounds(o);
-    if (bounds_crossed(o)) {
-        if (o->blaming && etch_order_blame_clock(o) < 0)
-            result = PASS_MEMORY;
-        goto out;
-    }
-    pull_bounds(o);
-    result = set_rows(o, scratch) ? PASS_GOOD : PASS_MEMORY;
-out:
-    free(placed);
-    free(scratch);
-    return result;
-}
-
 static void drop_lists(struct etch_order *o)
 {
     free(o->posts.v);
@@ -376,7 +176,7 @@ static void drop_lists(struct etch_order *o)
 }
 
 /* Turns until nothing new follows. */
-static enum pass settle(struct etch_order *o)
+static enum etch_order_result settle(struct etch_order *o)
 {
     bool enough = false;
 
@@ -385,21 +185,21 @@ static enum pass settle(struct etch_order *o)
     drop_lists(o);
     set_times(o);
     if (etch_order_sync_collect(o) < 0)
-        return PASS_MEMORY;
+        return ETCH_ORDER_MEMORY;
     for (o->turns = 1;; o->turns++) {
-        enum pass result = pass(o);
+        enum etch_order_result result = etch_order_pass(o);
         int64_t found, values;
 
-        if (result != PASS_GOOD || o->turns == TURNS || enough)
+        if (result != ETCH_ORDER_GOOD || o->turns == TURNS || enough)
             return result;
         found = etch_order_sync_derive(o);
         values = etch_order_values_derive(o);
         if (values == ETCH_DERIVE_CONFLICT)
-            return PASS_CONFLICT;
+            return ETCH_ORDER_CONFLICT;
         if (found < 0 || values < 0)
-            return PASS_MEMORY;
+            return ETCH_ORDER_MEMORY;
         if (found + values == 0)
-            return PASS_GOOD;
+            return ETCH_ORDER_GOOD;
         enough =
             (size_t)(found + values) < o->n / 1000; /* a large run: what a further turn would add is not worth it */
     }
@@ -407,21 +207,21 @@ static enum pass settle(struct etch_order *o)
 
 /* The clock that was blamed stands in a contradiction with one other. If leaving it out does not settle everything, and
  * leaving out the other one instead does, it was the other one. */
-static enum pass try_the_other(struct etch_order *o)
+static enum etch_order_result try_the_other(struct etch_order *o)
 {
     struct etch_conflict *last = &o->conflicts.v[o->conflicts.n - 1];
     uint32_t one = last->cpu, other = last->cpu_with;
-    enum pass result;
+    enum etch_order_result result;
 
     if (one == ETCH_CPU_NONE || one == other || !clock_usable(o, other))
-        return PASS_CONFLICT;
+        return ETCH_ORDER_CONFLICT;
     result = settle(o);
-    if (result != PASS_CONFLICT)
+    if (result != ETCH_ORDER_CONFLICT)
         return result;
     o->cpu_blamed[one] = false;
     o->cpu_blamed[other] = true;
     result = settle(o);
-    if (result == PASS_GOOD) {
+    if (result == ETCH_ORDER_GOOD) {
         last->cpu = other;
         last->cpu_with = one;
         return result;
@@ -434,25 +234,25 @@ static enum pass try_the_other(struct etch_order *o)
 /* After a contradiction: leaves out what is to blame. A wrong clock taints what is derived from it, so first the graph
  * is made without clocks. If it contradicts itself even so, records are wrong; if the clocks contradict it, they are;
  * if neither shows, what was derived from the clocks must do. */
-static enum pass blame(struct etch_order *o)
+static enum etch_order_result blame(struct etch_order *o)
 {
     size_t before = o->conflicts.n;
-    enum pass result;
+    enum etch_order_result result;
 
     o->blaming = true;
     o->clockless = true;
     result = settle(o);
     o->clockless = false;
-    if (result == PASS_GOOD) {
+    if (result == ETCH_ORDER_GOOD) {
         set_times(o);
-        push_bounds(o);
-        if (!bounds_crossed(o))
+        etch_order_push_bounds(o);
+        if (!etch_order_bounds_crossed(o))
             result = settle(o);
         else if (etch_order_blame_clock(o) < 0)
-            result = PASS_MEMORY;
+            result = ETCH_ORDER_MEMORY;
     }
     o->blaming = false;
-    return result == PASS_MEMORY || o->conflicts.n == before ? result : try_the_other(o);
+    return result == ETCH_ORDER_MEMORY || o->conflicts.n == before ? result : try_the_other(o);
 }
 
 /* ---- The displayed sequence ---- */
@@ -569,7 +369,7 @@ static int check_links(const struct etch_order_input *input, struct etch_error *
 int etch_order_build(struct etch_order **order, const struct etch_order_input *input, struct etch_error *err)
 {
     struct etch_order *o = calloc(1, sizeof(*o));
-    enum pass result = PASS_MEMORY;
+    enum etch_order_result result = ETCH_ORDER_MEMORY;
 
     *order = NULL;
     if (!o)
@@ -587,131 +387,16 @@ int etch_order_build(struct etch_order **order, const struct etch_order_input *i
         etch_order_free(o);
         return -1;
     }
-    while ((result = settle(o)) == PASS_CONFLICT) /* each leaves out a clock or an object for good, so this ends */
-        if (blame(o) == PASS_MEMORY)
+    while ((result = settle(o)) ==
+           ETCH_ORDER_CONFLICT) /* each leaves out a clock or an object for good, so this ends */
+        if (blame(o) == ETCH_ORDER_MEMORY)
             goto memory;
     drop_lists(o);
-    if (result == PASS_GOOD && set_sequence(o)) {
+    if (result == ETCH_ORDER_GOOD && set_sequence(o)) {
         *order = o;
         return 0;
     }
 memory:
     etch_order_free(o);
     return etch_error_set(err, "out of memory while ordering %zu events", input->n);
-}
-
-/* ---- Questions ---- */
-
-enum etch_relation etch_order_ask(const struct etch_order *o, size_t a, size_t b)
-{
-    if (a == b)
-        return ETCH_SAME;
-    if (etch_order_before(o, (uint32_t)a, (uint32_t)b))
-        return ETCH_BEFORE;
-    return etch_order_before(o, (uint32_t)b, (uint32_t)a) ? ETCH_AFTER : ETCH_UNORDERED;
-}
-
-struct chain {
-    struct etch_evidence *links;
-    size_t n, max;
-};
-
-static void add_link(struct chain *chain, enum etch_evidence_kind kind, uint32_t from, uint32_t to)
-{
-    if (chain->n < chain->max)
-        chain->links[chain->n] = (struct etch_evidence){.kind = kind, .from = from, .to = to};
-    chain->n++;
-}
-
-/* The first event of b's thread that already has `a` behind it, b at the latest. */
-static uint32_t earliest_after(const struct etch_order *o, uint32_t a, uint32_t b)
-{
-    uint32_t thread = o->thread[b];
-    uint32_t lo = 0, hi = o->position[b];
-
-    while (lo < hi) {
-        uint32_t middle = lo + (hi - lo) / 2;
-
-        if (etch_order_logical(o, a, etch_event_at(o, thread, middle)))
-            hi = middle;
-        else
-            lo = middle + 1;
-    }
-    return etch_event_at(o, thread, lo);
-}
-
-/* Links from a to b by logical edges, last one first. */
-static void walk_back(const struct etch_order *o, uint32_t a, uint32_t b, struct chain *chain)
-{
-    while (a != b) {
-        uint32_t came = b;
-
-        if (o->thread[a] == o->thread[b]) {
-            add_link(chain, ETCH_BY_PROGRAM, a, b);
-            return;
-        }
-        came = earliest_after(o, a, b);
-        if (came != b)
-            add_link(chain, ETCH_BY_PROGRAM, came, b);
-        for (uint32_t k = o->in_begin[came]; k < o->in_begin[came + 1]; k++) {
-            const struct edge *edge = &o->edges.v[o->in_edge[k]];
-
-            if (edge->from != a && !etch_order_logical(o, a, edge->from))
-                continue;
-            add_link(chain, edge->kind, edge->from, came);
-            b = edge->from;
-            break;
-        }
-        if (b != a && o->thread[b] == o->thread[came])
-            return; /* cannot be: the vector clock came by one of these edges */
-    }
-}
-
-size_t etch_order_why(const struct etch_order *o, size_t x, size_t y, struct etch_evidence *links, size_t max)
-{
-    struct chain chain = {.links = links, .max = max};
-    enum etch_relation relation = etch_order_ask(o, x, y);
-    uint32_t a = (uint32_t)(relation == ETCH_AFTER ? y : x);
-    uint32_t b = (uint32_t)(relation == ETCH_AFTER ? x : y);
-
-    if (relation != ETCH_BEFORE && relation != ETCH_AFTER)
-        return 0;
-    if (etch_order_logical(o, a, b)) {
-        walk_back(o, a, b, &chain);
-    } else if (o->hi[a] < o->lo[b]) {
-        add_link(&chain, ETCH_BY_CLOCK, a, b);
-    } else {
-        walk_back(o, o->l_from[b], b, &chain);
-        add_link(&chain, ETCH_BY_CLOCK, o->u_from[a], o->l_from[b]);
-        walk_back(o, a, o->u_from[a], &chain);
-    }
-    for (size_t i = 0, n = chain.n < max ? chain.n : max; i < n / 2; i++) {
-        struct etch_evidence swap = links[i];
-
-        links[i] = links[n - 1 - i];
-        links[n - 1 - i] = swap;
-    }
-    return chain.n;
-}
-
-const struct etch_conflict *etch_order_conflicts(const struct etch_order *o, size_t *n)
-{
-    *n = o->conflicts.n;
-    return o->conflicts.v;
-}
-
-const uint32_t *etch_order_sequence(const struct etch_order *o)
-{
-    return o->sequence;
-}
-
-void etch_order_measure(const struct etch_order *o, struct etch_order_size *size)
-{
-    size->events = o->n;
-    size->edges = o->edges.n;
-    size->rows = o->rows.n / (o->threads ? o->threads : 1);
-    size->turns = o->turns;
-    size->bytes = o->n * (4 * sizeof(int64_t) + 9 * sizeof(uint32_t)) +
-                  o->edges.capacity * (sizeof(struct edge) + sizeof(uint32_t)) + o->rows.capacity * sizeof(uint32_t) +
-                  o->sections.capacity * sizeof(struct section);
 }

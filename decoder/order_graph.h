@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The graph behind order.h: what order.c, order_sync.c, order_values.c and order_conflict.c share. */
+/* The graph behind order.h: what the files order*.c share. */
 #ifndef ETCH_DECODER_ORDER_GRAPH_H
 #define ETCH_DECODER_ORDER_GRAPH_H
 
@@ -107,6 +107,15 @@ bool etch_order_edge(struct etch_order *o, uint32_t from, uint32_t to, enum etch
 
 /* Edges that need no order to be found: create, join, barrier, one CPU's stamps; and the sections of locks. */
 int etch_order_sync_collect(struct etch_order *o);
+
+enum etch_order_result { ETCH_ORDER_GOOD, ETCH_ORDER_CONFLICT, ETCH_ORDER_MEMORY };
+
+/* One pass: bounds and reachability from the edges so far. */
+enum etch_order_result etch_order_pass(struct etch_order *o);
+
+/* Lower bounds, along the edges; whether one of them has passed an upper bound. */
+void etch_order_push_bounds(struct etch_order *o);
+bool etch_order_bounds_crossed(const struct etch_order *o);
 
 #define ETCH_DERIVE_MEMORY (-1)
 #define ETCH_DERIVE_CONFLICT (-2) /* a read of what nobody wrote: noted, and the location left out */

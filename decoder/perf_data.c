@@ -3,6 +3,8 @@
  */
 #include "decoder/perf_data.h"
 
+#include "base/bound.h"
+
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -25,6 +27,7 @@ struct walk {
     size_t window_size;
     size_t ids;
     ZSTD_DStream *zstd;
+    uint64_t unpacked_total;
     ETCH_ARRAY(uint8_t) unpacked; /* the part of a record that a COMPRESSED record ended in */
     size_t unpacked_n;
 };
@@ -405,7 +408,13 @@ static int walk_compressed(struct walk *w, const uint8_t *bytes, size_t n, uint6
             ZSTD_DCtx_reset(w->zstd, ZSTD_reset_session_only);
             return 0;
         }
+        w->unpacked_total += out.pos - w->unpacked_n;
         w->unpacked_n = out.pos;
+        if (w->unpacked_total > etch_bound(ETCH_BOUND_MEMORY, where + n)) { /* most of it is kept */
+            w->file->damaged++;
+            w->unpacked_n = 0;
+            return 0;
+        }
         status = walk_unpacked(w, where);
         if (in.pos == in.size && !full)
             break;

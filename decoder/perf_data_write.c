@@ -3,6 +3,8 @@
  * sparse stamps. A mapping that nothing else overlaps is therefore there from the beginning; only one that takes
  * another's place (exec, dlclose and dlopen) comes at its time. */
 #include "decoder/perf_data_write.h"
+
+#include "base/output.h"
 #include "decoder/find_binary.h"
 #include "decoder/perf_data.h"
 
@@ -279,9 +281,8 @@ static char *extract_code(struct writer *w, const Etch__Image *image)
 {
     const char *folder = w->options->code_folder;
     char *path = NULL;
-    FILE *out;
 
-    if (mkdir(folder, 0777) < 0 && errno != EEXIST) {
+    if (mkdir(folder, 0700) < 0 && errno != EEXIST) {
         etch_error_set_errno(w->err, errno, "cannot make the folder %s", folder);
         return NULL;
     }
@@ -289,9 +290,7 @@ static char *extract_code(struct writer *w, const Etch__Image *image)
         no_memory(w);
         return NULL;
     }
-    out = fopen(path, "we");
-    if (!out || fwrite(image->code.data, 1, image->code.len, out) != image->code.len || fclose(out) != 0) {
-        etch_error_set_errno(w->err, errno, "cannot write %s", path);
+    if (etch_output_write(path, image->code.data, image->code.len, w->err) < 0) {
         free(path);
         return NULL;
     }
@@ -890,20 +889,23 @@ int etch_perf_data_write_file(const struct etch_recording *recording, const char
     struct etch_perf_write_options options = {.sysroot = sysroot};
     struct etch_perf_sink sink = {.write = write_stdio};
     char *folder = NULL;
-    FILE *out = fopen(path, "we");
-    int status;
+    struct etch_output *out;
+    int status = -1;
 
-    if (!out)
-        return etch_error_set_errno(err, errno, "cannot create %s", path);
-    if (asprintf(&folder, "%s.code", path) < 0)
+    if (etch_output_report(&out, path, err) < 0)
+        return -1;
+    sink.context = etch_output_stream(out);
+    if (!sink.context || asprintf(&folder, "%s.code", path) < 0) {
         folder = NULL;
-    options.code_folder = folder;
-    sink.context = out;
-    status = etch_perf_data_write(recording, &options, &sink, err);
-    if (fclose(out) != 0 && status == 0)
-        status = etch_error_set_errno(err, errno, "cannot write %s", path);
-    if (status < 0)
-        unlink(path);
+        etch_error_set_errno(err, ENOMEM, "cannot write %s", path);
+    } else {
+        options.code_folder = folder;
+        status = etch_perf_data_write(recording, &options, &sink, err);
+    }
+    if (status == 0)
+        status = etch_output_finish(out, err);
+    else
+        etch_output_discard(out);
     free(folder);
     return status;
 }

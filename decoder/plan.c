@@ -224,7 +224,7 @@ static void fill(const struct cursor *c, struct etch_stretch *stretch)
     stretch->input.size = stretch->bytes.n;
     stretch->input.offset = c->at;
     stretch->input.until = UINT64_MAX;
-    stretch->input.fault = 0;
+    stretch->input.death = (struct etch_death){0};
     stretch->input.pid = about->pid;
     stretch->input.config = about->pt;
     stretch->input.regions = NULL;
@@ -321,17 +321,21 @@ static const struct etch_soft_map *map_of(struct etch_plan *plan, uint32_t pid)
     return map;
 }
 
-/* The instruction that this thread died of: a fault, not a signal from outside. Of SIGILL and SIGFPE an emulator may
- * not know the code. */
-static uint64_t fault_of(const struct etch_plan *plan, uint32_t pid, uint32_t tid)
+/* A fault, not a signal from outside. Of SIGILL and SIGFPE an emulator may not know the code. */
+static bool is_fault(const Etch__Failure *f)
+{
+    if (f->signal == SIGILL || f->signal == SIGFPE)
+        return f->code >= 0;
+    return (f->signal == SIGSEGV || f->signal == SIGBUS) && f->code > 0;
+}
+
+static struct etch_death death_of(const struct etch_plan *plan, uint32_t pid, uint32_t tid)
 {
     const Etch__Failure *f = plan->recording->failure;
 
     if (!f || f->kind != ETCH__FAILURE_KIND__FAILURE_SIGNAL || f->pid != pid || f->tid != tid)
-        return 0;
-    if (f->signal == SIGILL || f->signal == SIGFPE)
-        return f->code >= 0 ? f->ip : 0;
-    return (f->signal == SIGSEGV || f->signal == SIGBUS) && f->code > 0 ? f->ip : 0;
+        return (struct etch_death){0};
+    return (struct etch_death){.known = true, .fault = is_fault(f), .ip = f->ip};
 }
 
 /* Where the thread stood when the program failed. */
@@ -371,7 +375,7 @@ static int read_soft(struct etch_plan *plan, const struct etch_stream *stream, s
             return -1;
     fill(&c, stretch);
     find_frames(plan->recording, stretch);
-    stretch->input.fault = fault_of(plan, stretch->pid, stretch->tid);
+    stretch->input.death = death_of(plan, stretch->pid, stretch->tid);
     stretch->soft = map_of(plan, stretch->pid);
     return stretch->soft ? 1 : etch_error_set_errno(err, ENOMEM, "cannot decode %s", plan->recording->path);
 }
@@ -391,7 +395,7 @@ static int next_of_threads(struct etch_plan *plan, struct etch_stretch *stretch,
             return -1;
         if (found > 0 && plan->cursor.at >= etch_stream_end(plan->cursor.stream)) {
             stretch->input.until = end_of(plan, plan->stream);
-            stretch->input.fault = fault_of(plan, stretch->pid, stretch->tid);
+            stretch->input.death = death_of(plan, stretch->pid, stretch->tid);
         }
         if (found == 0) {
             plan->stream++;
@@ -542,17 +546,17 @@ static int find_end(struct etch_plan *plan, size_t tenure, struct etch_error *er
 }
 
 /* What the thread died of is told where its trace ends. */
-static int note_fault(struct etch_plan *plan, const struct place *place, struct etch_stretch *stretch,
+static int note_death(struct etch_plan *plan, const struct place *place, struct etch_stretch *stretch,
                       struct etch_error *err)
 {
-    uint64_t fault = fault_of(plan, stretch->pid, stretch->tid);
+    struct etch_death death = death_of(plan, stretch->pid, stretch->tid);
 
-    if (!fault)
+    if (!death.known)
         return 0;
     if (!plan->end.known && find_end(plan, plan->tenure, err) < 0)
         return -1;
     if (plan->end.place == place && plan->end.tenure == plan->tenure)
-        stretch->input.fault = fault;
+        stretch->input.death = death;
     return 0;
 }
 
@@ -570,7 +574,7 @@ static int next_of_cpus(struct etch_plan *plan, struct etch_stretch *stretch, st
 
                 if (may_hold(plan, t, cpu, place) && (plan->skip == 0 || plan->skip-- == 0))
                     found = read_place(plan, cpu, place, t, stretch, err);
-                if (found > 0 && note_fault(plan, place, stretch, err) < 0)
+                if (found > 0 && note_death(plan, place, stretch, err) < 0)
                     return -1;
                 if (found != 0)
                     return found;

@@ -2,12 +2,14 @@
 /* See pt_flow.h. */
 #include "decoder/pt_flow.h"
 #include "decoder/pt_clock.h"
+#include "decoder/pt_order.h"
 
 #include <string.h>
 
 #define WALK_MAX 4096u              /* blocks without a packet: more is a loop that leaves no trace */
 #define TAPE_MAX ((size_t)16 << 20) /* blocks on one tape */
 #define CALLS_MAX 64u               /* what the CPU remembers for compressed returns */
+#define PROMPT_ENOUGH 2u            /* TIPs that were not put off, to know that this CPU puts off none */
 
 /* What the next FUP is for. */
 enum fup_use {
@@ -37,6 +39,7 @@ struct flow {
 
     bool on;    /* tracing is enabled, as far as packets told */
     bool known; /* `ip` is the next instruction to run */
+    bool told;  /* while not known: a loss on the tape says so */
     bool dirty; /* while not known: TNT bits went by unread, and a deferred TIP may belong before them */
     uint64_t ip;
     struct etch_block *block; /* at `ip`; NULL: not looked up yet */
@@ -44,6 +47,14 @@ struct flow {
 
     struct call calls[CALLS_MAX];
     unsigned n_calls, top;
+    bool calls_unseen; /* code that is missing may have made more, which the CPU remembers */
+
+    struct etch_pt_order order; /* what the packets tell about how this CPU orders them */
+    bool trusts;                /* a TIP behind unread TNT bits is taken for where it stands */
+    bool refused;               /* one was not, and would have been of use */
+    bool leapt;                 /* to where such a TIP said; no other packet has confirmed it yet */
+    bool wrong;                 /* what followed such a leap did not fit */
+    bool astray;                /* while not known: packets and code did not fit, no TIP is to be trusted */
 
     enum fup_use fup_use;
     bool fup_pending;
@@ -72,6 +83,7 @@ static void loss(struct flow *f, Etch__LossCause cause, uint64_t ip, const char 
         f->tape,
         &(struct etch_tape_event){
             .kind = ETCH_STEP_LOSS, .cause = cause, .ip = ip, .offset = f->in->offset + f->at, .detail = detail});
+    f->told = true;
 }
 
 /* ---- Where execution is ---- */
@@ -79,6 +91,13 @@ static void loss(struct flow *f, Etch__LossCause cause, uint64_t ip, const char 
 static void forget_calls(struct flow *f)
 {
     f->n_calls = 0;
+}
+
+/* As the CPU does at a PSB and at an overflow: from here on it compresses only returns of calls that it shows. */
+static void forget_all_calls(struct flow *f)
+{
+    forget_calls(f);
+    f->calls_unseen = false;
 }
 
 static void push_call(struct flow *f, struct etch_block *b)
@@ -101,7 +120,7 @@ static void lose(struct flow *f, bool dirty)
 static void go_to(struct flow *f, uint64_t ip)
 {
     f->known = true;
-    f->dirty = false;
+    f->told = f->dirty = f->astray = f->leapt = false;
     f->ip = ip;
     f->block = NULL;
 }
@@ -111,6 +130,7 @@ static bool gap(struct flow *f, uint64_t ip, const char *why, bool dirty)
 {
     loss(f, ETCH__LOSS_CAUSE__LOSS_UNMAPPED_CODE, ip, why);
     lose(f, dirty);
+    f->calls_unseen = true;
     return false;
 }
 
@@ -118,8 +138,10 @@ static bool gap(struct flow *f, uint64_t ip, const char *why, bool dirty)
 static bool contradiction(struct flow *f, size_t mark, const char *why)
 {
     f->tape->blocks.n = mark;
+    f->wrong = f->wrong || f->leapt;
     loss(f, ETCH__LOSS_CAUSE__LOSS_DECODE, f->ip, why);
     lose(f, true);
+    f->astray = true;
     return false;
 }
 
@@ -220,6 +242,7 @@ static bool take_deferred(struct flow *f, uint64_t *ip)
         f->next += (size_t)n;
     } while (packet.kind == ETCH_PT_PAD);
     *ip = packet.value;
+    f->order.deferred = true;
     return true;
 }
 
@@ -246,9 +269,11 @@ static bool take_return(struct flow *f, struct etch_block *b, bool bit, size_t m
 
     if (!bit)
         return contradiction(f, mark, "the packets and the code do not fit: a return that was not taken");
-    if (f->n_calls == 0)
+    if (f->n_calls == 0 && !f->calls_unseen)
         return contradiction(f, mark, "a compressed return whose call was not seen");
     etch_tape_block(f->tape, b);
+    if (f->n_calls == 0)
+        return gap(f, 0, "a return to a caller that was not seen", false);
     f->ip = call->ip;
     f->block = call->from ? etch_block_fall(f->view, call->from, &why) : NULL;
     f->top = (f->top + CALLS_MAX - 1) % CALLS_MAX;
@@ -256,12 +281,12 @@ static bool take_return(struct flow *f, struct etch_block *b, bool bit, size_t m
     return true;
 }
 
-/* One TNT bit; `more` says whether others follow in the packet. */
-static bool take_bit(struct flow *f, bool bit, bool more)
+/* One TNT bit. Where code is missing before its branch, it stays unread. */
+static bool take_bit(struct flow *f, bool bit)
 {
     for (;;) {
         size_t mark = f->tape->blocks.n;
-        struct etch_block *b = walk_to_branch(f, more);
+        struct etch_block *b = walk_to_branch(f, true);
         uint64_t ip;
 
         if (!b)
@@ -295,7 +320,7 @@ static void take_tnt(struct flow *f, const struct etch_pt_packet *packet)
     }
     f->began = 0;
     for (unsigned i = packet->count; i > 0; i--)
-        if (!take_bit(f, packet->value >> (i - 1) & 1, i > 1)) {
+        if (!take_bit(f, packet->value >> (i - 1) & 1)) {
             /* Bits are left that belong behind what is missing. */
             f->dirty = f->dirty || i > 1;
             return;
@@ -337,43 +362,78 @@ static void take_mode(struct flow *f)
     set_view(f);
 }
 
+/* A TIP out of code that is not known, to `ip`. Doubtful: TNT bits went by before it, and might belong behind it. */
+static void land(struct flow *f, uint64_t ip, bool doubtful)
+{
+    const char *why = "out of memory";
+
+    if (!f->view || !etch_block_at(f->view, ip, &why)) {
+        if (!f->told)
+            gap(f, ip, why, f->dirty);
+    } else if (doubtful && (f->astray || !f->trusts)) {
+        f->refused = f->refused || !f->astray;
+    } else {
+        go_to(f, ip);
+        f->leapt = doubtful;
+    }
+}
+
+/* The TIP of the block `b`, whose branch it must be. */
+static bool fits_tip(const struct etch_block *b)
+{
+    return b->branch != ETCH_BRANCH_CONDITIONAL;
+}
+
+static bool is_indirect(const struct etch_block *b)
+{
+    return b->branch == ETCH_BRANCH_JUMP_INDIRECT || b->branch == ETCH_BRANCH_CALL_INDIRECT;
+}
+
+static void note_order(struct flow *f, const struct etch_block *b)
+{
+    if (is_indirect(b) && f->order.prompt < PROMPT_ENOUGH)
+        etch_pt_order_note_tip(&f->order, &f->reader, f->in->bytes + f->next, f->in->bytes + f->in->own);
+}
+
+/* The branch that the TIP is of, onto the tape; false where none is known. */
+static bool take_branch(struct flow *f, const struct etch_pt_packet *packet)
+{
+    size_t mark = f->tape->blocks.n;
+    struct etch_block *b = walk_to_branch(f, false);
+
+    if (b && !fits_tip(b))
+        return contradiction(f, mark, not_a_branch);
+    if (!b)
+        return false;
+    note_order(f, b);
+    take_indirect(f, b, packet->value);
+    return true;
+}
+
 static void take_tip(struct flow *f, const struct etch_pt_packet *packet)
 {
-    bool was_known = f->known, was_dirty = f->dirty, async = f->fup_pending;
-    size_t mark = f->tape->blocks.n;
-    struct etch_block *b = NULL;
+    bool async = f->fup_pending, followed = false;
 
     if (!f->on) {
         loss(f, ETCH__LOSS_CAUSE__LOSS_DECODE, packet->value, "a branch while tracing was off");
         f->on = true;
         lose(f, false);
-        was_known = was_dirty = false;
     }
     if (async)
         take_async(f, packet->has_ip ? packet->value : 0);
-    else if (was_known)
-        b = walk_to_branch(f, false);
-    if (b && (b->branch == ETCH_BRANCH_CONDITIONAL)) {
-        contradiction(f, mark, not_a_branch);
-        b = NULL;
-        async = false;
-    } else if (b) {
-        take_indirect(f, b, packet->value);
-    }
+    else if (f->known)
+        followed = take_branch(f, packet);
     take_mode(f);
+    f->began = 0;
     if (!packet->has_ip) {
+        if (!f->told)
+            loss(f, ETCH__LOSS_CAUSE__LOSS_DECODE, 0, "a branch whose target is not given");
         lose(f, false);
-    } else if (b) {
-        f->began = 0;
     } else if (async) {
         go_to(f, packet->value);
-    } else if (was_known ? !f->dirty : !was_dirty) {
-        const char *why;
-
-        if (f->view && etch_block_at(f->view, packet->value, &why))
-            go_to(f, packet->value);
+    } else if (!followed) {
+        land(f, packet->value, f->dirty);
     }
-    f->began = 0;
 }
 
 static void take_begin(struct flow *f, const struct etch_pt_packet *packet)
@@ -395,11 +455,26 @@ static void take_begin(struct flow *f, const struct etch_pt_packet *packet)
     f->began = packet->value;
 }
 
-/* The address of the next TIP.PGE if nothing but timing lies before it, else 0. */
+/* Where the thread's next region begins, as far as the one in hand is over at the next packet. */
+static size_t next_region(const struct flow *f)
+{
+    const struct etch_pt_region *r = f->in->regions;
+    size_t i = f->region;
+
+    if (!r)
+        return f->next;
+    while (i < f->in->n_regions && r[i].end <= f->next)
+        i++;
+    if (i == f->in->n_regions || r[i].doubtful)
+        return SIZE_MAX;
+    return r[i].begin > f->next ? r[i].begin : f->next;
+}
+
+/* The address of the thread's next TIP.PGE if nothing but timing lies before it, else 0. */
 static uint64_t next_begin(const struct flow *f)
 {
     struct etch_pt_reader reader = f->reader;
-    size_t at = f->next;
+    size_t at = f->next, from = next_region(f);
 
     while (at < f->in->size) {
         struct etch_pt_packet packet;
@@ -407,6 +482,9 @@ static uint64_t next_begin(const struct flow *f)
 
         if (n <= 0)
             return 0;
+        at += (size_t)n;
+        if (at <= from) /* another thread's */
+            continue;
         switch (packet.kind) {
         case ETCH_PT_TIP_PGE:
             return packet.has_ip ? packet.value : 0;
@@ -418,13 +496,13 @@ static uint64_t next_begin(const struct flow *f)
         default:
             break;
         }
-        at += (size_t)n;
     }
     return 0;
 }
 
-/* Tracing ended without saying where: it must have been an instruction that leaves for the kernel, or, with address
- * filters, any branch. */
+/* Tracing ended without saying where. As a rule an instruction did that leaves for the kernel or, with address filters,
+ * any branch. None is in reach where a debugger's breakpoint stood in the code's place, or something cut the trace: if
+ * tracing had just begun, and the thread is still there when it begins again, nothing ran. */
 static void end_at_far(struct flow *f)
 {
     uint64_t began = f->began;
@@ -434,7 +512,10 @@ static void end_at_far(struct flow *f)
     if (!b)
         return;
     if (b->branch != ETCH_BRANCH_FAR && !(f->in->config && f->in->config->filters)) {
-        contradiction(f, mark, "tracing was cut: whether anything ran since the last branch is not known");
+        if (began && next_begin(f) == began)
+            f->tape->blocks.n = mark;
+        else
+            contradiction(f, mark, "tracing was cut: whether anything ran since the last branch is not known");
         return;
     }
     /* Cut before its first instruction ran, then resumed there, looks the same as a system call that returned to where
@@ -486,7 +567,7 @@ static void take_end(struct flow *f, const struct etch_pt_packet *packet)
     else if (f->known)
         end_at_far(f);
     event(f, ETCH_STEP_END, packet->has_ip ? packet->value : 0, 0);
-    f->on = f->known = f->dirty = false;
+    f->on = f->known = f->told = f->dirty = f->astray = false;
     f->block = NULL;
     f->began = 0;
 }
@@ -499,6 +580,7 @@ static void take_overflow(struct flow *f)
     settle_fup(f);
     loss(f, ETCH__LOSS_CAUSE__LOSS_OVERFLOW, 0, "the CPU's own buffer was full");
     lose(f, false);
+    forget_all_calls(f);
     f->fup_use = FUP_RESUME;
     f->on = true; /* an FUP says so, a TIP.PGE will follow otherwise */
 }
@@ -543,7 +625,7 @@ static void end_psb(struct flow *f)
     f->on = f->psb_has_ip;
     f->dirty = false;
     f->began = 0;
-    forget_calls(f);
+    forget_all_calls(f);
 }
 
 static void begin_psb(struct flow *f)
@@ -698,8 +780,9 @@ static void take_packet(struct flow *f, const struct etch_pt_packet *packet)
 
 /* ---- Whose it is ---- */
 
-/* Enters and leaves the thread's regions as the packets go by. */
-static void find_region(struct flow *f)
+/* Enters and leaves the thread's regions as the packets go by. A region that begins with an FUP goes on there behind an
+ * overflow. */
+static void find_region(struct flow *f, const struct etch_pt_packet *packet)
 {
     const struct etch_pt_region *r = f->in->regions;
     bool ours;
@@ -714,9 +797,10 @@ static void find_region(struct flow *f)
     if (ours == f->ours)
         return;
     f->ours = ours;
-    f->known = f->dirty = f->fup_pending = false;
+    f->known = f->told = f->dirty = f->astray = f->fup_pending = false;
     f->block = NULL;
     f->on = ours;
+    f->fup_use = packet && packet->kind == ETCH_PT_FUP ? FUP_RESUME : FUP_ASYNC;
 }
 
 /* What keeps the packet level going while another thread runs. */
@@ -727,7 +811,7 @@ static void pass_by(struct flow *f, const struct etch_pt_packet *packet)
         f->next_mode = exec_mode(packet->value);
         break;
     case ETCH_PT_PSB:
-        forget_calls(f);
+        forget_all_calls(f);
         break;
     default:
         take_time(f, packet);
@@ -782,7 +866,7 @@ static void run(struct flow *f)
         int n = etch_pt_packet_read(&f->reader, f->in->bytes + f->at, f->in->bytes + f->in->size, &packet);
 
         if (f->in->regions)
-            find_region(f);
+            find_region(f, n > 0 ? &packet : NULL);
         f->next = f->at + (size_t)(n > 0 ? n : 0);
         if (n == ETCH_PT_CUT && f->in->last)
             resynchronise(f, "the last packet is cut");
@@ -792,12 +876,16 @@ static void run(struct flow *f)
             take_packet(f, &packet);
         else
             pass_by(f, &packet);
+        if (n > 0)
+            etch_pt_order_note(&f->order, &packet);
     }
 }
 
-void etch_pt_decode(const struct etch_pt_input *input, struct etch_blocks *blocks, struct etch_tape *tape)
+/* Decodes all of it onto the tape, once. */
+static struct flow decode(const struct etch_pt_input *input, struct etch_blocks *blocks, struct etch_tape *tape,
+                          bool trusts)
 {
-    struct flow f = {.in = input, .blocks = blocks, .tape = tape};
+    struct flow f = {.in = input, .blocks = blocks, .tape = tape, .trusts = trusts};
 
     etch_pt_clock_init(&f.clock, input->config);
     f.age_hi = etch_blocks_changes(blocks, input->pid);
@@ -810,6 +898,30 @@ void etch_pt_decode(const struct etch_pt_input *input, struct etch_blocks *block
     if (input->last && input->until != UINT64_MAX)
         etch_tape_until(tape, input->until, f.clock.ticks_all);
     tape->next_ip = f.known ? f.ip : 0;
+    return f;
+}
+
+static void rewind_tape(struct etch_tape *tape, size_t n_blocks, size_t n_events)
+{
+    tape->blocks.n = n_blocks;
+    tape->events.n = n_events;
+}
+
+/* Where code is missing, TIPs behind it are in doubt. If all of the input shows that this CPU puts off none, they are
+ * used; if something does not fit then, they are not. */
+void etch_pt_decode(const struct etch_pt_input *input, struct etch_blocks *blocks, struct etch_tape *tape)
+{
+    size_t n_blocks = tape->blocks.n, n_events = tape->events.n;
+    struct flow f = decode(input, blocks, tape, false);
+
+    if (f.refused && f.order.prompt >= PROMPT_ENOUGH && !f.order.deferred) {
+        rewind_tape(tape, n_blocks, n_events);
+        f = decode(input, blocks, tape, true);
+        if (f.wrong || f.order.deferred) {
+            rewind_tape(tape, n_blocks, n_events);
+            f = decode(input, blocks, tape, false);
+        }
+    }
     tape->bytes = input->own;
-    etch_tape_end_at(tape, f.view, input->fault);
+    etch_tape_end_at(tape, f.view, &input->death);
 }

@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #define ETCH_PT_PSB_SIZE 16u
+#define ETCH_PT_TNT_SHORT 6u /* bits of a full one */
+#define ETCH_PT_TNT_LONG 47u
 
 enum etch_pt_packet_kind {
     ETCH_PT_PAD,

@@ -106,6 +106,26 @@ static void free_message(void *message)
         etch_array_free(array);                                                                                        \
     } while (0)
 
+static ssize_t read_closed(const struct etch_stream *stream, const struct etch_piece *piece, uint64_t skip,
+                           void *buffer, size_t size)
+{
+    (void)stream;
+    (void)piece;
+    (void)skip;
+    (void)buffer;
+    (void)size;
+    return -EBADF;
+}
+
+void etch_recording_close_streams(struct etch_recording *r)
+{
+    if (r->close)
+        r->close(r);
+    r->close = NULL;
+    r->loader = NULL;
+    r->read = read_closed;
+}
+
 void etch_recording_free(struct etch_recording *r)
 {
     if (!r)
@@ -121,6 +141,7 @@ void etch_recording_free(struct etch_recording *r)
     free_messages(&r->clocks);
     free_messages(&r->watches);
     free_messages(&r->losses);
+    etch_ledger_release(&r->ledger);
     for (size_t i = 0; i < r->streams.n; i++) {
         free_message((void *)(uintptr_t)r->streams.v[i].about);
         etch_array_free(&r->streams.v[i].pieces);
@@ -200,4 +221,19 @@ const Etch__Image *etch_recording_image_at(const struct etch_recording *recordin
             found = image;
     }
     return found;
+}
+
+uint64_t etch_recording_lost(struct etch_recording *r, uint64_t counts[ETCH_LOSS_CAUSES])
+{
+    uint64_t total = etch_ledger_sum(&r->ledger, counts);
+
+    if (!r->ledger.begun) { /* no bundle: all is in the losses */
+        for (size_t i = 0; i < r->losses.n; i++)
+            counts[(unsigned)r->losses.v[i]->cause % ETCH_LOSS_CAUSES]++;
+        total += r->losses.n;
+    }
+    counts[ETCH__LOSS_CAUSE__LOSS_CUT] += r->cut;
+    counts[ETCH__LOSS_CAUSE__LOSS_DAMAGED] += r->damaged;
+    counts[ETCH__LOSS_CAUSE__LOSS_LIMIT] += r->budget.refused;
+    return total + r->cut + r->damaged + r->budget.refused;
 }

@@ -5,8 +5,10 @@
 #define ETCH_DECODER_RECORDING_H
 
 #include "base/array.h"
+#include "base/bound.h"
 #include "base/error.h"
 #include "proto/etch.pb-c.h"
+#include "proto/ledger.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,8 +46,12 @@ struct etch_recording {
     ETCH_ARRAY(Etch__Access) accesses; /* as recorded */
     ETCH_ARRAY(Etch__Sync) syncs;
     ETCH_ARRAY(struct etch_stream) streams;
-    bool cut;         /* the file ends before its writer was done */
-    uint64_t damaged; /* records that could not be read */
+    bool cut;                  /* the file ends before its writer was done */
+    uint64_t damaged;          /* records that could not be read */
+    struct etch_ledger ledger; /* of a bundle's records; see etch_recording_lost() */
+    struct etch_budget budget; /* of what is in memory; records that it refused are left out, and a loss */
+    bool unwound;              /* the failure's frames and exception are as good as they can be made */
+    bool settled;              /* the accesses are, too */
 
     /* The loader's: reads up to `size` bytes of a stream's piece from `skip` bytes into it. Returns how many, or
      * -errno. May be called from several threads at once. */
@@ -60,6 +66,12 @@ struct etch_recording {
 int etch_recording_open(struct etch_recording **recording, const char *path, struct etch_error *err);
 
 void etch_recording_free(struct etch_recording *recording);
+
+/* What the recording lacks, by cause, as etch info and etch record say it. Returns how many losses that are. */
+uint64_t etch_recording_lost(struct etch_recording *recording, uint64_t counts[ETCH_LOSS_CAUSES]);
+
+/* Closes the file: nothing more is read of the streams. All else stays. */
+void etch_recording_close_streams(struct etch_recording *recording);
 
 /* Reads up to `size` bytes of a stream at `offset`. Stops at a hole. Returns how many, 0 at a hole or the end, -errno.
  * May be called from several threads at once. */

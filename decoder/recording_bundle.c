@@ -3,6 +3,7 @@
  * unpacked record by record when they are read, the last few of them kept. */
 #include "decoder/cuts.h"
 #include "decoder/loaders.h"
+#include "decoder/recording_fill.h"
 #include "proto/bundle.h"
 
 #include <errno.h>
@@ -146,6 +147,9 @@ static bool take(struct etch_recording *r, const struct etch_bundle_item *item)
 
     if (!record)
         return true;
+    if (record->body_case != ETCH__RECORD__BODY_FLOW && /* of which the place is kept, not the bytes */
+        !etch_budget_take(&r->budget, item->memory, item->offset + item->size))
+        return true;
     switch (record->body_case) {
     case ETCH__RECORD__BODY_HOST:
         return replace(&r->host, record->host);
@@ -235,6 +239,20 @@ void etch_recording_sort(struct etch_recording *r)
         qsort(r->switches.v, r->switches.n, sizeof(r->switches.v[0]), compare_switches);
 }
 
+/* What did not fit is a loss like any other. */
+static bool note_limit(struct etch_recording *r)
+{
+    Etch__Loss *loss = r->budget.refused ? etch_recording_add_loss(r) : NULL;
+
+    if (!r->budget.refused)
+        return true;
+    if (!loss || !etch_message_set_string(&loss->detail, "records beyond the reader's memory (--max-memory)"))
+        return false;
+    loss->cause = ETCH__LOSS_CAUSE__LOSS_LIMIT;
+    loss->events = r->budget.refused;
+    return true;
+}
+
 static int read_records(struct etch_recording *r, struct etch_bundle_reader *reader, struct etch_error *err)
 {
     for (;;) {
@@ -242,7 +260,9 @@ static int read_records(struct etch_recording *r, struct etch_bundle_reader *rea
 
         switch (etch_bundle_next(reader, &item, err)) {
         case ETCH_BUNDLE_RECORD:
-            if (!take(r, &item))
+            if (item.record)
+                etch_ledger_take(&r->ledger, item.record);
+            if (r->ledger.starved || !take(r, &item))
                 return etch_error_set_errno(err, ENOMEM, "cannot read %s", r->path);
             break;
         case ETCH_BUNDLE_DAMAGED:
@@ -368,7 +388,7 @@ int etch_recording_load_bundle(struct etch_recording *r, const char *path, struc
     status = read_records(r, reader, err);
     etch_bundle_reader_free(reader);
     etch_recording_sort(r);
-    if (status == 0 && !etch_cuts_end(r))
+    if (status == 0 && (!note_limit(r) || !etch_cuts_end(r)))
         status = etch_error_set_errno(err, ENOMEM, "cannot open %s", path);
     return status;
 }

@@ -2,11 +2,11 @@
 /* Functions that return values; see returns.h. */
 #include "decoder/returns.h"
 
+#include "base/input.h"
 #include "decoder/find_binary.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ bool etch_returns_value(const Etch__Image *image, uint64_t address)
 
     if (etch_find_binary(image, &places, path) < ETCH_BINARY_UNCHECKED)
         return false;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    fd = etch_input_open(path);
     dwarf = fd >= 0 ? dwarf_begin(fd, DWARF_C_READ) : NULL;
     if (dwarf)
         has = has_type(dwarf, address);

@@ -10,8 +10,9 @@
 #define DEPTH_MAX 32u      /* of signal handlers within each other */
 #define TAPE_MAX ((size_t)64 << 20)
 #define AFTER_TELLING 0xffu
-#define CALL_SIZE 5u  /* of a direct call */
-#define STUB_SIZE 96u /* more than any has */
+#define CALL_SIZE 5u    /* of a direct call */
+#define GUARD_BLOCKS 8u /* more than any has */
+#define STUB_SIZE 192u  /* more than any has, or any guard */
 
 /* Who goes on when the function at hand returns. */
 struct frame {
@@ -39,6 +40,7 @@ struct context {
     uint32_t function, node;
     bool told;          /* HEAD: its number was read */
     bool awaits;        /* IN_CALL: of a stub, which is yet to tell */
+    uint64_t guard;     /* IN_CALL: this was called, and the next record says whether it led to its function; 0: none */
     bool away;          /* what was entered from outside returned, which is yet to be told */
     uint64_t signal_ip; /* where a handler interrupted the segment at hand; 0: nowhere */
     int high;           /* first of two bytes that tell a number; -1: none */
@@ -70,6 +72,7 @@ struct replay {
     ETCH_ARRAY(struct chunk) chunks; /* by seq */
     struct context *c;
     uint64_t offset; /* of the record in hand, in the stream */
+    uint64_t passed; /* the guard that it says led to no function of its module; 0: it does not */
     struct stamps stamps;
     uint64_t pending; /* a stamp whose call is not known: what follows the next byte is not before it; 0: none */
     uint64_t low;     /* the one that what comes now is not before */
@@ -121,6 +124,7 @@ static void lose(struct replay *r, const char *detail)
         loss(r, ETCH__LOSS_CAUSE__LOSS_DECODE, detail);
     r->c->mode = LOST;
     r->c->frames.n = 0;
+    r->c->guard = 0;
     r->c->away = false;
 }
 
@@ -271,6 +275,45 @@ static bool leave(struct replay *r)
     return walk(r, ETCH_SOFT_TO_RETURN, 0) && go_back(r);
 }
 
+/* Of the function at hand, which called and is behind that call when it goes on. */
+static struct frame frame_behind(const struct replay *r)
+{
+    const struct context *c = r->c;
+
+    return (struct frame){.function = c->function,
+                          .node = c->node,
+                          .stand = c->stand,
+                          .jumped = c->stand.now == 0,
+                          .bare = is_unmarked(r, c->function, c->node)};
+}
+
+static bool call_guard(struct replay *r, uint64_t guard, uint32_t after)
+{
+    r->c->mode = IN_CALL;
+    r->c->awaits = true;
+    r->c->guard = guard;
+    r->c->node = after;
+    return true;
+}
+
+/* The guard led to its function: comparisons, and a jump. */
+static bool pass_guard(struct replay *r)
+{
+    struct context *c = r->c;
+    uint32_t function = etch_soft_map_guarded(r->map, c->guard);
+    struct etch_block_view *view = etch_soft_walks_view(r->walks);
+    const char *why;
+    const struct etch_block *b = etch_block_at(view, c->guard, &why);
+
+    for (unsigned i = 0; i < GUARD_BLOCKS && b; i++) {
+        etch_tape_block(r->tape, b);
+        b = b->branch == ETCH_BRANCH_CONDITIONAL ? etch_block_at(view, b->end, &why) : NULL;
+    }
+    c->guard = 0;
+    c->awaits = false;
+    return push(r, frame_behind(r)) && enter(r, function);
+}
+
 /* A call with nothing behind it: perhaps a jump, perhaps a call and a return. */
 static bool call_last(struct replay *r, uint32_t after)
 {
@@ -302,6 +345,8 @@ static bool call_last(struct replay *r, uint32_t after)
     if (callee != UINT32_MAX && !r->map->functions.v[callee].enters)
         return push(r, f) && enter(r, callee);
     r->c->stand = f.stand; /* of a jump it is 0: outside is in our place, for whoever called us */
+    if (etch_soft_map_guarded(r->map, target) != UINT32_MAX)
+        return call_guard(r, target, after);
     event(r, ETCH_STEP_END, target, 0);
     if (!f.jumped)
         event(r, ETCH_STEP_BEGIN, f.stand.now, 0);
@@ -334,6 +379,8 @@ static bool call(struct replay *r, uint32_t after)
 
         return push(r, f) && enter(r, callee);
     }
+    if (last->branch == ETCH_BRANCH_CALL && etch_soft_map_guarded(r->map, last->target) != UINT32_MAX)
+        return call_guard(r, last->target, after);
     event(r, ETCH_STEP_END, last->branch == ETCH_BRANCH_CALL ? last->target : 0, 0);
     event(r, ETCH_STEP_BEGIN, last->end, 0);
     r->c->mode = IN_CALL;
@@ -447,6 +494,11 @@ static bool go_silently(struct replay *r)
         const struct etch_soft_map_edge *end;
         uint32_t node;
 
+        if (r->c->guard && r->c->guard != r->passed) {
+            if (!pass_guard(r))
+                return false;
+            continue;
+        }
         if (r->c->mode != HEAD || r->c->away || needs_telling(r))
             return true;
         end = only_end(r, &node);
@@ -609,6 +661,26 @@ static void take_out(struct replay *r)
         lose(r, "the replay and the recorder disagree on where the thread is");
 }
 
+/* A guard tells that it called what another module has in place of its function. */
+static void take_replaced(struct replay *r)
+{
+    struct context *c = r->c;
+
+    if (c->mode == OUT)
+        lose(r, went_on);
+    if (c->mode == LOST || !go_to_byte(r))
+        return;
+    if (c->mode != IN_CALL || c->guard != r->passed || c->away) {
+        lose(r, "the replay and the recorder disagree on where the thread is");
+        return;
+    }
+    event(r, ETCH_STEP_END, c->guard, 0);
+    if (c->stand.now)
+        event(r, ETCH_STEP_BEGIN, c->stand.now, 0);
+    c->guard = 0;
+    c->awaits = false;
+}
+
 /* What was entered from outside returned. */
 static void take_left(struct replay *r)
 {
@@ -631,7 +703,6 @@ static void take_passed(struct replay *r, uint64_t address)
 {
     struct context *c = r->c;
     uint32_t function = etch_soft_map_function(r->map, address);
-    struct frame f;
 
     if (c->mode == HEAD)
         go_silently(r);
@@ -639,12 +710,9 @@ static void take_passed(struct replay *r, uint64_t address)
         take_entry(r, address);
         return;
     }
-    f = (struct frame){.function = c->function, .node = c->node, .stand = c->stand};
-    f.jumped = c->stand.now == 0;
-    f.bare = is_unmarked(r, c->function, c->node);
     event(r, ETCH_STEP_END, address, 0);
     event(r, ETCH_STEP_BEGIN, address, 0);
-    if (push(r, f))
+    if (push(r, frame_behind(r)))
         enter(r, function);
 }
 
@@ -704,7 +772,8 @@ static bool called_out(const struct replay *r, uint64_t before, uint64_t address
 {
     uint64_t target = called_before(r, address);
 
-    return is_in_stub(r, before) || (target && etch_soft_map_function(r->map, target) == UINT32_MAX);
+    return is_in_stub(r, before) || (target && etch_soft_map_function(r->map, target) == UINT32_MAX &&
+                                     etch_soft_map_guarded(r->map, target) == UINT32_MAX);
 }
 
 /* Frames from return addresses. Beyond an entry from outside whose caller is not known they are of no use. */
@@ -976,17 +1045,53 @@ static size_t size_of_record(const uint8_t *at, size_t size)
     return n <= size ? n : 0;
 }
 
+/* The function or the guard that a PASSED is of. */
+static uint64_t passed_address(const struct replay *r, const uint8_t *at)
+{
+    return etch_soft_map_address(r->map, half_at(at + 1), r->c->mode == LOST ? 0 : function_of(r)->address);
+}
+
+/* The chunk changed right before the call at hand: of what that led to nothing is said. */
+static bool is_before_call(const struct replay *r, const uint8_t *at)
+{
+    const struct etch_soft_place *flush;
+    const struct etch_soft_function *f;
+    struct etch_soft_sync sync;
+
+    memcpy(&sync, at + 1, sizeof(sync));
+    flush = sync.flags & (ETCH_SOFT_OUTSIDE | ETCH_SOFT_LANDED) ? NULL : etch_soft_map_flush(r->map, sync.where);
+    if (!flush || flush->function != r->c->function)
+        return false;
+    f = function_of(r);
+    return f->node[flush->node].kind == ETCH_SOFT_CALL && f->edge[f->node[flush->node].first_edge].target == r->c->node;
+}
+
+/* What the record says of the guard that was called last: if it is not that the function was replaced, it was not. */
+static bool look_at_guard(struct replay *r, const uint8_t *at)
+{
+    uint64_t passed = *at == ETCH_SOFT_PASSED ? passed_address(r, at) : 0;
+
+    if (*at == ETCH_SOFT_SYNC && r->c->guard && is_before_call(r, at))
+        return true;
+    r->passed = passed && etch_soft_map_guarded(r->map, passed) != UINT32_MAX ? passed : 0;
+    return !r->c->guard || r->c->guard == r->passed || pass_guard(r);
+}
+
 static void take_record(struct replay *r, const uint8_t *at)
 {
     struct etch_soft_sync sync;
 
+    if (*at != ETCH_SOFT_TIME && !look_at_guard(r, at))
+        return;
     switch (*at) {
     case ETCH_SOFT_ENTRY:
         take_entry(r, word_at(at + 1));
         break;
     case ETCH_SOFT_PASSED:
-        take_passed(r,
-                    etch_soft_map_address(r->map, half_at(at + 1), r->c->mode == LOST ? 0 : function_of(r)->address));
+        if (r->passed)
+            take_replaced(r);
+        else
+            take_passed(r, passed_address(r, at));
         break;
     case ETCH_SOFT_TIME:
         take_time(r, word_at(at + 1));
@@ -1066,7 +1171,8 @@ static void run_chunk(struct replay *r, size_t index, unsigned depth)
     size_t at = sizeof(struct etch_soft_chunk), n;
 
     chunk->done = true;
-    stamp_somewhere(r, chunk->head.tsc);
+    if (chunk->head.tsc) /* 0: the program might not read it */
+        stamp_somewhere(r, chunk->head.tsc);
     r->stamps.taken = 0;
     while (at < ETCH_SOFT_CHUNK && !r->failed && r->tape->blocks.n < TAPE_MAX) {
         run_handlers(r, index, at, depth);
@@ -1209,6 +1315,9 @@ static void finish(struct replay *r)
     const struct etch_soft_input *in = r->in;
     size_t i = 0;
 
+    r->passed = 0;
+    if (r->c->guard && !pass_guard(r))
+        return;
     while (i < in->n_frames && function_around(r, in->frames[i] - (i > 0)) == UINT32_MAX)
         i++;
     if (i < in->n_frames && came_back(r, i))
@@ -1235,6 +1344,9 @@ static void replay_thread(struct replay *r)
     struct context thread = {.mode = LOST, .high = -1};
 
     r->c = &thread;
+    if (!r->map->functions.n)
+        loss(r, ETCH__LOSS_CAUSE__LOSS_UNMAPPED_CODE,
+             "no binary of the build that ran is there, with its recorder's map");
     if (r->chunks.n && r->chunks.v[0].head.seq > 0)
         loss(r, ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED, "older bytes were overwritten");
     for (size_t i = 0; i < r->chunks.n && !r->failed; i++) {
@@ -1261,7 +1373,7 @@ void etch_soft_decode(const struct etch_soft_input *input, struct etch_blocks *b
     else
         r.failed = true;
     if (!r.failed)
-        etch_tape_end_at(tape, etch_soft_walks_view(r.walks), input->fault);
+        etch_tape_end_at(tape, etch_soft_walks_view(r.walks), &input->death);
     tape->failed |= r.failed;
     tape->bytes = input->size;
     etch_array_free(&r.chunks);

@@ -18,8 +18,8 @@ struct etch_soft_input {
      * Of a thread that did not fail these are NULL and 0. */
     const uint64_t *frames;
     size_t n_frames;
-    bool failed;    /* the first of them is an instruction that did not finish */
-    uint64_t fault; /* and this it is, if it had begun; 0: none */
+    bool failed;             /* the first of them is an instruction that did not finish */
+    struct etch_death death; /* of the thread */
 };
 
 /* Replays all of `input` onto `tape`. */

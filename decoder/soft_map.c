@@ -108,6 +108,23 @@ static bool take_functions(struct etch_soft_map *map, const struct file *file, c
 
 /* ---- Marks: the function is its address until all are known ---- */
 
+/* Without a function it is a stub; with one that the binaries lack it is nothing. */
+static bool take_stub(struct etch_soft_map *map, const struct file *file, const struct etch_soft_mark *mark)
+{
+    struct etch_soft_guard guard = {mark->address + file->bias, UINT32_MAX};
+
+    if (mark->function) {
+        guard.function = etch_soft_map_function(map, mark->function + file->bias);
+        if (guard.function == UINT32_MAX) {
+            map->damaged++;
+            return true;
+        }
+        if (!etch_array_push(&map->guards, guard))
+            return false;
+    }
+    return etch_array_push(&map->stubs, guard.address);
+}
+
 static bool take_marks(struct etch_soft_map *map, const struct file *file, const Elf64_Shdr *s)
 {
     for (uint64_t at = 0; s->sh_size - at >= sizeof(struct etch_soft_mark); at += sizeof(struct etch_soft_mark)) {
@@ -117,7 +134,7 @@ static bool take_marks(struct etch_soft_map *map, const struct file *file, const
 
         memcpy(&mark, file->bytes + s->sh_offset + at, sizeof(mark));
         if (mark.address && mark.kind == ETCH_SOFT_MARK_STUB) {
-            if (!etch_array_push(&map->stubs, mark.address + file->bias))
+            if (!take_stub(map, file, &mark))
                 return false;
             continue;
         }
@@ -229,6 +246,11 @@ static int compare_functions(const void *a, const void *b)
 static int compare_addresses(const void *a, const void *b)
 {
     return compare(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+static int compare_guards(const void *a, const void *b)
+{
+    return compare(((const struct etch_soft_guard *)a)->address, ((const struct etch_soft_guard *)b)->address);
 }
 
 static int compare_marks(const void *a, const void *b)
@@ -356,6 +378,10 @@ bool etch_soft_map_finish(struct etch_soft_map *map)
     for (size_t i = 0; i < map->functions.n; i++)
         if (!etch_array_push(&map->halves, swapped(map->functions.v[i].address)))
             return false;
+    for (size_t i = 0; i < map->guards.n; i++)
+        if (!etch_array_push(&map->halves, swapped(map->guards.v[i].address)))
+            return false;
+    sort(map->guards.v, map->guards.n, sizeof(map->guards.v[0]), compare_guards);
     sort(map->halves.v, map->halves.n, sizeof(map->halves.v[0]), compare_addresses);
     sort(map->places.v, map->places.n, sizeof(map->places.v[0]), compare_places);
     sort(map->begins.v, map->begins.n, sizeof(map->begins.v[0]), compare_addresses);
@@ -405,6 +431,7 @@ void etch_soft_map_free(struct etch_soft_map *map)
     etch_array_free(&map->flushes);
     etch_array_free(&map->begins);
     etch_array_free(&map->stubs);
+    etch_array_free(&map->guards);
     etch_array_free(&map->stamps);
     etch_array_free(&map->halves);
     free(map);
@@ -448,6 +475,16 @@ uint64_t etch_soft_map_address(const struct etch_soft_map *map, uint32_t half, u
 bool etch_soft_map_is_stub(const struct etch_soft_map *map, uint64_t address)
 {
     return map->stubs.n && bsearch(&address, map->stubs.v, map->stubs.n, sizeof(address), compare_addresses);
+}
+
+uint32_t etch_soft_map_guarded(const struct etch_soft_map *map, uint64_t address)
+{
+    const struct etch_soft_guard wanted = {.address = address}, *found;
+
+    if (!map->guards.n)
+        return UINT32_MAX;
+    found = bsearch(&wanted, map->guards.v, map->guards.n, sizeof(wanted), compare_guards);
+    return found ? found->function : UINT32_MAX;
 }
 
 bool etch_soft_map_is_stamp(const struct etch_soft_map *map, uint64_t address)

@@ -25,15 +25,22 @@ struct etch_soft_place {
     uint32_t order; /* among those at one address: that of the code */
 };
 
+/* Leads to a function, unless another module replaced that when the program was loaded. */
+struct etch_soft_guard {
+    uint64_t address;
+    uint32_t function;
+};
+
 struct etch_soft_map {
     uint32_t pid;
     ETCH_ARRAY(struct etch_soft_function) functions; /* by address */
-    ETCH_ARRAY(uint64_t) halves;                     /* addresses of functions, low half first */
+    ETCH_ARRAY(uint64_t) halves;                     /* addresses of functions and guards, low half first */
     ETCH_ARRAY(struct etch_soft_place) places;       /* of nodes, by function, node */
     ETCH_ARRAY(struct etch_soft_place) marks;        /* the same by address */
     ETCH_ARRAY(struct etch_soft_place) flushes;      /* by address */
     ETCH_ARRAY(uint64_t) begins;                     /* of the machine's blocks, by address */
-    ETCH_ARRAY(uint64_t) stubs;                      /* which tell that they were called, by address */
+    ETCH_ARRAY(uint64_t) stubs;                      /* which tell that they were called, and guards, by address */
+    ETCH_ARRAY(struct etch_soft_guard) guards;       /* by address */
     ETCH_ARRAY(uint64_t) stamps;                     /* functions of the runtime that write TIME, by address */
     bool unstamped;                                  /* a file was stripped of where it has its own: then none */
     size_t damaged;                                  /* functions or marks that make no sense */
@@ -51,12 +58,15 @@ bool etch_soft_map_finish(struct etch_soft_map *map);
 /* The function that begins at `address`; UINT32_MAX: none. */
 uint32_t etch_soft_map_function(const struct etch_soft_map *map, uint64_t address);
 
-/* The address of the function that has this as its address's low half; of several the one in the 4 GiB of `near`. 0:
- * there is none. */
+/* The address of the function or guard that has this as its address's low half; of several the one in the 4 GiB of
+ * `near`. 0: there is none. */
 uint64_t etch_soft_map_address(const struct etch_soft_map *map, uint32_t half, uint64_t near);
 
-/* Does a stub stand there, for a function of another file that has no recorder? */
+/* Does a stub stand there, for a function of another file that has no recorder, or a guard? */
 bool etch_soft_map_is_stub(const struct etch_soft_map *map, uint64_t address);
+
+/* The function that the guard there leads to; UINT32_MAX: there is no guard. */
+uint32_t etch_soft_map_guarded(const struct etch_soft_map *map, uint64_t address);
 
 /* Does the function there write TIME, each time that it is called, if the chunk has room? */
 bool etch_soft_map_is_stamp(const struct etch_soft_map *map, uint64_t address);

@@ -87,7 +87,7 @@ static void decode_stretch(struct work *w, struct etch_blocks *blocks)
                                               .frames = s->frames,
                                               .n_frames = s->n_frames,
                                               .failed = s->failed,
-                                              .fault = s->input.fault};
+                                              .death = s->input.death};
 
         etch_soft_decode(&input, blocks, &w->tape);
     } else if (w->stretch.input.own)

@@ -60,6 +60,8 @@ struct etch_step {
     uint32_t stream;       /* where in the bytes */
     uint64_t offset;
     const char *detail; /* ETCH_STEP_LOSS: words; static */
+    bool nowhere;       /* ETCH_STEP_INTERRUPT: no code is known at `ip`, and the thread died there: what the last block
+                           jumped, called or returned to */
 };
 
 /* Called for each step, threads one after another (by pid, tid), each thread's steps in the order in which they ran.
@@ -75,8 +77,6 @@ struct etch_steps_options {
     const char *sysroot;
     uint64_t last; /* only the last so many instructions of each thread, and what lies between them; 0: all */
 };
-
-enum { ETCH_LOSS_CAUSES = 16 }; /* more than Etch__LossCause has */
 
 struct etch_steps_count {
     uint64_t blocks, instructions, branches, losses, bytes;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Modules by image, and the lookup; see symbols.h. */
 #include "base/function_name.h"
+#include "base/input.h"
 #include "decoder/find_binary.h"
 #include "decoder/symbols_module.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +23,7 @@ struct etch_symbols {
     ETCH_ARRAY(struct etch_module *) modules;
     struct image_module *images; /* hashed by address */
     size_t images_used, images_size;
+    atomic_bool starved; /* something is left out for want of memory, here or in libdw */
 };
 
 /* ---- Names --------------------------------------------------------------------------------------------------------
@@ -133,7 +136,7 @@ static bool open_file(struct etch_module *module, const struct etch_symbols_opti
     case ETCH_BINARY_SAME:
         break;
     }
-    module->fd = file_open(path);
+    module->fd = etch_input_open(path);
     module->elf = module->fd >= 0 ? elf_begin(module->fd, ELF_C_READ_MMAP, NULL) : NULL;
     if (module->elf && elf_kind(module->elf) == ELF_K_ELF)
         return true;
@@ -173,19 +176,30 @@ static bool read_module(struct etch_module *module, const struct etch_symbols_op
     return !module->dwarf || module_read_units(module);
 }
 
+/* A module outlives the recording that it was first seen in. */
+static Etch__Image *copy_image(const Etch__Image *image)
+{
+    size_t size = etch__image__get_packed_size(image);
+    uint8_t *bytes = malloc(size + 1);
+    Etch__Image *copy = bytes ? etch__image__unpack(NULL, etch__image__pack(image, bytes), bytes) : NULL;
+
+    free(bytes);
+    return copy;
+}
+
 struct etch_module *module_new(const Etch__Image *image, const struct etch_symbols_options *options, uint64_t number)
 {
     struct etch_module *module = calloc(1, sizeof(*module));
 
     if (!module)
         return NULL;
-    module->image = image;
     module->fd = module->debug_fd = -1;
     module->number = number;
     module->mangled = options->mangled;
     pthread_mutex_init(&module->lock, NULL);
+    module->image = copy_image(image);
     module->path = strdup(image->path ? image->path : "");
-    if (module->path && read_module(module, options))
+    if (module->image && module->path && read_module(module, options))
         return module;
     module_free(module);
     return NULL;
@@ -211,6 +225,8 @@ void module_free(struct etch_module *module)
         close(module->debug_fd);
     close_file(module);
     pthread_mutex_destroy(&module->lock);
+    if (module->image)
+        etch__image__free_unpacked(module->image, NULL);
     free(module->path);
     free(module);
 }
@@ -252,6 +268,26 @@ void etch_symbols_free(struct etch_symbols *symbols)
     free(symbols->beside);
     pthread_mutex_destroy(&symbols->lock);
     free(symbols);
+}
+
+void etch_symbols_forget_images(struct etch_symbols *symbols)
+{
+    pthread_mutex_lock(&symbols->lock);
+    free(symbols->images);
+    symbols->images = NULL;
+    symbols->images_used = symbols->images_size = 0;
+    pthread_mutex_unlock(&symbols->lock);
+}
+
+size_t etch_symbols_loaded(struct etch_symbols *symbols)
+{
+    size_t n = 0;
+
+    pthread_mutex_lock(&symbols->lock);
+    for (size_t i = 0; i < symbols->modules.n; i++)
+        n += symbols->modules.v[i]->dwarf != NULL;
+    pthread_mutex_unlock(&symbols->lock);
+    return n;
 }
 
 static bool same_bytes(const ProtobufCBinaryData *a, const ProtobufCBinaryData *b)
@@ -499,8 +535,8 @@ static void find_in_module(struct etch_module *module, uint64_t address, struct 
         find_by_twin(module, twin, location);
 }
 
-void etch_symbols_find(struct etch_symbols *symbols, const Etch__Image *image, uint64_t address,
-                       struct etch_location *location)
+static void find(struct etch_symbols *symbols, const Etch__Image *image, uint64_t address,
+                 struct etch_location *location)
 {
     struct etch_module *module = image ? find_module(symbols, image) : NULL;
     const struct module_load *load;
@@ -523,4 +559,19 @@ void etch_symbols_find(struct etch_symbols *symbols, const Etch__Image *image, u
     location->until += bias;
     if (location->until <= address)
         location->until = address + 1;
+}
+
+/* A failed allocation leaves ENOMEM behind, whoever made it; libdw says no more than that it found nothing. */
+void etch_symbols_find(struct etch_symbols *symbols, const Etch__Image *image, uint64_t address,
+                       struct etch_location *location)
+{
+    errno = 0;
+    find(symbols, image, address, location);
+    if (errno == ENOMEM)
+        symbols->starved = true;
+}
+
+bool etch_symbols_starved(const struct etch_symbols *symbols)
+{
+    return symbols->starved;
 }

@@ -58,10 +58,21 @@ struct etch_location {
 struct etch_symbols *etch_symbols_new(const struct etch_symbols_options *options);
 void etch_symbols_free(struct etch_symbols *symbols);
 
-/* What `address` (within `image`) is. Never fails: fills in what is known. `image` must outlive `symbols`; NULL where
- * the address is in no known mapping. May be called from several threads at once. */
+/* Whether something was not found because there was no memory to look for it. */
+bool etch_symbols_starved(const struct etch_symbols *symbols);
+
+/* What `address` (within `image`) is. Never fails: fills in what is known. `image` must stay until the symbols are
+ * freed, or told to forget it; NULL where the address is in no known mapping. May be called from several threads at
+ * once. */
 void etch_symbols_find(struct etch_symbols *symbols, const Etch__Image *image, uint64_t address,
                        struct etch_location *location);
+
+/* Forgets the images that were asked about and keeps the modules: one etch_symbols serves many recordings, a file is
+ * read once for all of them. Called before a recording is freed; locations stay good. */
+void etch_symbols_forget_images(struct etch_symbols *symbols);
+
+/* How many files' DWARF was loaded so far. */
+size_t etch_symbols_loaded(struct etch_symbols *symbols);
 
 /* Why the module of `image` has no names, in words for a user; NULL where its file was found. Static. */
 const char *etch_symbols_why_unknown(struct etch_symbols *symbols, const Etch__Image *image);

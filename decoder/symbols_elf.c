@@ -52,8 +52,9 @@ static bool ends_with(const char *name, const char *suffix)
 /* The software recorder's copies of a function go by the function's own name. */
 static const char *own_name(struct etch_module *module, const char *name)
 {
-    static const char *const suffixes[] = {ETCH_SOFT_PLAIN_SUFFIX, ETCH_SOFT_TELLER_SUFFIX, ETCH_SOFT_STUB_SUFFIX,
-                                           ETCH_SOFT_CODE_SUFFIX};
+    static const char *const suffixes[] = {
+        ETCH_SOFT_GUARDED_PLAIN_SUFFIX, ETCH_SOFT_PLAIN_SUFFIX, ETCH_SOFT_TELLER_SUFFIX,       ETCH_SOFT_STUB_SUFFIX,
+        ETCH_SOFT_GUARD_SUFFIX,         ETCH_SOFT_HERE_SUFFIX,  ETCH_SOFT_GUARDED_CODE_SUFFIX, ETCH_SOFT_CODE_SUFFIX};
 
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
         char *own = ends_with(name, suffixes[i]) ? strndup(name, strlen(name) - strlen(suffixes[i])) : NULL;
@@ -71,13 +72,14 @@ static bool add_symbol(struct etch_module *module, struct gathering *g, Elf *elf
 {
     struct etch_range range = {symbol->st_value, symbol->st_value + symbol->st_size, rank_of(symbol, name),
                                (uint32_t)module->symbols.n};
-    struct module_symbol entry = {.start = range.start,
-                                  .end = range.end,
-                                  .name = own_name(module, name),
-                                  .entry = range.start,
-                                  .plt = ends_with(name, ETCH_SOFT_STUB_SUFFIX),
-                                  .plain = ends_with(name, ETCH_SOFT_PLAIN_SUFFIX),
-                                  .recorded = ends_with(name, ETCH_SOFT_CODE_SUFFIX)};
+    struct module_symbol entry = {
+        .start = range.start,
+        .end = range.end,
+        .name = own_name(module, name),
+        .entry = range.start,
+        .plt = ends_with(name, ETCH_SOFT_STUB_SUFFIX) || ends_with(name, ETCH_SOFT_GUARD_SUFFIX),
+        .plain = ends_with(name, ETCH_SOFT_PLAIN_SUFFIX),
+        .recorded = ends_with(name, ETCH_SOFT_CODE_SUFFIX) && GELF_ST_TYPE(symbol->st_info) == STT_FUNC};
     GElf_Shdr header;
 
     if (range.end < range.start)

@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Which files belong to a module: build-ids, and the separate debug file by build-id or .gnu_debuglink. */
+#include "base/input.h"
 #include "decoder/symbols_module.h"
 
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char system_debug_dir[] = "/usr/lib/debug";
-
-/* Regular files only: a path in a recording may name anything. */
-int file_open(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat status;
-
-    if (fd >= 0 && (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
 
 bool module_build_id(Elf *elf, const void **id, size_t *size)
 {
@@ -72,7 +58,7 @@ static uint32_t crc32(int fd)
 /* Takes `path` as the debug file if it is of the same build. Without build-ids `crc` must fit. */
 static bool try_debug_file(struct etch_module *module, const char *path, const GElf_Word *crc)
 {
-    int fd = file_open(path);
+    int fd = etch_input_open(path);
     Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
     const void *wanted, *found;
     size_t wanted_size, found_size;

@@ -58,7 +58,7 @@ struct module_unit {
 
 struct etch_module {
     char *path;
-    const Etch__Image *image; /* the first that was seen of this module */
+    Etch__Image *image; /* a copy of the first that was seen of this module */
     uint64_t number;
     const char *why; /* it has no names; NULL: it has */
     bool mangled;
@@ -89,7 +89,6 @@ bool module_read_symbols(struct etch_module *module);
 bool module_build_id(Elf *elf, const void **id, size_t *size);
 void module_open_debug(struct etch_module *module, const struct etch_symbols_options *options);
 bool elf_has_contents(Elf *elf, const char *section);
-int file_open(const char *path);
 
 /* symbols_dwarf.c */
 bool module_read_units(struct etch_module *module);

@@ -58,20 +58,28 @@ void etch_tape_until(struct etch_tape *tape, uint64_t hi, uint64_t ticks)
     }
 }
 
-void etch_tape_end_at(struct etch_tape *tape, struct etch_block_view *view, uint64_t fault)
+/* The event that ends the tape, of those that tell more than time: its index + 1, 0 where a block does. */
+static size_t last_event(const struct etch_tape *tape)
 {
     size_t e = tape->events.n, end = tape->blocks.n;
-    struct etch_block *b;
-    const char *why;
 
     while (e > 0 && tape->events.v[e - 1].at == end &&
            (tape->events.v[e - 1].kind == ETCH_TAPE_TIME || tape->events.v[e - 1].kind == ETCH_STEP_END))
         e--;
-    if (!fault || e == 0 || tape->events.v[e - 1].at != end || tape->events.v[e - 1].kind != ETCH_STEP_INTERRUPT ||
-        tape->events.v[e - 1].ip != fault)
+    return e > 0 && tape->events.v[e - 1].at == end ? e : 0;
+}
+
+void etch_tape_end_at(struct etch_tape *tape, struct etch_block_view *view, const struct etch_death *death)
+{
+    size_t e = death->known && view ? last_event(tape) : 0;
+    struct etch_block *b;
+    const char *why;
+
+    if (!e || tape->events.v[e - 1].kind != ETCH_STEP_INTERRUPT || tape->events.v[e - 1].ip != death->ip)
         return;
-    b = etch_block_at(view, fault, &why);
-    b = b ? etch_block_begun(view, b) : NULL;
+    b = etch_block_at(view, death->ip, &why);
+    tape->events.v[e - 1].nowhere = !b;
+    b = b && death->fault ? etch_block_begun(view, b) : NULL;
     if (!b)
         return;
     etch_tape_block(tape, b);
@@ -128,6 +136,7 @@ static int give_event(struct etch_tape_reading *r, const struct etch_tape_event 
     s->cause = e->cause;
     s->offset = e->offset;
     s->detail = e->detail;
+    s->nowhere = e->nowhere;
     if (e->kind == ETCH_STEP_LOSS) {
         r->count.losses++;
         r->count.lost[(unsigned)e->cause % ETCH_LOSS_CAUSES]++;
@@ -167,6 +176,7 @@ static int give_block(struct etch_tape_reading *r, const struct etch_block *b, u
     s->ip = 0;
     s->to = to;
     s->detail = NULL;
+    s->nowhere = false;
     if (r->skip && !skip_instructions(r))
         return 0;
     r->count.blocks++;

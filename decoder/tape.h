@@ -15,7 +15,15 @@ struct etch_tape_event {
     uint64_t ip, to;
     uint64_t offset;
     uint64_t ticks; /* ETCH_TAPE_TIME: clock ticks since the anchor where it begins */
+    bool nowhere;   /* ETCH_STEP_INTERRUPT: see struct etch_step */
     const char *detail;
+};
+
+/* How a thread died. */
+struct etch_death {
+    bool known;  /* of a signal, at the instruction `ip` */
+    bool fault;  /* the instruction itself raised it */
+    uint64_t ip; /* may be 0: a call through a null pointer */
 };
 
 struct etch_tape {
@@ -44,9 +52,9 @@ void etch_tape_time(struct etch_tape *tape, uint64_t lo, uint64_t ticks);
 /* Nothing before here is later than `hi`, at which the clock had counted `ticks` since the anchor before. */
 void etch_tape_until(struct etch_tape *tape, uint64_t hi, uint64_t ticks);
 
-/* The instruction that the thread died of, at `fault` (0: none), has begun, though it did not end: if the tape ends
- * with an interrupt there, it is the last one before that. */
-void etch_tape_end_at(struct etch_tape *tape, struct etch_block_view *view, uint64_t fault);
+/* The thread died of what is last on the tape. If that is an interrupt at the same place, the instruction there has
+ * begun, though it did not end: it is the last one before that. Where no code is known, execution went nowhere. */
+void etch_tape_end_at(struct etch_tape *tape, struct etch_block_view *view, const struct etch_death *death);
 
 uint64_t etch_tape_instructions(const struct etch_tape *tape);
 

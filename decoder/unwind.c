@@ -2,6 +2,8 @@
 /* Unwinding copied stacks with libdwfl; see unwind.h. */
 #include "decoder/unwind.h"
 
+#include "base/input.h"
+
 #include <elfutils/libdwfl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,13 +84,17 @@ static bool report_images(Dwfl *dwfl, const struct etch_recording *r, struct etc
         struct etch_location location;
         bool known = false;
         Dwfl_Module *module;
+        int fd;
 
         for (size_t k = 0; k < i; k++)
             known |= (r->images.v[k]->prot & 4) && strcmp(r->images.v[k]->path, image->path) == 0;
-        if (known || !(image->prot & 4) || image->path[0] != '/' || access(image->path, R_OK) != 0)
+        fd = known || !(image->prot & 4) || image->path[0] != '/' ? -1 : etch_input_open(image->path);
+        if (fd < 0)
             continue;
         etch_symbols_find(symbols, image, image->start, &location);
-        module = dwfl_report_elf(dwfl, image->path, image->path, -1, image->start - location.module_offset, true);
+        module = dwfl_report_elf(dwfl, image->path, image->path, fd, image->start - location.module_offset, true);
+        if (!module)
+            close(fd); /* else it is the module's */
         if (module && !is_what_ran(module, image))
             return false;
     }
@@ -144,11 +150,25 @@ static void drop_stubs(const struct etch_recording *r, struct etch_symbols *symb
     state->n_frames = n;
 }
 
+/* The unwind tables are in the file itself. libdwfl's own search would open whatever a file names as its debug file, a
+ * pipe say, and ask servers. */
+static int find_nothing(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
+                        const char *link, GElf_Word crc, char **found)
+{
+    (void)module, (void)data, (void)name, (void)base, (void)file, (void)link, (void)crc, (void)found;
+    return -1;
+}
+
+static int find_no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, char **file, Elf **elf)
+{
+    (void)module, (void)data, (void)name, (void)base, (void)file, (void)elf;
+    return -1;
+}
+
 Dwfl *etch_unwind_open(const struct etch_recording *r, struct etch_symbols *symbols)
 {
-    static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
-                                             .find_debuginfo = dwfl_standard_find_debuginfo,
-                                             .section_address = dwfl_offline_section_address};
+    static const Dwfl_Callbacks callbacks = {
+        .find_elf = find_no_elf, .find_debuginfo = find_nothing, .section_address = dwfl_offline_section_address};
     Dwfl *dwfl = dwfl_begin(&callbacks);
 
     if (!dwfl)
@@ -160,33 +180,57 @@ Dwfl *etch_unwind_open(const struct etch_recording *r, struct etch_symbols *symb
     return NULL;
 }
 
-static void unwind_state(const struct etch_recording *r, struct etch_symbols *symbols, Etch__ThreadState *state)
+/* One look at a recording's code for all its threads. */
+struct unwinder {
+    const struct etch_recording *recording;
+    struct etch_symbols *symbols;
+    Dwfl *dwfl;
+    bool tried;
+    struct unwinding u;
+};
+
+static Dwfl *dwfl_of(struct unwinder *w, pid_t tid)
 {
     static const Dwfl_Thread_Callbacks threads = {
         .next_thread = next_thread, .memory_read = read_stack, .set_initial_registers = set_registers};
-    struct unwinding u = {.state = state};
+
+    if (w->tried)
+        return w->dwfl;
+    w->tried = true;
+    w->dwfl = etch_unwind_open(w->recording, w->symbols);
+    if (w->dwfl && !dwfl_attach_state(w->dwfl, NULL, tid, &threads, &w->u)) {
+        dwfl_end(w->dwfl);
+        w->dwfl = NULL;
+    }
+    return w->dwfl;
+}
+
+static void unwind_state(struct unwinder *w, Etch__ThreadState *state)
+{
     Dwfl *dwfl;
 
     if (state->n_registers >= ETCH_UNWIND_REGISTERS && state->stack.len && state->tid) {
-        dwfl = etch_unwind_open(r, symbols);
+        w->u.state = state;
+        dwfl = dwfl_of(w, (pid_t)state->tid);
         if (!dwfl)
             return;
-        if (dwfl_attach_state(dwfl, NULL, (pid_t)state->tid, &threads, &u))
-            unwind(dwfl, state, &u);
-        dwfl_end(dwfl);
+        unwind(dwfl, state, &w->u);
     }
-    drop_stubs(r, symbols, state);
+    drop_stubs(w->recording, w->symbols, state);
 }
 
 void etch_unwind_failure(struct etch_recording *r, struct etch_symbols *symbols)
 {
     Etch__Exception *e = r->failure ? r->failure->exception : NULL;
+    struct unwinder w = {.recording = r, .symbols = symbols};
 
     for (size_t i = 0; r->failure && i < r->failure->n_threads; i++)
-        unwind_state(r, symbols, r->failure->threads[i]);
+        unwind_state(&w, r->failure->threads[i]);
     if (e && e->thrown && e->thrown->state)
-        unwind_state(r, symbols, e->thrown->state);
+        unwind_state(&w, e->thrown->state);
     for (size_t i = 0; e && i < e->n_again; i++)
         if (e->again[i]->state)
-            unwind_state(r, symbols, e->again[i]->state);
+            unwind_state(&w, e->again[i]->state);
+    if (w.dwfl)
+        dwfl_end(w.dwfl);
 }

@@ -29,6 +29,8 @@ static bool register_value(const struct etch_value_question *q, ZydisRegister re
 
     if (whole < ZYDIS_REGISTER_RAX || whole > ZYDIS_REGISTER_R15)
         return false;
+    if (q->masked >> perf_numbers[whole - ZYDIS_REGISTER_RAX] & 1)
+        return false;
     v = q->registers[perf_numbers[whole - ZYDIS_REGISTER_RAX]];
     if (reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH)
         v >>= 8;
@@ -362,6 +364,7 @@ void etch_values_fill(const Etch__Watch *watch, Etch__Access **accesses, size_t 
             q.code_size = code.size;
             q.boundary_known = code.boundary;
             q.registers = a->registers;
+            q.masked = a->masked;
             etch_value_find(&q, &answer);
         }
         if (answer.instruction) {

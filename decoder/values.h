@@ -19,6 +19,7 @@ struct etch_value_question {
     size_t code_size;
     bool boundary_known;       /* code[0] begins an instruction (a function's first, say); else any byte of it might */
     const uint64_t *registers; /* 24, by perf's x86 numbers, after the access */
+    uint32_t masked;           /* of the registers: not known, by their bits */
     uint64_t address;
     uint32_t size; /* of the watched location, at most 8 */
     bool previous_known;

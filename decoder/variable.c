@@ -2,11 +2,12 @@
 /* Parts of variables by libdw; see variable.h. */
 #include "decoder/variable.h"
 
+#include "base/input.h"
+
 #include <ctype.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +192,7 @@ int etch_variable_find(struct etch_variable *variable, const char *path, const c
 {
     struct walk w = {.v = variable, .text = text, .err = err};
     size_t n = strcspn(text, ".[-:");
-    int fd = open(path, O_RDONLY | O_CLOEXEC), status;
+    int fd = etch_input_open(path), status;
     Dwarf *dwarf;
 
     memset(variable, 0, sizeof(*variable));

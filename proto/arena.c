@@ -37,8 +37,10 @@ static bool add_block(struct etch_arena *arena, size_t size)
     if (size > arena->limit - arena->total)
         return false;
     block = malloc(sizeof(*block) + size);
-    if (!block)
+    if (!block) {
+        arena->starved = true;
         return false;
+    }
     block->older = arena->blocks;
     block->size = size;
     arena->blocks = block;
@@ -64,6 +66,7 @@ void *etch_arena_alloc(struct etch_arena *arena, size_t size)
     }
     result = arena->blocks->bytes + arena->used;
     arena->used += size;
+    arena->taken += size;
     return result;
 }
 
@@ -76,7 +79,7 @@ void etch_arena_reset(struct etch_arena *arena)
         arena->total -= block->size;
         free(block);
     }
-    arena->used = 0;
+    arena->used = arena->taken = 0;
     arena->exhausted = false;
 }
 
@@ -88,5 +91,5 @@ void etch_arena_release(struct etch_arena *arena)
         arena->blocks = block->older;
         free(block);
     }
-    arena->total = arena->used = 0;
+    arena->total = arena->used = arena->taken = 0;
 }

@@ -15,8 +15,10 @@ struct etch_arena {
     struct etch_arena_block *blocks;
     size_t used;  /* of the newest block */
     size_t total; /* of all blocks */
+    size_t taken; /* handed out since the last reset */
     size_t limit;
     bool exhausted; /* an allocation was refused since the last reset */
+    bool starved;   /* and that because there was no memory, not by the limit */
 };
 
 void etch_arena_init(struct etch_arena *arena, size_t limit);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "proto/etch.pb-c.h"
+#include "proto/ledger.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +21,8 @@
 
 struct etch_bundle_writer;
 
-/* Makes `path` (an existing file is replaced) and writes the file header. Returns 0, or -1 with `err` set. */
+/* Makes `path` and writes the file header. An older etch file of that name waits beside it as NAME.old, until the new
+ * one is whole; another's file is refused (base/output.h). Returns 0, or -1 with `err` set. */
 int etch_bundle_create(struct etch_bundle_writer **writer, const char *path, struct etch_error *err);
 
 /* The same on an open descriptor, which the writer then owns. `name` is for messages. */
@@ -35,6 +37,17 @@ int etch_bundle_write(struct etch_bundle_writer *writer, const Etch__Record *rec
 int etch_bundle_write_flow(struct etch_bundle_writer *writer, uint32_t stream, uint64_t offset, const void *data,
                            size_t size, struct etch_error *err);
 
+/* Sees every record before it is written. */
+struct etch_bundle_filter {
+    /* The record to write in its place, valid until the next call; NULL: no memory, and nothing is written. */
+    const Etch__Record *(*pass)(void *context, const Etch__Record *record);
+    /* One more record, before the end of a finished file; NULL: none. */
+    const Etch__Record *(*last)(void *context);
+    void *context;
+};
+
+void etch_bundle_set_filter(struct etch_bundle_writer *writer, const struct etch_bundle_filter *filter);
+
 /* Until told otherwise records are stored as they are: larger, and several times as fast, for a writer that falls
  * behind. */
 void etch_bundle_hurry(struct etch_bundle_writer *writer, bool hurry);
@@ -42,11 +55,21 @@ void etch_bundle_hurry(struct etch_bundle_writer *writer, bool hurry);
 /* Bytes in the file so far. */
 uint64_t etch_bundle_written(const struct etch_bundle_writer *writer);
 
+/* What is missing from what was written so far; with what could not be written, after a failure. */
+struct etch_ledger *etch_bundle_ledger(struct etch_bundle_writer *writer);
+
+/* Why nothing more could be written; NULL: nothing failed. */
+const struct etch_error *etch_bundle_failure(const struct etch_bundle_writer *writer);
+
 /* Marks the file as complete, brings it to the disk, and closes it. The writer must still be freed. */
 int etch_bundle_finish(struct etch_bundle_writer *writer, struct etch_error *err);
 
 /* Closes the file as it is. NULL is fine. */
 void etch_bundle_writer_free(struct etch_bundle_writer *writer);
+
+/* The same where there is nothing worth keeping: removes the file, and puts back the one that it would have replaced.
+ */
+void etch_bundle_discard(struct etch_bundle_writer *writer);
 
 /* ---- Reading ---- */
 
@@ -86,6 +109,7 @@ struct etch_bundle_item {
     uint64_t raw_size;          /* of the record before compression */
     uint32_t kind;              /* field number in etch.Record; 0 where it cannot be known */
     const Etch__Record *record; /* valid until the next call; NULL for kinds unknown or not wanted */
+    size_t memory;              /* that the record takes */
     char damage[160];           /* why, for ETCH_BUNDLE_DAMAGED */
 };
 

@@ -5,6 +5,7 @@
 #include "proto/bundle.h"
 #include "proto/frame.h"
 
+#include "base/bound.h"
 #include "base/crc32c.h"
 #include "proto/arena.h"
 
@@ -44,9 +45,11 @@ struct etch_bundle_reader {
     bool filtered;
     uint64_t wanted; /* bit per kind below 64 */
     ZSTD_DCtx *zstd;
+    uint64_t unpacked; /* bytes, of all records so far */
     uint8_t *raw;
     size_t raw_capacity;
     struct etch_arena arena;
+    bool starved; /* no memory for a record */
 };
 
 const char *etch_record_kind_name(uint32_t kind)
@@ -237,6 +240,14 @@ static void damaged(struct etch_bundle_reader *r, struct etch_bundle_item *item,
     snprintf(item->damage, sizeof(item->damage), "%s", why);
 }
 
+/* There is no memory for the record, which may be a good one: reading cannot go on. */
+static void starve(struct etch_bundle_reader *r, struct etch_bundle_item *item)
+{
+    item->event = ETCH_BUNDLE_FAILED;
+    item->record = NULL;
+    r->starved = true;
+}
+
 /* Undoes the compression. Returns the serialised record, or NULL with the reason in `why`. */
 static const uint8_t *inflate(struct etch_bundle_reader *r, const struct etch_frame_header *header,
                               const uint8_t *payload, const char **why)
@@ -247,11 +258,16 @@ static const uint8_t *inflate(struct etch_bundle_reader *r, const struct etch_fr
         *why = "its two lengths differ";
         return header->length == header->raw_length ? payload : NULL;
     }
+    if (r->unpacked + header->raw_length > etch_bound(ETCH_BOUND_UNPACKED, r->offset)) {
+        *why = "the file unpacks to more than the reader allows (ETCH_MAX_UNPACKED)";
+        return NULL;
+    }
+    r->unpacked += header->raw_length;
     if (header->raw_length > r->raw_capacity) {
         uint8_t *grown = realloc(r->raw, header->raw_length);
 
         if (!grown) {
-            *why = "out of memory";
+            r->starved = true;
             return NULL;
         }
         r->raw = grown;
@@ -276,17 +292,23 @@ static void take_record(struct etch_bundle_reader *r, const struct etch_frame_he
         return;
     raw = inflate(r, header, payload, &why);
     if (!raw) {
-        damaged(r, item, why);
+        if (r->starved)
+            starve(r, item);
+        else
+            damaged(r, item, why);
         return;
     }
     record = etch__record__unpack(&r->arena.allocator, header->raw_length, raw);
-    if (!record)
+    if (!record && r->arena.starved)
+        starve(r, item);
+    else if (!record)
         damaged(r, item,
                 r->arena.exhausted ? "it unpacks to more than the reader allows" : "it is no record of etch's");
     else if (record->body_case != (Etch__Record__BodyCase)header->kind)
         damaged(r, item, "its kind is not the one its frame names");
     else
         item->record = record;
+    item->memory = r->arena.taken;
 }
 
 /* No frame stands at the window's head: moves to where the next one does, or to the end of the file. */
@@ -396,7 +418,9 @@ enum etch_bundle_event etch_bundle_next(struct etch_bundle_reader *r, struct etc
         stop_cut(r, item, fill(r, 1));
     else
         next_frame(r, item);
-    if (item->event == ETCH_BUNDLE_CUT && r->read_error) {
+    if (r->starved)
+        r->read_error = ENOMEM;
+    if ((item->event == ETCH_BUNDLE_CUT || r->starved) && r->read_error) {
         item->event = ETCH_BUNDLE_FAILED;
         etch_error_set_errno(&r->failure, r->read_error, "cannot read %s", r->name);
         *err = r->failure;

@@ -4,11 +4,13 @@
 #include "proto/frame.h"
 
 #include "base/crc32c.h"
+#include "base/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -17,17 +19,20 @@
 #define COMPRESSION_PAYS 256u /* records below this are stored as they are */
 
 struct etch_bundle_writer {
+    struct etch_output *output; /* NULL: closed */
     int fd;
     char *name;
     uint64_t written;
     uint64_t records;
     bool failed, hurry;
     struct etch_error failure;
+    struct etch_ledger ledger;
     ZSTD_CCtx *zstd;
     uint8_t *raw; /* the serialised record */
     size_t raw_capacity;
     uint8_t *packed;
     size_t packed_capacity;
+    struct etch_bundle_filter filter;
 };
 
 static int out_of_memory(struct etch_error *err)
@@ -65,53 +70,70 @@ static int write_both(struct etch_bundle_writer *w, const void *head, size_t hea
     return 0;
 }
 
+static Etch__LossCause cause_of(int errnum)
+{
+    if (errnum == ENOMEM)
+        return ETCH__LOSS_CAUSE__LOSS_NO_MEMORY;
+    return errnum == ENOSPC || errnum == EDQUOT ? ETCH__LOSS_CAUSE__LOSS_NO_SPACE : ETCH__LOSS_CAUSE__LOSS_CUT;
+}
+
 static int remember_failure(struct etch_bundle_writer *w, int errnum, struct etch_error *err)
 {
     etch_error_set_errno(&w->failure, errnum, "cannot write %s", w->name);
     if (errnum == ENOSPC || errnum == EDQUOT)
         etch_error_advise(&w->failure, "free some disk space, or choose another place with -o");
+    if (!w->failed)
+        etch_ledger_add(&w->ledger, cause_of(errnum), 1);
     w->failed = true;
     *err = w->failure;
     return -1;
 }
 
-int etch_bundle_create_fd(struct etch_bundle_writer **writer, int fd, const char *name, struct etch_error *err)
+static int create(struct etch_bundle_writer **writer, struct etch_output *output, struct etch_error *err)
 {
     struct etch_bundle_writer *w = calloc(1, sizeof(*w));
     uint8_t header[ETCH_FILE_HEADER_SIZE];
     int status;
 
     if (!w) {
-        close(fd);
+        etch_output_discard(output);
         return out_of_memory(err);
     }
-    w->fd = fd;
-    w->name = strdup(name);
+    w->output = output;
+    w->fd = etch_output_descriptor(output);
+    w->name = strdup(etch_output_path(output));
     w->zstd = ZSTD_createCCtx();
     if (!w->name || !w->zstd) {
-        etch_bundle_writer_free(w);
+        etch_bundle_discard(w);
         return out_of_memory(err);
     }
     etch_file_header_encode(header);
     status = write_both(w, header, sizeof(header), NULL, 0);
     if (status < 0) {
         remember_failure(w, -status, err);
-        etch_bundle_writer_free(w);
+        etch_bundle_discard(w);
         return -1;
     }
     *writer = w;
     return 0;
 }
 
+int etch_bundle_create_fd(struct etch_bundle_writer **writer, int fd, const char *name, struct etch_error *err)
+{
+    struct etch_output *output;
+
+    return etch_output_fd(&output, fd, name, err) < 0 ? -1 : create(writer, output, err);
+}
+
 int etch_bundle_create(struct etch_bundle_writer **writer, const char *path, struct etch_error *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    uint8_t header[ETCH_FILE_HEADER_SIZE];
+    struct etch_output *output;
 
-    if (fd < 0) {
-        etch_error_set_errno(err, errno, "cannot create %s", path);
-        return etch_error_advise(err, "choose a place that you may write to");
-    }
-    return etch_bundle_create_fd(writer, fd, path, err);
+    etch_file_header_encode(header);
+    if (etch_output_recording(&output, path, header, sizeof(ETCH_FILE_MAGIC) - 1, err) < 0)
+        return -1;
+    return create(writer, output, err);
 }
 
 static bool grow(uint8_t **buffer, size_t *capacity, size_t want)
@@ -139,7 +161,7 @@ static size_t compress_raw(struct etch_bundle_writer *w, size_t raw_size)
     return ZSTD_isError(packed) || packed >= raw_size ? 0 : packed;
 }
 
-int etch_bundle_write(struct etch_bundle_writer *w, const Etch__Record *record, struct etch_error *err)
+static int write_passed(struct etch_bundle_writer *w, const Etch__Record *record, struct etch_error *err)
 {
     size_t raw_size = etch__record__get_packed_size(record);
     uint8_t header_bytes[ETCH_FRAME_HEADER_SIZE];
@@ -152,11 +174,13 @@ int etch_bundle_write(struct etch_bundle_writer *w, const Etch__Record *record, 
         *err = w->failure;
         return -1;
     }
-    if (raw_size > ETCH_RECORD_MAX)
+    if (raw_size > ETCH_RECORD_MAX) {
+        etch_ledger_add(&w->ledger, ETCH__LOSS_CAUSE__LOSS_LIMIT, 1);
         return etch_error_set(err, "cannot write %s: a %s record of %zu bytes is beyond the format's limit of %u",
                               w->name, etch_record_kind_name(record->body_case), raw_size, ETCH_RECORD_MAX);
+    }
     if (!grow(&w->raw, &w->raw_capacity, raw_size))
-        return out_of_memory(err);
+        return remember_failure(w, ENOMEM, err);
     etch__record__pack(record, w->raw);
     packed = compress_raw(w, raw_size);
     payload = packed ? w->packed : w->raw;
@@ -172,7 +196,33 @@ int etch_bundle_write(struct etch_bundle_writer *w, const Etch__Record *record, 
     if (status < 0)
         return remember_failure(w, -status, err);
     w->records++;
+    etch_ledger_take(&w->ledger, record);
     return 0;
+}
+
+int etch_bundle_write(struct etch_bundle_writer *w, const Etch__Record *record, struct etch_error *err)
+{
+    if (w->filter.pass)
+        record = w->filter.pass(w->filter.context, record);
+    if (record)
+        return write_passed(w, record, err);
+    if (w->failed) {
+        *err = w->failure;
+        return -1;
+    }
+    return remember_failure(w, ENOMEM, err); /* the bundle lacks a record from here on, and is not whole */
+}
+
+void etch_bundle_set_filter(struct etch_bundle_writer *w, const struct etch_bundle_filter *filter)
+{
+    w->filter = *filter;
+}
+
+static int write_last(struct etch_bundle_writer *w, struct etch_error *err)
+{
+    const Etch__Record *record = w->filter.last ? w->filter.last(w->filter.context) : NULL;
+
+    return record ? write_passed(w, record, err) : 0;
 }
 
 int etch_bundle_write_flow(struct etch_bundle_writer *w, uint32_t stream, uint64_t offset, const void *data,
@@ -209,35 +259,77 @@ uint64_t etch_bundle_written(const struct etch_bundle_writer *w)
     return w->written;
 }
 
+/* What did not reach the disk must not read as complete: takes the end record away again. */
+static void uncomplete(const struct etch_bundle_writer *w, uint64_t before)
+{
+    struct stat st;
+    int fd = open(w->name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == w->written &&
+        ftruncate(fd, (off_t)before) < 0)
+        unlink(w->name);
+    close(fd);
+}
+
 int etch_bundle_finish(struct etch_bundle_writer *w, struct etch_error *err)
 {
     Etch__End end = ETCH__END__INIT;
     Etch__Record record = ETCH__RECORD__INIT;
-    int fd = w->fd;
+    uint64_t before = w->written;
+    struct etch_output *output = w->output;
 
+    if (write_last(w, err) < 0)
+        return -1;
     end.records = w->records;
     record.body_case = ETCH__RECORD__BODY_END;
     record.end = &end;
-    if (etch_bundle_write(w, &record, err) < 0)
+    if (write_passed(w, &record, err) < 0)
         return -1;
-    /* Pipes and some file systems cannot sync; that is not the writer's failure. */
-    if (fsync(fd) < 0 && errno != EINVAL && errno != EROFS)
-        return remember_failure(w, errno, err);
+    w->output = NULL;
     w->fd = -1;
-    if (close(fd) < 0)
-        return remember_failure(w, errno, err);
-    return 0;
+    if (etch_output_finish(output, &w->failure) == 0)
+        return 0;
+    uncomplete(w, before);
+    w->failed = true;
+    etch_ledger_add(&w->ledger, ETCH__LOSS_CAUSE__LOSS_CUT, 1);
+    *err = w->failure;
+    return -1;
+}
+
+struct etch_ledger *etch_bundle_ledger(struct etch_bundle_writer *w)
+{
+    return &w->ledger;
+}
+
+const struct etch_error *etch_bundle_failure(const struct etch_bundle_writer *w)
+{
+    return w->failed ? &w->failure : NULL;
+}
+
+static void release(struct etch_bundle_writer *w)
+{
+    ZSTD_freeCCtx(w->zstd);
+    free(w->packed);
+    free(w->raw);
+    free(w->name);
+    etch_ledger_release(&w->ledger);
+    free(w);
 }
 
 void etch_bundle_writer_free(struct etch_bundle_writer *w)
 {
     if (!w)
         return;
-    if (w->fd >= 0)
-        close(w->fd);
-    ZSTD_freeCCtx(w->zstd);
-    free(w->packed);
-    free(w->raw);
-    free(w->name);
-    free(w);
+    etch_output_leave(w->output);
+    release(w);
+}
+
+void etch_bundle_discard(struct etch_bundle_writer *w)
+{
+    if (!w)
+        return;
+    etch_output_discard(w->output);
+    release(w);
 }

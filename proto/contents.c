@@ -85,6 +85,25 @@ static void count_accesses(struct etch_contents *c, const Etch__Accesses *access
     }
 }
 
+/* Whether records of the kind are copied. */
+static bool is_kept(Etch__Record__BodyCase kind)
+{
+    switch (kind) {
+    case ETCH__RECORD__BODY_HOST:
+    case ETCH__RECORD__BODY_PROGRAM:
+    case ETCH__RECORD__BODY_FAILURE:
+    case ETCH__RECORD__BODY_OUTCOME:
+    case ETCH__RECORD__BODY_IMAGE:
+    case ETCH__RECORD__BODY_THREAD:
+    case ETCH__RECORD__BODY_CLOCK:
+    case ETCH__RECORD__BODY_STREAM:
+    case ETCH__RECORD__BODY_WATCH:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool take(struct etch_contents *c, const Etch__Record *record)
 {
     switch (record->body_case) {
@@ -96,6 +115,8 @@ static bool take(struct etch_contents *c, const Etch__Record *record)
         return replace((ProtobufCMessage **)&c->failure, &record->failure->base);
     case ETCH__RECORD__BODY_OUTCOME:
         return replace((ProtobufCMessage **)&c->outcome, &record->outcome->base);
+    case ETCH__RECORD__BODY_REDACTION:
+        return list(&c->redactions, &record->redaction->base);
     case ETCH__RECORD__BODY_IMAGE:
         return list(&c->images, &record->image->base);
     case ETCH__RECORD__BODY_THREAD:
@@ -108,9 +129,6 @@ static bool take(struct etch_contents *c, const Etch__Record *record)
         return list(&c->watches, &record->watch->base);
     case ETCH__RECORD__BODY_FLOW:
         return count_flow(c, record->flow);
-    case ETCH__RECORD__BODY_LOSS:
-        c->losses[(unsigned)record->loss->cause < 16 ? (unsigned)record->loss->cause : 0]++;
-        return true;
     case ETCH__RECORD__BODY_ACCESSES:
         count_accesses(c, record->accesses);
         return true;
@@ -134,7 +152,14 @@ static bool count(struct etch_contents *c, const struct etch_bundle_item *item)
     kind->records++;
     kind->bytes += item->size;
     kind->raw_bytes += item->raw_size;
-    return !item->record || take(c, item->record);
+    if (item->record)
+        etch_ledger_take(&c->ledger, item->record);
+    if (c->ledger.starved)
+        return false;
+    if (!item->record ||
+        (is_kept(item->record->body_case) && !etch_budget_take(&c->budget, item->memory, item->offset + item->size)))
+        return true;
+    return take(c, item->record);
 }
 
 static bool note_damage(struct etch_contents *c, const struct etch_bundle_item *item)
@@ -146,6 +171,15 @@ static bool note_damage(struct etch_contents *c, const struct etch_bundle_item *
         return true;
     memcpy(damage.why, item->damage, sizeof(damage.why));
     return etch_array_push(&c->damages, damage);
+}
+
+static int sum_up(struct etch_contents *c)
+{
+    etch_ledger_add(&c->ledger, ETCH__LOSS_CAUSE__LOSS_DAMAGED, c->damaged);
+    etch_ledger_add(&c->ledger, ETCH__LOSS_CAUSE__LOSS_CUT, c->ending == ETCH_BUNDLE_CUT);
+    c->lost = etch_ledger_sum(&c->ledger, c->losses) + c->budget.refused;
+    c->losses[ETCH__LOSS_CAUSE__LOSS_LIMIT] += c->budget.refused;
+    return 0;
 }
 
 int etch_contents_read(struct etch_contents *c, struct etch_bundle_reader *reader, struct etch_error *err)
@@ -169,9 +203,9 @@ int etch_contents_read(struct etch_contents *c, struct etch_bundle_reader *reade
         case ETCH_BUNDLE_CUT:
             c->cut_at = item.offset;
             c->cut_tail = item.size;
-            return 0;
+            return sum_up(c);
         case ETCH_BUNDLE_END:
-            return 0;
+            return sum_up(c);
         case ETCH_BUNDLE_FAILED:
             return -1;
         }
@@ -200,6 +234,8 @@ void etch_contents_release(struct etch_contents *c)
     release_list(&c->clocks);
     release_list(&c->streams);
     release_list(&c->watches);
+    release_list(&c->redactions);
     etch_array_free(&c->flows);
     etch_array_free(&c->damages);
+    etch_ledger_release(&c->ledger);
 }

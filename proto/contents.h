@@ -5,7 +5,9 @@
 #define ETCH_PROTO_CONTENTS_H
 
 #include "base/array.h"
+#include "base/bound.h"
 #include "proto/bundle.h"
+#include "proto/ledger.h"
 
 #define ETCH_CONTENTS_KINDS 64u
 #define ETCH_CONTENTS_LISTED 4096u
@@ -54,12 +56,15 @@ struct etch_contents {
     Etch__Program *program;
     Etch__Failure *failure;
     Etch__Outcome *outcome;
-    struct etch_contents_list images, threads, clocks, streams, watches;
+    struct etch_contents_list images, threads, clocks, streams, watches, redactions;
     ETCH_ARRAY(struct etch_contents_stream) flows;
     uint64_t flow_bytes;
-    uint64_t losses[16]; /* by cause */
+    struct etch_ledger ledger;
+    uint64_t losses[ETCH_LOSS_CAUSES]; /* by cause, as the ledger sums them up */
+    uint64_t lost;                     /* all of them; 0: nothing was lost */
     uint64_t accesses, reads, writes, values_unknown;
     uint64_t syncs, switches;
+    struct etch_budget budget; /* of what is copied; what it refused is counted and not listed */
 };
 
 /* Reads all of `reader`. Returns 0 also where the file is cut or damaged, since that is what it finds out; -1 with

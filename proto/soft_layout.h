@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define ETCH_SOFT_MAGIC 0x746675732d686374u /* a pool */
-#define ETCH_SOFT_VERSION 3u
+#define ETCH_SOFT_VERSION 4u
 
 /* A chunk begins SLACK bytes behind a multiple of its size, where a ring's head ends. When the place of the next byte
  * has crossed the next multiple, the bits of FULL in it are 0, which compiled code tests at some of its bytes: what it
@@ -18,9 +18,12 @@
 #define ETCH_SOFT_CHUNK_MAGIC 0x6b6e6863u
 #define ETCH_SOFT_SUFFIX ".etch-rings"
 
-#define ETCH_SOFT_VARIABLE "ETCH_RING"        /* the folder for the pool */
-#define ETCH_SOFT_KB_VARIABLE "ETCH_RING_KB"  /* of each thread's ring */
-#define ETCH_SOFT_ON_VARIABLE "ETCH_RECORDED" /* set: recorded code runs even where there is no ring for it */
+#define ETCH_SOFT_VARIABLE "ETCH_RING"                 /* the folder for the pool */
+#define ETCH_SOFT_KB_VARIABLE "ETCH_RING_KB"           /* of each thread's ring */
+#define ETCH_SOFT_THREADS_VARIABLE "ETCH_RING_THREADS" /* rings that a process has */
+#define ETCH_SOFT_MB_VARIABLE "ETCH_RING_MB"           /* of all pools in the folder */
+#define ETCH_SOFT_LOG_VARIABLE "ETCH_LOG"              /* set: an unusable folder is said on standard error */
+#define ETCH_SOFT_ON_VARIABLE "ETCH_RECORDED"          /* set: recorded code runs even where there is no ring for it */
 
 /* Of a function f: its recorded code is f.etch, and what runs where nothing is recorded this. */
 #define ETCH_SOFT_CODE_SUFFIX ".etch"
@@ -28,19 +31,46 @@
 #define ETCH_SOFT_TELLER_SUFFIX ".etch.enter"
 #define ETCH_SOFT_STUB_SUFFIX ".etch.out" /* of f.etch where f has no recorder: calls f */
 
-/* One file per process: this, then `slots` rings of (1 + chunks) * ETCH_SOFT_CHUNK bytes each. */
+/* Of a function f that another module may replace when the program is loaded: f.etch and f.etch.plain, which other
+ * files call, are guards, and the code has these names. */
+#define ETCH_SOFT_GUARDED ".code"
+#define ETCH_SOFT_GUARDED_CODE_SUFFIX ETCH_SOFT_GUARDED ETCH_SOFT_CODE_SUFFIX
+#define ETCH_SOFT_GUARDED_PLAIN_SUFFIX ETCH_SOFT_GUARDED ETCH_SOFT_PLAIN_SUFFIX
+#define ETCH_SOFT_GUARD_SUFFIX ".etch.guard" /* the guard f.etch by a name of its own; of a comdat the only one */
+#define ETCH_SOFT_HERE_SUFFIX ".etch.here"   /* f of this module, whatever the loader takes for f */
+
+/* One file per process and its children: this, then `slots` rings of (1 + chunks) * ETCH_SOFT_CHUNK bytes each, all of
+ * it backed before the first byte is written. A file of no bytes: its process found no room. */
 struct etch_soft_pool {
     uint64_t magic;
     uint32_t version, pid;
     uint32_t chunks, slots; /* per ring; rings */
     uint32_t used;          /* slots that were ever claimed: those below it */
-    uint32_t ringless;      /* threads that found no ring free */
+    uint32_t ringless;      /* threads and child processes that found no ring free */
     uint64_t start_tsc;
     uint32_t maps_size, maps_lost;
-    char maps[65536 - 48]; /* lines of /proc/self/maps, of code and of files, as they were when modules came */
+    uint32_t reused; /* rings of ended threads that later ones took */
+    uint32_t shared; /* child processes that were not made by fork(), and may have written into their parent's ring */
+    uint32_t begun, well;  /* recorders, of this process and its children; those that ended well */
+    uint32_t claims;       /* counts up */
+    uint32_t untimed;      /* the program forbade itself to read the time */
+    uint32_t robust;       /* the locks are such that the kernel says who ended */
+    uint32_t removed;      /* rings of other processes that made room for these: the folder has a bound */
+    uint64_t spare_page;   /* an address that means something to the process only */
+    char maps[65536 - 88]; /* lines of /proc/self/maps, of code and of files, as they were when modules came */
 };
 
-enum etch_soft_state { ETCH_SOFT_FREE, ETCH_SOFT_CLAIMED };
+enum etch_soft_state {
+    ETCH_SOFT_FREE,
+    ETCH_SOFT_CLAIMED,
+    ETCH_SOFT_UNLOADED, /* the recorder that claimed it was unloaded; its thread may go on with it */
+};
+
+/* The first word of a ring's lock is that of a robust mutex: the owner's thread id, and ETCH_SOFT_GONE once the kernel
+ * saw that thread end, whatever ended it. So a ring that is free again is known without a system call. */
+#define ETCH_SOFT_TID 0x3fffffffu
+#define ETCH_SOFT_GONE 0x40000000u
+#define ETCH_SOFT_LOCK_MARK 0x80000000u /* in its fourth word: not a mutex of the program */
 
 /* Before a ring's chunks, ETCH_SOFT_SLACK bytes. */
 struct etch_soft_ring {
@@ -51,9 +81,13 @@ struct etch_soft_ring {
     /* Signal handlers that are running, innermost last: what they interrupted. Here rather than on their stacks,
      * because a handler may be left by longjmp. */
     uint32_t handlers;
+    uint32_t pid; /* a child process has rings in the pool of its parent */
     struct {
         uint64_t act, cur, context;
     } handler[16];
+    uint64_t lock[5];          /* a pthread_mutex_t */
+    uint64_t thread, recorder; /* addresses that mean something to the process only */
+    uint32_t order, reserved;  /* when it was claimed */
 };
 
 #define ETCH_SOFT_HANDLERS 16u
@@ -89,8 +123,9 @@ enum etch_soft_byte {
     ETCH_SOFT_TIME = 250,     /* u64 tsc, u16 cpu */
     ETCH_SOFT_END = 251,      /* the thread left the function that it was first seen in */
     ETCH_SOFT_RETURNED = 252, /* the signal handler is done; its context ends */
-    ETCH_SOFT_PASSED =
-        253 /* u32, low half of its address: a function was called through a pointer, by code with a recorder */
+    /* u32, low half of its address: a function was called through a pointer, by code with a recorder; or a guard was
+     * called, and the loader had replaced its function */
+    ETCH_SOFT_PASSED = 253
 };
 
 #define ETCH_SOFT_ENTRY_SIZE 9u
@@ -174,8 +209,9 @@ struct etch_soft_mark {
 enum etch_soft_mark_kind {
     ETCH_SOFT_MARK_NODE,
     ETCH_SOFT_MARK_FLUSH,
-    ETCH_SOFT_MARK_STUB /* stands for a function of another file that has no recorder, and writes OUT; no function, node
-                         */
+    /* Stands for a function of another file that has no recorder, and writes OUT; no function, node. With a function:
+     * a guard, which leads there, or writes PASSED. */
+    ETCH_SOFT_MARK_STUB
 };
 
 #endif

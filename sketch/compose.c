@@ -12,8 +12,6 @@
 
 /* NOLINTBEGIN(clang-analyzer-unix.Malloc): only where memory is short is an item lost, and then the whole fails */
 
-#define SHOWN_PREDICTORS 64u
-
 /* ---- Which runs ---- */
 
 static size_t count_bucket(struct etch_run *const *runs, size_t n, const char *bucket)
@@ -302,36 +300,59 @@ static bool select_runs(struct composition *c, struct etch_run *const *runs, siz
         return false;
     for (size_t i = 0; i < n; i++) {
         if (!runs[i]->failing)
-            c->sketch->passing_runs++;
+            c->passing++;
         else if (strcmp(runs[i]->bucket, bucket) == 0)
-            c->sketch->failing_runs++;
+            c->failing++;
         else {
-            c->sketch->other_failures++;
+            c->other_failures++;
             continue;
         }
         c->runs[c->n_runs++] = runs[i];
     }
     qsort(c->runs, c->n_runs, sizeof(*c->runs), by_key);
-    c->sketch->compared = c->sketch->passing_runs > 0;
     return true;
 }
 
-static int fill(struct composition *c, struct etch_run *const *runs, size_t n, struct etch_error *err)
+static int rank(struct composition *c, struct etch_run *const *runs, size_t n, struct etch_error *err)
 {
     if (!select_runs(c, runs, n))
         return etch_error_set(err, "none of the runs failed");
     if (etch_runs_unify(c->names, c->runs, c->n_runs) < 0)
         return etch_error_set(err, "out of memory");
-    if (c->sketch->compared) {
-        if (etch_predictors_find(&c->predictors, c->names, (const struct etch_run *const *)c->runs, c->n_runs) < 0)
-            return etch_error_set(err, "out of memory");
-        pick_best(c);
-    }
+    if (c->passing &&
+        etch_predictors_find(&c->predictors, c->names, (const struct etch_run *const *)c->runs, c->n_runs) < 0)
+        return etch_error_set(err, "out of memory");
+    return 0;
+}
+
+int etch_rank(struct etch_predictors *predictors, const struct etch_names *names, struct etch_run *const *runs,
+              size_t n, const char *bucket, struct etch_error *err)
+{
+    const struct etch_compose_options options = {.bucket = bucket};
+    struct composition c = {.names = names, .options = &options};
+    int status = rank(&c, runs, n, err);
+
+    free(c.runs);
+    if (status < 0)
+        etch_predictors_release(&c.predictors);
+    *predictors = c.predictors;
+    return status;
+}
+
+static int fill(struct composition *c, struct etch_run *const *runs, size_t n, struct etch_error *err)
+{
+    if (rank(c, runs, n, err) < 0)
+        return -1;
+    c->sketch->passing_runs = c->passing;
+    c->sketch->failing_runs = c->failing;
+    c->sketch->other_failures = c->other_failures;
+    c->sketch->compared = c->passing > 0;
+    pick_best(c);
     c->run = choose(c);
     if (!c->run || !c->run->failure)
         return etch_error_set(err, "no run failed as '%.300s'", c->options->bucket ? c->options->bucket : "");
     fill_head(c);
-    for (size_t i = 0; i < c->predictors.all.n && i < SHOWN_PREDICTORS && c->predictors.all.v[i].f > 0; i++)
+    for (size_t i = 0; i < c->predictors.all.n && i < ETCH_SHOWN_PREDICTORS && c->predictors.all.v[i].f > 0; i++)
         add_predictor(c, &c->predictors.all.v[i]);
     etch_layout_fill(c);
     fill_notes(c);

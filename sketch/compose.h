@@ -28,6 +28,14 @@ struct etch_compose_options {
 Etch__Sketch *etch_compose(const struct etch_names *names, struct etch_run *const *runs, size_t n,
                            const struct etch_compose_options *options, struct etch_error *err);
 
+/* At most this many predictors are in a sketch. */
+#define ETCH_SHOWN_PREDICTORS 64u
+
+/* The predictors of such a sketch, without its picture: all of them, best first, none where no run passed. To be
+ * released. Returns 0, or -1 with `err` set. */
+int etch_rank(struct etch_predictors *predictors, const struct etch_names *names, struct etch_run *const *runs,
+              size_t n, const char *bucket, struct etch_error *err);
+
 /* The bucket that etch_compose() would take: that of most failing runs; of as many, the first by name. NULL: none
  * fails. */
 const char *etch_commonest_failure(struct etch_run *const *runs, size_t n);

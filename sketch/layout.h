@@ -25,6 +25,7 @@ struct composition {
     Etch__Sketch *sketch;
     struct etch_run **runs; /* of one bug, and passing, by key */
     size_t n_runs;
+    uint32_t failing, passing, other_failures; /* runs; other failures are not among `runs` */
     struct etch_predictors predictors;
     struct etch_predictor *top;
     struct etch_predictor *best[ETCH_PREDICTOR_KINDS];

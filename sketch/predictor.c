@@ -15,17 +15,15 @@ static bool start_search(struct search *s, bool early)
 {
     bool good;
 
-    s->facts = calloc(s->n + 1, sizeof(*s->facts));
+    s->facts = calloc(s->n + 1, sizeof(const struct etch_facts *));
     good = s->facts != NULL;
     for (size_t i = 0; good && i < s->n; i++)
-        good = etch_facts_make(&s->facts[i], s->runs[i], early) == 0;
+        good = (s->facts[i] = etch_facts_of(s->runs[i], early)) != NULL;
     return good;
 }
 
 static void end_search(struct search *s)
 {
-    for (size_t i = 0; s->facts && i < s->n; i++)
-        etch_facts_release(&s->facts[i]);
     free(s->facts);
     etch_index_release(&s->known);
 }

@@ -46,7 +46,7 @@ bool etch_is_one_function(const struct search *s, uint32_t a, uint32_t b)
 
 /* ---- How threads met ---- */
 
-static bool add_orders(struct search *s, const struct facts *facts)
+static bool add_orders(struct search *s, const struct etch_facts *facts)
 {
     for (size_t i = 0; i < facts->orders.n; i++) {
         const struct order_fact *f = &facts->orders.v[i];
@@ -71,7 +71,7 @@ static bool add_orders(struct search *s, const struct facts *facts)
     return true;
 }
 
-static bool add_torn(struct search *s, const struct facts *failing)
+static bool add_torn(struct search *s, const struct etch_facts *failing)
 {
     for (size_t i = 0; i < failing->torn.n; i++) {
         const struct torn_fact *f = &failing->torn.v[i];
@@ -89,7 +89,7 @@ static bool add_torn(struct search *s, const struct facts *failing)
     return true;
 }
 
-static bool add_hangs(struct search *s, const struct facts *facts)
+static bool add_hangs(struct search *s, const struct etch_facts *facts)
 {
     for (size_t i = 0; i < facts->hangs.n; i++) {
         const struct etch_hang *h = &facts->hangs.v[i];
@@ -106,7 +106,7 @@ static bool add_hangs(struct search *s, const struct facts *facts)
 }
 
 /* Whether another thread than the writer reads at a place, in the writer's run. */
-static bool is_shared(const struct facts *facts, uint32_t place, const struct user *write)
+static bool is_shared(const struct etch_facts *facts, uint32_t place, const struct user *write)
 {
     for (size_t i = 0; i < facts->users.n; i++) {
         const struct user *u = &facts->users.v[i];
@@ -118,14 +118,14 @@ static bool is_shared(const struct facts *facts, uint32_t place, const struct us
 }
 
 /* Statements that write what a failing run read, although in that run they had not yet: known from other runs. */
-static bool add_too_early(struct search *s, const struct facts *failing)
+static bool add_too_early(struct search *s, const struct etch_facts *failing)
 {
     for (size_t i = 0; i < failing->users.n; i++) {
         const struct user *read = &failing->users.v[i];
 
         for (size_t r = 0; !read->write && r < s->n; r++) {
-            for (size_t k = 0; k < s->facts[r].users.n; k++) {
-                const struct user *write = &s->facts[r].users.v[k];
+            for (size_t k = 0; k < s->facts[r]->users.n; k++) {
+                const struct user *write = &s->facts[r]->users.v[k];
                 struct etch_predictor p = {.kind = ETCH_PREDICTOR_ORDER,
                                            .n_places = 2,
                                            .variable = read->variable,
@@ -134,7 +134,7 @@ static bool add_too_early(struct search *s, const struct facts *failing)
                                            .pattern = "RW"};
 
                 for (int refill = 0; write->write && write->variable == read->variable && write->place != read->place &&
-                                     refill < 2 && is_shared(&s->facts[r], read->place, write);
+                                     refill < 2 && is_shared(s->facts[r], read->place, write);
                      refill++) {
                     p.refill = refill;
                     if (!add(s, p))
@@ -302,8 +302,8 @@ bool etch_candidates_find(struct search *s)
         const struct etch_run *run = s->runs[i];
 
         if (run->failing &&
-            !(add_hangs(s, &s->facts[i]) && add_torn(s, &s->facts[i]) && add_orders(s, &s->facts[i]) &&
-              add_too_early(s, &s->facts[i]) && add_values(s, run) && add_flow(s, run) && add_missing(s, run)))
+            !(add_hangs(s, s->facts[i]) && add_torn(s, s->facts[i]) && add_orders(s, s->facts[i]) &&
+              add_too_early(s, s->facts[i]) && add_values(s, run) && add_flow(s, run) && add_missing(s, run)))
             return false;
     }
     return true;
@@ -312,7 +312,7 @@ bool etch_candidates_find(struct search *s)
 bool etch_candidates_find_orders(struct search *s)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (s->runs[i]->failing && !(add_orders(s, &s->facts[i]) && add_too_early(s, &s->facts[i])))
+        if (s->runs[i]->failing && !(add_orders(s, s->facts[i]) && add_too_early(s, s->facts[i])))
             return false;
     return true;
 }

@@ -3,9 +3,8 @@
  * predictor_model.h. */
 #include "sketch/predictor_model.h"
 
+#include <stdlib.h>
 #include <string.h>
-
-#define TORN_MAX 256u /* pairs of variables seen torn in one run, each once */
 
 static uint64_t hash_fact(const struct order_fact *f)
 {
@@ -15,7 +14,7 @@ static uint64_t hash_fact(const struct order_fact *f)
     return etch_hash(etch_hash(ETCH_HASH_START, key, sizeof(key)), f->pattern, sizeof(f->pattern));
 }
 
-static struct order_fact *same_fact(const struct facts *facts, const struct order_fact *f, uint64_t hash)
+static struct order_fact *same_fact(const struct etch_facts *facts, const struct order_fact *f, uint64_t hash)
 {
     size_t probe = 0;
     uint32_t i;
@@ -34,7 +33,7 @@ static struct order_fact *same_fact(const struct facts *facts, const struct orde
 
 static void add_fact(void *context, const struct etch_pattern *p)
 {
-    struct facts *facts = context;
+    struct etch_facts *facts = context;
     struct order_fact fact = {.n = p->n, .last = p->last, .proven = p->proven, .alone = p->alone}, *known;
     uint64_t hash;
 
@@ -54,7 +53,7 @@ static void add_fact(void *context, const struct etch_pattern *p)
                          !etch_index_add(&facts->by_fact, hash, (uint32_t)facts->orders.n - 1);
 }
 
-static void add_user(struct facts *facts, const struct etch_turn *t, bool write)
+static void add_user(struct etch_facts *facts, const struct etch_turn *t, bool write)
 {
     struct user user = {t->place, t->variable, t->thread, write};
     uint32_t key[4] = {user.place, user.variable, user.thread, write};
@@ -75,35 +74,40 @@ static void add_user(struct facts *facts, const struct etch_turn *t, bool write)
 
 static void add_hang(void *context, const struct etch_hang *hang)
 {
-    struct facts *facts = context;
+    struct etch_facts *facts = context;
 
     facts->failed |= !etch_array_push(&facts->hangs, *hang);
 }
 
 static void add_torn_fact(void *context, const struct etch_torn *torn)
 {
-    struct facts *facts = context;
+    struct etch_facts *facts = context;
     struct torn_fact fact = {.proven = torn->proven,
                              .variable = facts->turns.all.v[torn->turn[0]].variable,
                              .second = facts->turns.all.v[torn->turn[2]].variable};
+    size_t probe = 0;
+    uint64_t hash;
+    uint32_t i;
 
-    for (uint32_t i = 0; i < 4; i++) {
+    for (i = 0; i < 4; i++) {
         const struct etch_turn *t = &facts->turns.all.v[torn->turn[i]];
 
         fact.places[i] = t->place;
         fact.at[i] = i == 0 || i == 3 ? t->write_at : t->read_at;
     }
-    for (size_t i = 0; i < facts->torn.n; i++)
+    hash = etch_hash(ETCH_HASH_START, fact.places, sizeof(fact.places));
+    while ((i = etch_index_next(&facts->by_torn, hash, &probe)) != ETCH_INDEX_NONE)
         if (memcmp(facts->torn.v[i].places, fact.places, sizeof(fact.places)) == 0 &&
             facts->torn.v[i].variable == fact.variable && facts->torn.v[i].second == fact.second) {
             if (fact.proven || !facts->torn.v[i].proven)
                 facts->torn.v[i] = fact;
             return;
         }
-    facts->failed |= facts->torn.n < TORN_MAX && !etch_array_push(&facts->torn, fact);
+    facts->failed |=
+        !etch_array_push(&facts->torn, fact) || !etch_index_add(&facts->by_torn, hash, (uint32_t)facts->torn.n - 1);
 }
 
-int etch_facts_make(struct facts *facts, const struct etch_run *run, bool early)
+static int make(struct etch_facts *facts, const struct etch_run *run, bool early)
 {
     if (etch_turns_make(&facts->turns, run, early) < 0)
         return -1;
@@ -121,7 +125,7 @@ int etch_facts_make(struct facts *facts, const struct etch_run *run, bool early)
     return facts->failed ? -1 : 0;
 }
 
-void etch_facts_release(struct facts *facts)
+static void release(struct etch_facts *facts)
 {
     etch_array_free(&facts->orders);
     etch_array_free(&facts->users);
@@ -130,6 +134,36 @@ void etch_facts_release(struct facts *facts)
     etch_array_free(&facts->turns.all);
     etch_index_release(&facts->by_fact);
     etch_index_release(&facts->by_user);
+    etch_index_release(&facts->by_torn);
+    free(facts);
+}
+
+/* What the facts are made of never changes in a run, once it is built; etch_runs_unify(), which gives variables other
+ * numbers, says when they are to be forgotten. */
+const struct etch_facts *etch_facts_of(const struct etch_run *run, bool early)
+{
+    struct etch_run *owner = (struct etch_run *)(uintptr_t)run;
+    struct etch_facts *facts = run->facts[early];
+
+    if (facts)
+        return facts;
+    facts = calloc(1, sizeof(*facts));
+    if (facts && make(facts, run, early) < 0) {
+        release(facts);
+        facts = NULL;
+    }
+    owner->facts[early] = facts;
+    owner->facts_made++;
+    return facts;
+}
+
+void etch_run_forget_facts(struct etch_run *run)
+{
+    for (int early = 0; early < 2; early++) {
+        if (run->facts[early])
+            release(run->facts[early]);
+        run->facts[early] = NULL;
+    }
 }
 
 static bool same_set(const struct etch_predictor *p, const struct order_fact *f)
@@ -145,7 +179,7 @@ static bool same_set(const struct etch_predictor *p, const struct order_fact *f)
     return f->n == p->n_places;
 }
 
-const struct order_fact *etch_facts_find(const struct etch_predictor *p, const struct facts *facts, bool *open)
+const struct order_fact *etch_facts_find(const struct etch_predictor *p, const struct etch_facts *facts, bool *open)
 {
     const struct order_fact *newest = NULL;
 

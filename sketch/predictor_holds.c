@@ -75,7 +75,7 @@ static bool is_unseen(const struct etch_run *run, uint32_t place, uint32_t varia
 /* ---- Orders ---- */
 
 /* Whether that a statement had not written yet is not known: it ran, perhaps before a debug register was set. */
-static bool may_be_written(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run,
+static bool may_be_written(const struct etch_predictor *p, const struct etch_facts *facts, const struct etch_run *run,
                            const struct etch_turn *read)
 {
     if (!run->flow || !is_sited(run, p->variable) || etch_did_execute(run, p->places[1]) == ETCH_FALSE)
@@ -89,7 +89,7 @@ static bool may_be_written(const struct etch_predictor *p, const struct facts *f
     return true;
 }
 
-static const struct etch_turn *last_read(const struct etch_predictor *p, const struct facts *facts)
+static const struct etch_turn *last_read(const struct etch_predictor *p, const struct etch_facts *facts)
 {
     const struct etch_turn *read = NULL;
 
@@ -104,7 +104,7 @@ static const struct etch_turn *last_read(const struct etch_predictor *p, const s
 }
 
 /* RW: the last read by the first statement came when the second had not yet written: it is behind it, or never ran. */
-static const struct etch_turn *read_too_early(const struct etch_predictor *p, const struct facts *facts,
+static const struct etch_turn *read_too_early(const struct etch_predictor *p, const struct etch_facts *facts,
                                               const struct etch_run *run)
 {
     const struct etch_turn *read = last_read(p, facts);
@@ -122,7 +122,8 @@ static const struct etch_turn *read_too_early(const struct etch_predictor *p, co
 }
 
 /* Whether a read comes before a write that is to refill what it reads: none by that statement since the read before. */
-static bool is_unfilled(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run, size_t i)
+static bool is_unfilled(const struct etch_predictor *p, const struct etch_facts *facts, const struct etch_run *run,
+                        size_t i)
 {
     const struct etch_turn *read = &facts->turns.all.v[i];
 
@@ -142,7 +143,7 @@ static bool is_unfilled(const struct etch_predictor *p, const struct facts *fact
 }
 
 /* Of a run that failed its last read counts, of one that passed each. */
-static enum etch_truth refill_holds(const struct etch_predictor *p, const struct facts *facts,
+static enum etch_truth refill_holds(const struct etch_predictor *p, const struct etch_facts *facts,
                                     const struct etch_run *run)
 {
     const struct etch_turn *last = NULL;
@@ -166,7 +167,7 @@ static enum etch_truth refill_holds(const struct etch_predictor *p, const struct
     return (run->failing ? unfilled : any) ? ETCH_TRUE : ETCH_FALSE;
 }
 
-static enum etch_truth order_holds(const struct etch_predictor *p, const struct facts *facts,
+static enum etch_truth order_holds(const struct etch_predictor *p, const struct etch_facts *facts,
                                    const struct etch_run *run)
 {
     bool rw = strcmp(p->pattern, "RW") == 0, open, incomplete = false;
@@ -213,7 +214,8 @@ static bool has_halves(const struct etch_predictor *p)
     return p->n_places == 4 || strcmp(p->pattern, "WRW") == 0;
 }
 
-static enum etch_truth both_hold(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)
+static enum etch_truth both_hold(const struct etch_predictor *p, const struct etch_facts *facts,
+                                 const struct etch_run *run)
 {
     struct etch_predictor halves[2];
     enum etch_truth first, second;
@@ -226,7 +228,7 @@ static enum etch_truth both_hold(const struct etch_predictor *p, const struct fa
     return first == ETCH_TRUE && second == ETCH_TRUE ? ETCH_TRUE : ETCH_UNKNOWN;
 }
 
-static const struct torn_fact *find_torn(const struct etch_predictor *p, const struct facts *facts)
+static const struct torn_fact *find_torn(const struct etch_predictor *p, const struct etch_facts *facts)
 {
     for (size_t i = 0; i < facts->torn.n; i++) {
         const struct torn_fact *f = &facts->torn.v[i];
@@ -244,7 +246,7 @@ static bool is_turn(const struct etch_turn *t, uint32_t place, uint32_t variable
 }
 
 /* The turn that wrote what a turn read, if it is of that place and another thread, and proven; NULL: it is not. */
-static const struct etch_turn *seen_from(const struct facts *facts, const struct etch_run *run, size_t read,
+static const struct etch_turn *seen_from(const struct etch_facts *facts, const struct etch_run *run, size_t read,
                                          uint32_t place)
 {
     const struct etch_turn *r = &facts->turns.all.v[read];
@@ -271,7 +273,7 @@ static bool had_not_come(const struct etch_run *run, const struct etch_turn *wri
 }
 
 /* Whether a call wrote an object at a place, as far as that was seen. */
-static bool wrote_there(const struct facts *facts, const struct etch_turn *call, uint32_t place, uint32_t object)
+static bool wrote_there(const struct etch_facts *facts, const struct etch_turn *call, uint32_t place, uint32_t object)
 {
     for (size_t i = 0; i < facts->turns.all.n; i++) {
         const struct etch_turn *t = &facts->turns.all.v[i];
@@ -284,7 +286,7 @@ static bool wrote_there(const struct facts *facts, const struct etch_turn *call,
 
 /* A failing run may end before the call that had made the one new comes to the other: that was old for certain. The
  * accesses by which it is so, three, the last time that it may be; 0: at none. `open`: perhaps it did come to it. */
-static size_t find_cut_short(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run,
+static size_t find_cut_short(const struct etch_predictor *p, const struct etch_facts *facts, const struct etch_run *run,
                              uint32_t at[3], bool *open)
 {
     const struct etch_turn *turns = facts->turns.all.v;
@@ -307,7 +309,8 @@ static size_t find_cut_short(const struct etch_predictor *p, const struct facts 
     return 0;
 }
 
-static enum etch_truth torn_holds(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)
+static enum etch_truth torn_holds(const struct etch_predictor *p, const struct etch_facts *facts,
+                                  const struct etch_run *run)
 {
     const struct torn_fact *f = find_torn(p, facts);
     uint32_t at[3];
@@ -328,7 +331,8 @@ static enum etch_truth torn_holds(const struct etch_predictor *p, const struct f
                                                                                               : ETCH_UNKNOWN;
 }
 
-static enum etch_truth hang_holds(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run)
+static enum etch_truth hang_holds(const struct etch_predictor *p, const struct etch_facts *facts,
+                                  const struct etch_run *run)
 {
     for (size_t i = 0; i < facts->hangs.n; i++) {
         const struct etch_hang *h = &facts->hangs.v[i];
@@ -423,7 +427,7 @@ static enum etch_truth branch_holds(const struct etch_predictor *p, const struct
 
 /* ---- All kinds ---- */
 
-enum etch_truth etch_holds_by_facts(const struct etch_predictor *p, const struct facts *facts,
+enum etch_truth etch_holds_by_facts(const struct etch_predictor *p, const struct etch_facts *facts,
                                     const struct etch_run *run)
 {
     enum etch_truth truth;
@@ -451,16 +455,13 @@ enum etch_truth etch_holds_by_facts(const struct etch_predictor *p, const struct
 enum etch_truth etch_predictor_holds(const struct etch_predictor *p, const struct etch_names *names,
                                      const struct etch_run *run)
 {
-    struct facts facts = {0};
-    enum etch_truth truth =
-        etch_facts_make(&facts, run, p->noticed) < 0 ? ETCH_UNKNOWN : etch_holds_by_facts(p, &facts, run);
+    const struct etch_facts *facts = etch_facts_of(run, p->noticed);
 
     (void)names;
-    etch_facts_release(&facts);
-    return truth;
+    return facts ? etch_holds_by_facts(p, facts, run) : ETCH_UNKNOWN;
 }
 
-static size_t order_instance(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run,
+static size_t order_instance(const struct etch_predictor *p, const struct etch_facts *facts, const struct etch_run *run,
                              uint32_t *at)
 {
     const struct etch_turn *read;
@@ -480,7 +481,7 @@ static size_t order_instance(const struct etch_predictor *p, const struct facts 
     return read != NULL;
 }
 
-static size_t both_instances(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run,
+static size_t both_instances(const struct etch_predictor *p, const struct etch_facts *facts, const struct etch_run *run,
                              uint32_t *at)
 {
     struct etch_predictor halves[2];
@@ -495,7 +496,7 @@ static size_t both_instances(const struct etch_predictor *p, const struct facts 
     return m ? n : 0;
 }
 
-static size_t torn_instance(const struct etch_predictor *p, const struct facts *facts, const struct etch_run *run,
+static size_t torn_instance(const struct etch_predictor *p, const struct etch_facts *facts, const struct etch_run *run,
                             uint32_t *at)
 {
     const struct torn_fact *f = find_torn(p, facts);
@@ -513,7 +514,7 @@ static size_t torn_instance(const struct etch_predictor *p, const struct facts *
 size_t etch_predictor_instance(const struct etch_predictor *p, const struct etch_run *run,
                                uint32_t at[ETCH_PREDICTOR_ACCESSES])
 {
-    struct facts facts = {0};
+    const struct etch_facts *facts;
     const struct etch_run_access *value = NULL;
     size_t n = 0;
 
@@ -523,11 +524,10 @@ size_t etch_predictor_instance(const struct etch_predictor *p, const struct etch
             at[n++] = (uint32_t)(value - run->accesses.v);
     } else if ((p->kind == ETCH_PREDICTOR_ATOMICITY || p->kind == ETCH_PREDICTOR_ORDER ||
                 p->kind == ETCH_PREDICTOR_ORIGIN) &&
-               etch_facts_make(&facts, run, p->noticed) == 0) {
-        n = p->torn                     ? torn_instance(p, &facts, run, at)
-            : has_halves(p) && !p->ever ? both_instances(p, &facts, run, at)
-                                        : order_instance(p, &facts, run, at);
+               (facts = etch_facts_of(run, p->noticed))) {
+        n = p->torn                     ? torn_instance(p, facts, run, at)
+            : has_halves(p) && !p->ever ? both_instances(p, facts, run, at)
+                                        : order_instance(p, facts, run, at);
     }
-    etch_facts_release(&facts);
     return n;
 }

@@ -35,7 +35,7 @@ void etch_wilson(uint32_t k, uint32_t n, double *lo, double *hi)
 static void count(struct etch_predictor *p, const struct search *s)
 {
     for (size_t i = 0; i < s->n; i++) {
-        enum etch_truth truth = etch_holds_by_facts(p, &s->facts[i], s->runs[i]);
+        enum etch_truth truth = etch_holds_by_facts(p, s->facts[i], s->runs[i]);
 
         if (truth == ETCH_UNKNOWN) {
             p->unknown++;
@@ -95,7 +95,7 @@ static bool is_given(const struct search *s, const struct etch_predictor *p)
     bool any = false;
 
     for (size_t r = 0; r < s->n; r++) {
-        const struct etch_turns *turns = &s->facts[r].turns;
+        const struct etch_turns *turns = &s->facts[r]->turns;
 
         for (size_t i = 0; i < turns->all.n; i++) {
             const struct etch_turn *a = &turns->all.v[i];
@@ -123,7 +123,7 @@ static bool is_beside(const struct search *s, const struct etch_predictor *p)
     for (size_t i = 0; i < s->n; i++) {
         const struct etch_run *run = s->runs[i];
         bool open, beside = false;
-        const struct order_fact *f = run->failing && !p->refill ? etch_facts_find(p, &s->facts[i], &open) : NULL;
+        const struct order_fact *f = run->failing && !p->refill ? etch_facts_find(p, s->facts[i], &open) : NULL;
 
         for (uint32_t k = 0; f && k < f->n; k++)
             beside |= f->places[k] == run->failing_place && run->accesses.v[f->at[k]].thread != run->failing_thread &&
@@ -140,7 +140,7 @@ static bool has_happened(const struct search *s, const struct etch_predictor *p)
     bool open;
 
     for (size_t i = 0; i < s->n; i++)
-        if (s->runs[i]->failing && etch_facts_find(p, &s->facts[i], &open))
+        if (s->runs[i]->failing && etch_facts_find(p, s->facts[i], &open))
             return true;
     return false;
 }
@@ -151,8 +151,8 @@ static bool is_refilled(const struct search *s, const struct etch_predictor *p)
     for (size_t i = 0; i < s->n; i++) {
         unsigned reads = 0, writes = 0;
 
-        for (size_t k = 0; !s->runs[i]->failing && k < s->facts[i].turns.all.n; k++) {
-            const struct etch_turn *t = &s->facts[i].turns.all.v[k];
+        for (size_t k = 0; !s->runs[i]->failing && k < s->facts[i]->turns.all.n; k++) {
+            const struct etch_turn *t = &s->facts[i]->turns.all.v[k];
 
             reads += t->place == p->places[0] && t->variable == p->variable && t->read;
             writes += t->place == p->places[1] && t->variable == p->variable && t->write;
@@ -182,7 +182,7 @@ static bool is_next_turn(const struct search *s, const struct etch_predictor *p)
     for (size_t i = 0; i < s->n; i++) {
         const struct etch_run *run = s->runs[i];
         bool open;
-        const struct order_fact *f = run->failing ? etch_facts_find(p, &s->facts[i], &open) : NULL;
+        const struct order_fact *f = run->failing ? etch_facts_find(p, s->facts[i], &open) : NULL;
 
         if (f && run->flow)
             return back && run->accesses.v[f->at[0]].call == run->accesses.v[f->at[2]].call;
@@ -195,10 +195,10 @@ static bool is_update(const struct search *s, const struct etch_predictor *p)
 {
     for (size_t i = 0; i < s->n; i++) {
         bool open;
-        const struct order_fact *f = s->runs[i]->failing ? etch_facts_find(p, &s->facts[i], &open) : NULL;
+        const struct order_fact *f = s->runs[i]->failing ? etch_facts_find(p, s->facts[i], &open) : NULL;
 
-        for (size_t k = 0; f && k < s->facts[i].turns.all.n; k++) {
-            const struct etch_turn *t = &s->facts[i].turns.all.v[k];
+        for (size_t k = 0; f && k < s->facts[i]->turns.all.n; k++) {
+            const struct etch_turn *t = &s->facts[i]->turns.all.v[k];
 
             if (t->first <= f->at[2] && t->last >= f->at[2] && t->place == p->places[2] && t->read && t->write)
                 return true;
@@ -239,7 +239,7 @@ static bool is_own_in_passing(const struct search *s, const struct etch_predicto
             !etch_executed(s->runs[i], p->places[2]))
             continue;
         passing++;
-        with += etch_facts_find(&own, &s->facts[i], &open) != NULL;
+        with += etch_facts_find(&own, s->facts[i], &open) != NULL;
     }
     return passing && with == passing;
 }
@@ -416,7 +416,7 @@ static void judge_origin(struct etch_predictor *p, const struct search *s)
     for (size_t i = 0; i < s->n; i++) {
         const struct etch_run *run = s->runs[i];
         bool open;
-        const struct order_fact *f = run->failing ? etch_facts_find(p, &s->facts[i], &open) : NULL;
+        const struct order_fact *f = run->failing ? etch_facts_find(p, s->facts[i], &open) : NULL;
 
         p->stray |= f && is_stray(s, run, f);
         p->left_over |= f && is_left_over(s, run, f);

@@ -30,24 +30,24 @@ struct user {
     bool write;
 };
 
-struct facts {
+struct etch_facts {
     ETCH_ARRAY(struct order_fact) orders; /* each once, of its newest time */
     ETCH_ARRAY(struct user) users;        /* each once */
     ETCH_ARRAY(struct etch_hang) hangs;
     ETCH_ARRAY(struct torn_fact) torn;
-    struct etch_index by_fact, by_user;
+    struct etch_index by_fact, by_user, by_torn;
     struct etch_turns turns;
     size_t found;
     bool failed;
 };
 
-/* `early`: see etch_turns_make(). Returns 0, or -1 when memory is short; either way to be released. */
-int etch_facts_make(struct facts *facts, const struct etch_run *run, bool early);
-void etch_facts_release(struct facts *facts);
+/* The run's own, made when they are first asked for; see etch_run_forget_facts(). `early`: see etch_turns_make(). NULL
+ * when memory is short. */
+const struct etch_facts *etch_facts_of(const struct etch_run *run, bool early);
 
 /* The newest fact by which a predictor of an order is true; NULL: none. `open`: it may be, but the order of its
  * statements is not proven. */
-const struct order_fact *etch_facts_find(const struct etch_predictor *p, const struct facts *facts, bool *open);
+const struct order_fact *etch_facts_find(const struct etch_predictor *p, const struct etch_facts *facts, bool *open);
 
 /* ---- Truth ---- */
 
@@ -67,7 +67,7 @@ int64_t etch_signed_value(uint64_t value, uint32_t size);
 bool etch_is_value_of(const struct etch_predictor *p, const struct etch_run_access *a);
 bool etch_value_passes(const struct etch_predictor *p, const struct etch_run_access *a);
 
-enum etch_truth etch_holds_by_facts(const struct etch_predictor *p, const struct facts *facts,
+enum etch_truth etch_holds_by_facts(const struct etch_predictor *p, const struct etch_facts *facts,
                                     const struct etch_run *run);
 
 /* ---- The search ---- */
@@ -76,7 +76,7 @@ struct search {
     struct etch_predictors *found;
     const struct etch_names *names;
     const struct etch_run *const *runs;
-    struct facts *facts;
+    const struct etch_facts **facts; /* by run */
     size_t n;
     struct etch_index known; /* into found */
 };

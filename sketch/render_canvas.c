@@ -68,7 +68,7 @@ static int show_rune(const struct etch_canvas *canvas, uint32_t *rune)
         *rune += 0x2400;
     else if (*rune == 0x7f)
         *rune = 0x2421;
-    else if (etch_render_is_invisible(*rune))
+    else if (etch_rune_is_invisible(*rune))
         *rune = 0xfffd;
     width = wcwidth((wchar_t)*rune);
     if (width >= 0)
@@ -100,7 +100,7 @@ static void add_run(struct etch_canvas *canvas, cells *line, const struct etch_r
     const char *text = run->text;
 
     while (*text && (!run->clip || line->n - first <= run->clip)) {
-        struct etch_cell cell = {.rune = etch_render_utf8(&text), .look = (uint8_t)run->look};
+        struct etch_cell cell = {.rune = etch_utf8_next(&text), .look = (uint8_t)run->look};
         int width = show_rune(canvas, &cell.rune);
 
         if (width == 0) {
@@ -169,7 +169,7 @@ unsigned etch_canvas_measure(struct etch_canvas *canvas, const char *text)
     unsigned width = 0;
 
     while (*text) {
-        uint32_t rune = etch_render_utf8(&text);
+        uint32_t rune = etch_utf8_next(&text);
 
         width += (unsigned)show_rune(canvas, &rune);
     }

@@ -25,13 +25,13 @@ void etch_page_escape(struct etch_page *page, const char *text)
 {
     text = etch_render_string(text);
     while (*text) {
-        uint32_t rune = etch_render_utf8(&text);
+        uint32_t rune = etch_utf8_next(&text);
 
         if (rune == '&' || rune == '<' || rune == '>' || rune == '"' || rune == '\'')
             etch_page_write(page, "&#%u;", rune);
         else if (rune < 0x20 && rune != '\t' && rune != '\n')
             etch_render_put_rune(&page->out, 0x2400 + rune);
-        else if ((rune >= 0x7f && rune < 0xa0) || etch_render_is_invisible(rune))
+        else if ((rune >= 0x7f && rune < 0xa0) || etch_rune_is_invisible(rune))
             etch_render_put_rune(&page->out, 0xfffd);
         else
             etch_render_put_rune(&page->out, rune);

@@ -24,7 +24,7 @@ json_t *etch_json_text(const char *text)
 
     text = etch_render_string(text);
     while (*text)
-        etch_render_put_rune(&clean, etch_render_utf8(&text));
+        etch_render_put_rune(&clean, etch_utf8_next(&text));
     if (!clean.failed)
         value = json_stringn(clean.v ? clean.v : "", clean.n);
     free(clean.v);
@@ -51,7 +51,8 @@ json_t *etch_json_real(double v)
 
 char *etch_json_write(json_t *root, bool failed, size_t *size)
 {
-    char *dumped = failed || !root ? NULL : json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    char *dumped =
+        failed || !root ? NULL : json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(6) | JSON_ENSURE_ASCII);
     struct etch_text out = {0};
 
     json_decref(root);

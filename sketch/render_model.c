@@ -2,6 +2,7 @@
 /* What the renderers agree on; see render_model.h. */
 #include "sketch/render_model.h"
 #include "base/function_name.h"
+#include "proto/ledger.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -261,17 +262,16 @@ void etch_render_enum(const ProtobufCEnumDescriptor *descriptor, int value, char
 
 void etch_render_loss(const Etch__Loss *loss, char *text, size_t size)
 {
-    char cause[64], much[48] = "", thread[32] = "";
+    char much[48] = "", thread[32] = "";
     const char *detail = etch_render_string(loss->detail);
 
-    etch_render_enum(&etch__loss_cause__descriptor, (int)loss->cause, ' ', cause);
     if (loss->bytes)
         snprintf(much, sizeof(much), ", %" PRIu64 " bytes", loss->bytes);
     else if (loss->events)
         snprintf(much, sizeof(much), ", %" PRIu64 " events", loss->events);
     if (loss->tid)
         snprintf(thread, sizeof(thread), ", thread %u", loss->tid);
-    snprintf(text, size, "%s%s%s%s%s", cause, much, thread, detail[0] ? ": " : "", detail);
+    snprintf(text, size, "%s%s%s%s%s", etch_loss_name(loss->cause), much, thread, detail[0] ? ": " : "", detail);
 }
 
 bool etch_render_has_loss(const Etch__Sketch *sketch)
@@ -283,41 +283,6 @@ bool etch_render_has_loss(const Etch__Sketch *sketch)
 }
 
 /* ---- Text from outside ---- */
-
-static bool is_scalar(uint32_t rune, unsigned length)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-
-    return rune >= least[length] && rune <= 0x10ffff && (rune < 0xd800 || rune > 0xdfff);
-}
-
-uint32_t etch_render_utf8(const char **text)
-{
-    const unsigned char *s = (const unsigned char *)*text;
-    unsigned length = s[0] < 0x80 ? 1 : s[0] >= 0xf0 && s[0] < 0xf8 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc2 ? 2 : 0;
-    uint32_t rune = length == 1 ? s[0] : length ? s[0] & (0x7fu >> length) : 0;
-
-    for (unsigned i = 1; i < length; i++) {
-        if ((s[i] & 0xc0) != 0x80) {
-            length = 0;
-            break;
-        }
-        rune = rune << 6 | (s[i] & 0x3fu);
-    }
-    if (s[0] >= 0xf8 || length == 0 || !is_scalar(rune, length)) {
-        *text += 1;
-        return 0xfffd;
-    }
-    *text += length;
-    return rune;
-}
-
-bool etch_render_is_invisible(uint32_t rune)
-{
-    return rune == 0xad || rune == 0x61c || rune == 0x180e || (rune >= 0x200b && rune <= 0x200f) ||
-           (rune >= 0x2028 && rune <= 0x202e) || (rune >= 0x2060 && rune <= 0x206f) || rune == 0xfeff ||
-           (rune >= 0xfff9 && rune <= 0xfffb) || (rune >= 0xe0000 && rune <= 0xe0fff);
-}
 
 void etch_render_put_rune(struct etch_text *out, uint32_t r)
 {

@@ -5,6 +5,7 @@
 #define ETCH_SKETCH_RENDER_MODEL_H
 
 #include "base/array.h"
+#include "base/printable.h"
 #include "decoder/text.h"
 #include "proto/etch.pb-c.h"
 
@@ -82,13 +83,7 @@ const char *etch_render_function(const Etch__Place *place, char *text, size_t si
 const char *etch_render_string(const char *text);
 const Etch__Place *etch_render_place(const Etch__Place *place);
 
-/* Next scalar of UTF-8 text, and moves past it; U+FFFD for each byte that is not UTF-8. `*text` is not at its end. */
-uint32_t etch_render_utf8(const char **text);
-
 /* Appends a scalar as UTF-8. */
 void etch_render_put_rune(struct etch_text *out, uint32_t rune);
-
-/* Characters that change how others are shown, or show nothing: text could lie with them. */
-bool etch_render_is_invisible(uint32_t rune);
 
 #endif

@@ -182,6 +182,10 @@ struct etch_run {
     uint32_t noticed;
     ETCH_ARRAY(Etch__Loss *) losses;
     struct etch_run_order *order; /* NULL: nothing across threads is known */
+    /* How its threads met: over all, and until it was noticed; NULL: nobody has asked yet. */
+    struct etch_facts *facts[2];
+    uint64_t facts_key;  /* a hash of what etch_runs_unify() gave to the accesses */
+    unsigned facts_made; /* times */
 };
 
 void etch_run_free(struct etch_run *run);
@@ -189,6 +193,9 @@ void etch_run_free(struct etch_run *run);
 /* Makes the questions below fast, once all visits and accesses are there; again after they changed. Returns 0, or -1
  * when memory is short. */
 int etch_run_index(struct etch_run *run);
+
+/* After visits or accesses changed: what predictors know of the run is found out again. */
+void etch_run_forget_facts(struct etch_run *run);
 
 /* Makes the runs of one bug comparable. Statements may know the same memory by different names: each gets one variable,
  * in all runs, which are indexed anew. And where passing runs executed what failed in others is noted. Returns 0, or -1

@@ -169,8 +169,11 @@ static int fill(struct build *b, struct etch_error *err)
     if (etch_build_check_program(b, err) < 0)
         return -1;
     etch_build_find_program(b);
-    etch_unwind_failure(b->recording, b->symbols);
-    etch_exception_settle(b->recording, b->symbols);
+    if (!b->recording->unwound) {
+        etch_unwind_failure(b->recording, b->symbols);
+        etch_exception_settle(b->recording, b->symbols);
+        b->recording->unwound = true;
+    }
     number_threads(b);
     if (b->options->slice && etch_build_settle_accesses(b, err) < 0)
         return -1;
@@ -210,7 +213,7 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
     int status = -1;
 
     b.run = calloc(1, sizeof(*b.run));
-    b.symbols = etch_symbols_new(&symbols_options);
+    b.symbols = options->symbols ? options->symbols : etch_symbols_new(&symbols_options);
     if (b.run && b.symbols && (b.run->name = strdup(recording->path))) {
         b.run->source = recording->source;
         b.run->cut = recording->cut;
@@ -226,7 +229,10 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
         b.run = NULL;
     }
     *run = b.run;
-    etch_symbols_free(b.symbols);
+    if (options->symbols)
+        etch_symbols_forget_images(options->symbols);
+    else
+        etch_symbols_free(b.symbols);
     etch_array_free(&b.accesses);
     etch_array_free(&b.from);
     etch_array_free(&b.marks);

@@ -3,17 +3,22 @@
 #ifndef ETCH_SKETCH_RUN_BUILD_H
 #define ETCH_SKETCH_RUN_BUILD_H
 
+#include "decoder/kept_steps.h"
 #include "decoder/recording.h"
+#include "decoder/symbols.h"
 #include "sketch/run.h"
+#include "sketch/verdict.h"
 
 struct etch_run_options {
     const Etch__Slice *slice;            /* NULL: only threads, where they stood, and the failure */
     const Etch__Slice *layout;           /* without a slice: which libraries are the program's own; NULL: none */
     const ProtobufCBinaryData *build_id; /* of the program in question; NULL, or empty: the one that was recorded */
-    const char *verdict; /* what the caller knows of the run: "pass", "fail", "hang"; NULL: as recorded */
+    enum etch_verdict verdict;           /* what the caller knows of the run */
     /* The statements that can have given the exit status, see slicer/slice.h; NULL: not known. */
     const Etch__Slice *exits;
-    unsigned jobs; /* threads to decode with; 0: as many as CPUs */
+    unsigned jobs;                /* threads to decode with; 0: as many as CPUs */
+    struct etch_symbols *symbols; /* that many recordings share; NULL: loaded for this one only */
+    struct etch_kept_steps *kept; /* the recording's steps, where it is looked at more than once; NULL: it is not */
 };
 
 /* Returns 0, or -1 with `err` set: not a recording of the slice's program, or nothing that can be used. Loss is no

@@ -13,6 +13,9 @@ int etch_build_settle_accesses(struct build *b, struct etch_error *err)
     struct etch_code *code;
     int status;
 
+    if (b->recording->settled)
+        return 0;
+    b->recording->settled = true;
     if (b->recording->source == ETCH__SOURCE__SOURCE_VPT)
         return etch_accesses_doubt(b->recording, err);
     if (!b->recording->accesses.n)

@@ -28,7 +28,7 @@ void etch_walk_stand(struct build *b, struct walk *w)
 
     if (etch_walk_stand_at_exit(b, w))
         return;
-    if (!etch_array_push(&t->frames, ip))
+    if (!etch_array_push(&t->frames, ip) || (w->went_from && !etch_array_push(&t->frames, w->went_from + 1)))
         b->failed = true;
     for (uint32_t d = w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1; d > 0 && t->frames.n < 256; d--)
         b->failed |= !etch_array_push(&t->frames, w->frames[d].return_address);

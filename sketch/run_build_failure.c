@@ -34,7 +34,7 @@ bool etch_build_is_failing(const struct build *b)
 {
     bool hang;
 
-    return b->options->verdict ? strcmp(b->options->verdict, "pass") != 0 : etch_recording_failed(b->recording, &hang);
+    return b->options->verdict ? b->options->verdict != ETCH_VERDICT_PASS : etch_recording_failed(b->recording, &hang);
 }
 
 /* ---- Where threads stood ---- */
@@ -311,20 +311,22 @@ static void replace_state(Etch__Failure *f, const struct etch_run_thread *t)
 
 int etch_build_conclude(struct build *b, struct etch_error *err)
 {
-    const char *verdict = b->options->verdict;
+    enum etch_verdict verdict = b->options->verdict;
     struct etch_run *run = b->run;
     bool hang;
 
     etch_recording_failed(b->recording, &hang);
     run->failing = etch_build_is_failing(b);
     if (verdict)
-        hang = strcmp(verdict, "hang") == 0;
+        hang = verdict == ETCH_VERDICT_HANG;
     run->failing_place = run->failing_thread = ETCH_NOWHERE;
     if (!run->failing)
         return 0;
     run->failure = own_failure(b, hang);
     if (!run->failure)
         return etch_build_out_of_memory(err);
+    if (b->nowhere && run->failure->code == 0) /* an emulator may not know what the fault was of */
+        run->failure->fault_address = run->failure->ip;
     if (!hang && etch_build_ended_itself(b) && run->threads.n)
         run->failure->tid = ending_thread(run);
     take_frames(b);

@@ -57,6 +57,7 @@ struct walk {
     uint32_t depth, calls;
     struct frame frames[DEPTH_MAX];
     uint64_t last_ip, last_program_ip;
+    uint64_t went_from;    /* the jump or return that led to where no code is; 0: none did. A call has its frame */
     uint64_t last_outside; /* return address of its last call from the program to the outside */
     bool in_program;
     struct exit_point exits[3]; /* by how much the statement says */
@@ -110,6 +111,7 @@ struct build {
     uint64_t program_bias;                      /* the same of the program's own file */
     uint64_t exit_start, exit_end;              /* the code within which options->exits are */
     struct walk *walk;
+    bool nowhere;                                /* the failing thread went to where no code is, and died there */
     ETCH_ARRAY(struct etch_run_access) accesses; /* by thread, in program order */
     ETCH_ARRAY(uint32_t) from;                   /* index in the recording */
     ETCH_ARRAY(struct etch_mark) marks;          /* stamps of a recorder that accesses are behind */

@@ -212,7 +212,10 @@ void etch_walk_take_step(struct build *b, struct walk *w, const struct etch_step
     if (step->kind == ETCH_STEP_LOSS) {
         w->lost = true;
     } else if (step->kind == ETCH_STEP_INTERRUPT && f && f->tid == step->tid && f->ip == step->ip &&
-               step->time.hi >= f->tsc) {
+               (step->nowhere || step->time.hi >= f->tsc)) {
+        if (step->nowhere && w->last_branch != ETCH_BRANCH_CALL && w->last_branch != ETCH_BRANCH_CALL_INDIRECT)
+            w->went_from = w->last_ip;
+        b->nowhere |= step->nowhere;
         w->last_ip = step->ip;
         w->over = true; /* what a handler did then is not how it came to fail */
     } else if (step->kind == ETCH_STEP_BLOCK) {
@@ -311,7 +314,8 @@ int etch_build_walk(struct build *b, struct etch_error *err)
     b->walk = calloc(1, sizeof(*b->walk));
     if (!b->walk)
         return etch_build_out_of_memory(err);
-    status = etch_steps(b->recording, &options, on_step, b, NULL, err);
+    status = b->options->kept ? etch_steps_kept(b->options->kept, b->recording, options.jobs, on_step, b, err)
+                              : etch_steps(b->recording, &options, on_step, b, NULL, err);
     if (b->failed)
         status = etch_build_out_of_memory(err);
     if (status == 0) {

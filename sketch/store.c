@@ -2,6 +2,8 @@
 /* The run store in SQLite; see store.h. */
 #include "sketch/store.h"
 
+#include "base/output.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -42,11 +44,25 @@ static int make_folder(const char *folder)
         if (*p != '/')
             continue;
         *p = '\0';
-        if (mkdir(path, 0777) < 0 && errno != EEXIST)
+        if (mkdir(path, 0700) < 0 && errno != EEXIST)
             return errno;
         *p = '/';
     }
-    return mkdir(path, 0777) < 0 && errno != EEXIST ? errno : 0;
+    return mkdir(path, 0700) < 0 && errno != EEXIST ? errno : 0;
+}
+
+/* Whoever else may put files there could lead etch anywhere. */
+static int check_folder(const char *folder, struct etch_error *err)
+{
+    struct stat st;
+
+    if (stat(folder, &st) < 0)
+        return etch_error_set_errno(err, errno, "cannot use the run store %s", folder);
+    if (st.st_uid == geteuid() && !(st.st_mode & S_IWOTH))
+        return 0;
+    etch_error_set(err, "cannot use the run store %s: %s", folder,
+                   st.st_uid == geteuid() ? "everybody may write to it" : "it belongs to another user");
+    return etch_error_advise(err, "--store DIR of your own");
 }
 
 /* ---- What is left behind ---- */
@@ -115,7 +131,7 @@ static int take_lock(struct etch_store *s, bool *alone, struct etch_error *err)
     char path[4096];
 
     snprintf(path, sizeof(path), "%s/lock", s->folder);
-    s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    s->lock = etch_output_lasting(path);
     if (s->lock < 0) {
         etch_error_set_errno(err, errno, "cannot use the run store %s", s->folder);
         return etch_error_advise(err, "--store DIR where you may write");
@@ -133,6 +149,11 @@ static int open_database(struct etch_store *s, struct etch_error *err)
         "CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY, bundle TEXT NOT NULL, verdict TEXT NOT NULL,"
         " sigma INTEGER NOT NULL, seconds REAL NOT NULL);";
 
+    int fd = etch_output_lasting(s->path); /* for its owner alone, and so what SQLite puts beside it */
+
+    if (fd < 0)
+        return etch_error_set_errno(err, errno, "cannot use the run store %s", s->path);
+    close(fd);
     if (sqlite3_open(s->path, &s->db) == SQLITE_OK && sqlite3_exec(s->db, schema, NULL, NULL, NULL) == SQLITE_OK)
         return 0;
     return trouble(s, "use the run store", err);
@@ -147,7 +168,7 @@ static int open_folder(struct etch_store *s, bool fresh, struct etch_error *err)
         etch_error_set_errno(err, cause, "cannot make the folder %s", s->folder);
         return etch_error_advise(err, "--store DIR where you may write");
     }
-    if (take_lock(s, &alone, err) < 0)
+    if (check_folder(s->folder, err) < 0 || take_lock(s, &alone, err) < 0)
         return -1;
     if (fresh && !alone) {
         etch_error_set(err, "another etch diagnose is at work in %s", s->folder);
@@ -186,7 +207,7 @@ void etch_store_close(struct etch_store *store)
 {
     if (!store)
         return;
-    sqlite3_close(store->db);
+    sqlite3_close_v2(store->db);
     if (store->lock >= 0)
         close(store->lock);
     free(store);
@@ -218,7 +239,7 @@ int etch_store_add(struct etch_store *store, const struct etch_store_run *run, s
     if (result == SQLITE_OK) {
         sqlite3_bind_int64(statement, 1, run->id);
         sqlite3_bind_text(statement, 2, run->bundle, -1, SQLITE_STATIC);
-        sqlite3_bind_text(statement, 3, run->verdict, -1, SQLITE_STATIC);
+        sqlite3_bind_text(statement, 3, etch_verdict_name(run->verdict), -1, SQLITE_STATIC);
         sqlite3_bind_int64(statement, 4, run->sigma);
         sqlite3_bind_double(statement, 5, run->seconds);
         result = sqlite3_step(statement);
@@ -243,6 +264,7 @@ int etch_store_list(struct etch_store *store, int (*visit)(void *context, const 
         return trouble(store, "read", err);
     while (status == 0 && (step = sqlite3_step(statement)) != SQLITE_DONE) {
         struct etch_store_run run = {0};
+        char verdict[8];
 
         if (step != SQLITE_ROW) {
             status = trouble(store, "read", err);
@@ -250,7 +272,8 @@ int etch_store_list(struct etch_store *store, int (*visit)(void *context, const 
         }
         run.id = sqlite3_column_int64(statement, 0);
         copy_text(run.bundle, sizeof(run.bundle), sqlite3_column_text(statement, 1));
-        copy_text(run.verdict, sizeof(run.verdict), sqlite3_column_text(statement, 2));
+        copy_text(verdict, sizeof(verdict), sqlite3_column_text(statement, 2));
+        run.verdict = etch_verdict_of(verdict);
         run.sigma = (uint32_t)sqlite3_column_int64(statement, 3);
         run.seconds = sqlite3_column_double(statement, 4);
         if (!strchr(run.bundle, '/'))

@@ -5,6 +5,7 @@
 #define ETCH_SKETCH_STORE_H
 
 #include "base/error.h"
+#include "sketch/verdict.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,8 +16,8 @@ struct etch_store;
 struct etch_store_run {
     int64_t id;
     char bundle[64]; /* its name within the store's folder; empty: it was not kept, the run only counts */
-    char verdict[8]; /* "pass", "fail", "hang" */
-    uint32_t sigma;  /* 0: nothing was watched */
+    enum etch_verdict verdict;
+    uint32_t sigma; /* 0: nothing was watched */
     double seconds;
 };
 

@@ -56,8 +56,9 @@ static bool is_named(const struct elf *elf, const Elf64_Shdr *s, const char *nam
            memcmp(elf->bytes + elf->names.sh_offset + s->sh_name, name, n) == 0;
 }
 
-int etch_bitcode_sections(const uint8_t *bytes, size_t size, etch_bitcode_visitor *visit, void *context,
-                          struct etch_error *err)
+/* Calls `visit` with each section that `a` or `b` names; `b` may be NULL. */
+static int visit_named(const uint8_t *bytes, size_t size, const char *a, const char *b, etch_bitcode_visitor *visit,
+                       void *context, struct etch_error *err)
 {
     struct elf elf;
 
@@ -68,7 +69,7 @@ int etch_bitcode_sections(const uint8_t *bytes, size_t size, etch_bitcode_visito
         int result;
 
         section(&elf, i, &s);
-        if (!is_named(&elf, &s, ETCH_BITCODE_CLANG) && !is_named(&elf, &s, ETCH_BITCODE_OWN))
+        if (!is_named(&elf, &s, a) && !(b && is_named(&elf, &s, b)))
             continue;
         if (s.sh_type == SHT_NOBITS || !within(size, s.sh_offset, s.sh_size))
             return foreign(err);
@@ -77,6 +78,18 @@ int etch_bitcode_sections(const uint8_t *bytes, size_t size, etch_bitcode_visito
             return result;
     }
     return 0;
+}
+
+int etch_bitcode_sections(const uint8_t *bytes, size_t size, etch_bitcode_visitor *visit, void *context,
+                          struct etch_error *err)
+{
+    return visit_named(bytes, size, ETCH_BITCODE_CLANG, ETCH_BITCODE_OWN, visit, context, err);
+}
+
+int etch_bitcode_named(const uint8_t *bytes, size_t size, const char *name, etch_bitcode_visitor *visit, void *context,
+                       struct etch_error *err)
+{
+    return visit_named(bytes, size, name, NULL, visit, context, err);
 }
 
 size_t etch_bitcode_rename(uint8_t *bytes, size_t size)

@@ -29,6 +29,10 @@ typedef int etch_bitcode_visitor(void *context, const uint8_t *section, size_t s
 int etch_bitcode_sections(const uint8_t *elf, size_t size, etch_bitcode_visitor *visit, void *context,
                           struct etch_error *err);
 
+/* The same for the sections of another name. */
+int etch_bitcode_named(const uint8_t *elf, size_t size, const char *name, etch_bitcode_visitor *visit, void *context,
+                       struct etch_error *err);
+
 /* Renames the section of an object file as above, in place. Returns how many bytes changed; 0 also for what is no
  * object. */
 size_t etch_bitcode_rename(uint8_t *elf, size_t size);

@@ -21,8 +21,12 @@ struct recorded {
     LLVMValueRef entry;  /* what others see; NULL: nobody does */
     LLVMValueRef teller; /* tells that it was entered from outside, and calls the body */
     LLVMValueRef plain;  /* the same without a recorder; NULL: there is none */
-    bool enters;         /* the body tells itself that it was entered */
-    bool direct;         /* calls from this module go to the body, or from plain code to the plain one */
+    LLVMValueRef guard;  /* leads to the body, unless another module replaced the function; NULL: there is none */
+    LLVMValueRef plain_guard;
+    LLVMValueRef here; /* the entry as this module has it, whoever replaced the function; NULL: there is no guard */
+    bool enters;       /* the body tells itself that it was entered */
+    bool replaceable;  /* another file or module may have a function that takes its place */
+    bool direct;       /* calls from this module go to the body, or from plain code to the plain one */
 };
 
 struct instrument {
@@ -144,7 +148,7 @@ static bool is_defined_here(LLVMValueRef function)
     return !LLVMIsDeclaration(function) && LLVMGetLinkage(function) != LLVMAvailableExternallyLinkage;
 }
 
-/* The linker may take another definition than this one. */
+/* The linker, or the loader, may take another definition than this one. */
 static bool is_replaceable(const struct instrument *in, LLVMValueRef function)
 {
     switch (LLVMGetLinkage(function)) {
@@ -158,6 +162,13 @@ static bool is_replaceable(const struct instrument *in, LLVMValueRef function)
     default:
         return in->emitter.shared && LLVMGetVisibility(function) == LLVMDefaultVisibility;
     }
+}
+
+/* Do calls within the file lead to this definition, whatever others take for the function? As clang decides it. */
+static bool is_called_directly(const struct instrument *in, LLVMValueRef function)
+{
+    return !is_replaceable(in, function) ||
+           (in->options->local && LLVMGetLinkage(function) == LLVMExternalLinkage && !LLVMGetComdat(function));
 }
 
 static bool choose_function(struct instrument *in, LLVMValueRef function)
@@ -175,7 +186,8 @@ static bool choose_function(struct instrument *in, LLVMValueRef function)
     }
     r.before = function;
     r.enters = c.own_entry || !etch_can_carry(function);
-    r.direct = !is_replaceable(in, function);
+    r.replaceable = is_replaceable(in, function);
+    r.direct = is_called_directly(in, function);
     return etch_array_push(&in->all, r);
 }
 
@@ -297,6 +309,118 @@ static void place_inner(struct instrument *in, LLVMValueRef inner, bool called, 
         LLVMSetVisibility(inner, LLVMHiddenVisibility);
 }
 
+/* ---- Guards ---- */
+
+/* In assembly between quotes, and in a name on the stack. */
+static bool is_simple_name(const char *name)
+{
+    return strlen(name) <= 400 && !strpbrk(name, "\1\"\\@$");
+}
+
+static bool can_guard(const struct recorded *r)
+{
+    return r->replaceable && is_simple_name(name_of(r->before)) && LLVMGetFunctionCallConv(r->before) == LLVMCCallConv;
+}
+
+static bool can_guard_plain(const struct recorded *r)
+{
+    return r->plain && can_guard(r) && !LLVMGetComdat(r->before);
+}
+
+/* Several files may have code for a comdat: that must be the same for all of them. */
+static bool is_same_in_all_files(LLVMValueRef function)
+{
+    LLVMLinkage linkage = LLVMGetLinkage(function);
+
+    return linkage == LLVMLinkOnceODRLinkage || linkage == LLVMWeakODRLinkage;
+}
+
+static bool can_guard_body(const struct instrument *in, const struct recorded *r)
+{
+    return can_guard(r) && !r->enters && etch_fits_registers(LLVMGlobalGetValueType(r->before), r->before) &&
+           (!LLVMGetComdat(r->before) || (is_same_in_all_files(r->before) && etch_can_pass(&in->emitter, r->before)));
+}
+
+/* Other files call a comdat's guard only if they have it, too. */
+static LLVMValueRef add_guard(struct instrument *in, struct recorded *r, const char *name, bool tells)
+{
+    char own[512];
+    bool comdat = LLVMGetComdat(r->entry) != NULL;
+    struct guard guard = {.name = own,
+                          .function = name,
+                          .code = name_of(tells ? r->body : r->plain),
+                          .tells = tells,
+                          .comdat = comdat,
+                          .weak = !comdat && LLVMGetLinkage(r->entry) != LLVMExternalLinkage};
+    LLVMValueRef function;
+
+    snprintf(own, sizeof(own), "%s%s", name,
+             comdat  ? ETCH_SOFT_GUARD_SUFFIX
+             : tells ? ETCH_SOFT_CODE_SUFFIX
+                     : ETCH_SOFT_PLAIN_SUFFIX);
+    if (!etch_emit_guard(&in->emitter, &guard))
+        return NULL;
+    function = LLVMAddFunction(in->emitter.module, own, LLVMGlobalGetValueType(r->entry));
+    LLVMSetVisibility(function, LLVMHiddenVisibility);
+    return function;
+}
+
+/* An instruction that has the value as an operand, though not as what it calls, and which; NULL: there is none. */
+static LLVMValueRef next_user(LLVMValueRef value, unsigned *operand)
+{
+    for (LLVMUseRef u = LLVMGetFirstUse(value); u; u = LLVMGetNextUse(u)) {
+        LLVMValueRef user = LLVMGetUser(u);
+        unsigned n = LLVMIsAInstruction(user) ? (unsigned)LLVMGetNumOperands(user) : 0;
+
+        n -= n && (LLVMIsACallInst(user) || LLVMIsAInvokeInst(user));
+        for (*operand = 0; *operand < n; ++*operand)
+            if (LLVMGetOperand(user, *operand) == value)
+                return user;
+    }
+    return NULL;
+}
+
+/* With -fno-semantic-interposition code of the file means this definition where it takes the function's address, too.
+ * Tables do not. */
+static void use_here(const struct recorded *r)
+{
+    LLVMValueRef user;
+    unsigned operand;
+
+    while (r->direct && (user = next_user(r->entry, &operand)))
+        LLVMSetOperand(user, operand, r->here);
+}
+
+/* Guards compare with where this module has the function. */
+static bool add_guards(struct instrument *in, struct recorded *r, const char *name, bool body, bool plain)
+{
+    char here[512];
+
+    if (!LLVMGetComdat(r->entry)) {
+        snprintf(here, sizeof(here), "%s" ETCH_SOFT_HERE_SUFFIX, name);
+        r->here = LLVMAddAlias2(in->emitter.module, LLVMGlobalGetValueType(r->entry), 0, r->entry, here);
+        LLVMSetLinkage(r->here, LLVMInternalLinkage);
+        use_here(r);
+    }
+    if (plain && !(r->plain_guard = add_guard(in, r, name, false)))
+        return false;
+    return !body || ((r->guard = add_guard(in, r, name, true)) && etch_pointers_set(&in->stubs, r->guard, 1));
+}
+
+/* Behind a guard the code has another name than what other files call. */
+static bool name_plain(const struct recorded *r, const char *name)
+{
+    char *plain = NULL;
+
+    if (!can_guard_plain(r))
+        return true;
+    if (asprintf(&plain, "%s" ETCH_SOFT_GUARDED_PLAIN_SUFFIX, name) < 0)
+        return false;
+    LLVMSetValueName2(r->plain, plain, strlen(plain));
+    free(plain);
+    return true;
+}
+
 /* The body takes another name; its old one is what the rest of the program sees. */
 static bool separate(struct instrument *in, struct recorded *r)
 {
@@ -304,8 +428,10 @@ static bool separate(struct instrument *in, struct recorded *r)
     LLVMLinkage linkage = LLVMGetLinkage(r->body);
     bool local = linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
     LLVMComdatRef comdat = LLVMGetComdat(r->body);
+    bool guards = can_guard_body(in, r), guards_plain = can_guard_plain(r), whole;
 
-    if (!name || asprintf(&inner, "%s" ETCH_SOFT_CODE_SUFFIX, name) < 0) {
+    if (!name || !name_plain(r, name) ||
+        asprintf(&inner, "%s%s", name, guards ? ETCH_SOFT_GUARDED_CODE_SUFFIX : ETCH_SOFT_CODE_SUFFIX) < 0) {
         free(name);
         return false;
     }
@@ -326,11 +452,12 @@ static bool separate(struct instrument *in, struct recorded *r)
         etch_replace_function(r->before, r->entry);
     }
     if (r->plain)
-        place_inner(in, r->plain, r->direct, linkage, comdat != NULL);
-    place_inner(in, r->body, r->direct && !r->enters, linkage, comdat != NULL);
+        place_inner(in, r->plain, !r->replaceable, linkage, comdat != NULL);
+    place_inner(in, r->body, (!r->replaceable && !r->enters) || (guards && comdat), linkage, comdat != NULL);
+    whole = !(guards || guards_plain) || add_guards(in, r, name, guards, guards_plain);
     free(name);
     free(inner);
-    return true;
+    return whole;
 }
 
 static bool separate_all(struct instrument *in)
@@ -353,156 +480,6 @@ static bool separate_all(struct instrument *in)
 
 /* ---- Calls ---- */
 
-/* Functions of libc that call nobody back, so that no segment need end before them. Where one does after all, because
- * the program has its own, the entry is recorded all the same and only its place in the segment is not. */
-static bool is_harmless(const char *name)
-{
-    static const char *const heads[] = {"llvm.", "etch_soft_", "_Zn", "_Zd"};
-    static const char *const names[] = {"malloc",
-                                        "calloc",
-                                        "realloc",
-                                        "free",
-                                        "aligned_alloc",
-                                        "posix_memalign",
-                                        "memcpy",
-                                        "memmove",
-                                        "memset",
-                                        "memcmp",
-                                        "bcmp",
-                                        "memchr",
-                                        "memrchr",
-                                        "mempcpy",
-                                        "memmem",
-                                        "rawmemchr",
-                                        "strlen",
-                                        "strnlen",
-                                        "strcmp",
-                                        "strncmp",
-                                        "strcasecmp",
-                                        "strncasecmp",
-                                        "strcpy",
-                                        "strncpy",
-                                        "stpcpy",
-                                        "strcat",
-                                        "strncat",
-                                        "strchr",
-                                        "strrchr",
-                                        "strchrnul",
-                                        "strstr",
-                                        "strpbrk",
-                                        "strspn",
-                                        "strcspn",
-                                        "strtok_r",
-                                        "strdup",
-                                        "strndup",
-                                        "strtol",
-                                        "strtoul",
-                                        "strtoll",
-                                        "strtoull",
-                                        "strtod",
-                                        "strtof",
-                                        "atoi",
-                                        "atol",
-                                        "atof",
-                                        "strcoll",
-                                        "strerror",
-                                        "isalpha",
-                                        "isdigit",
-                                        "isalnum",
-                                        "isspace",
-                                        "isupper",
-                                        "islower",
-                                        "ispunct",
-                                        "isxdigit",
-                                        "isprint",
-                                        "iscntrl",
-                                        "isgraph",
-                                        "toupper",
-                                        "tolower",
-                                        "__ctype_b_loc",
-                                        "__ctype_toupper_loc",
-                                        "__ctype_tolower_loc",
-                                        "__errno_location",
-                                        "abs",
-                                        "labs",
-                                        "llabs",
-                                        "sin",
-                                        "cos",
-                                        "tan",
-                                        "asin",
-                                        "acos",
-                                        "atan",
-                                        "atan2",
-                                        "sinh",
-                                        "cosh",
-                                        "tanh",
-                                        "exp",
-                                        "exp2",
-                                        "log",
-                                        "log2",
-                                        "log10",
-                                        "log1p",
-                                        "pow",
-                                        "sqrt",
-                                        "cbrt",
-                                        "floor",
-                                        "ceil",
-                                        "round",
-                                        "rint",
-                                        "trunc",
-                                        "lrint",
-                                        "lround",
-                                        "fmod",
-                                        "ldexp",
-                                        "frexp",
-                                        "modf",
-                                        "fabs",
-                                        "hypot",
-                                        "sinf",
-                                        "cosf",
-                                        "expf",
-                                        "logf",
-                                        "powf",
-                                        "sqrtf",
-                                        "floorf",
-                                        "ceilf",
-                                        "fmodf",
-                                        "fabsf",
-                                        "rand",
-                                        "rand_r",
-                                        "srand",
-                                        "random",
-                                        "time",
-                                        "gettimeofday",
-                                        "clock_gettime",
-                                        "getpid",
-                                        "putc",
-                                        "getc",
-                                        "fputc",
-                                        "fgetc",
-                                        "putchar",
-                                        "getchar",
-                                        "_IO_putc",
-                                        "_IO_getc",
-                                        "ungetc",
-                                        "feof",
-                                        "ferror",
-                                        "localeconv",
-                                        "__memcpy_chk",
-                                        "__memmove_chk",
-                                        "__memset_chk",
-                                        "__strcpy_chk",
-                                        "__strcat_chk",
-                                        "pthread_self",
-                                        "pthread_equal"};
-
-    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
-        if (begins_with(name, heads[i]))
-            return true;
-    return is_one_of(name, names, sizeof(names) / sizeof(names[0]));
-}
-
-/* The list above speaks of functions that are not the program's own. */
 static enum call_kind classify(void *context, LLVMValueRef call)
 {
     struct instrument *in = context;
@@ -518,7 +495,7 @@ static enum call_kind classify(void *context, LLVMValueRef call)
         return CALL_KNOWN;
     if (etch_pointers_get(&in->stubs, callee) != ETCH_NONE)
         return CALL_STUBBED;
-    if (known == ETCH_NONE && LLVMIsDeclaration(callee) && is_harmless(name_of(callee)))
+    if (known == ETCH_NONE && LLVMIsDeclaration(callee) && etch_calls_nobody(name_of(callee)))
         return CALL_PLAIN;
     return CALL_OUTSIDE;
 }
@@ -538,17 +515,23 @@ static const struct recorded *callee_of(struct instrument *in, LLVMValueRef call
     return r && r->direct && LLVMGetCalledFunctionType(call) == LLVMGlobalGetValueType(callee) ? r : NULL;
 }
 
-static bool may_wait(const char *name)
+static bool hand_over(struct instrument *in, LLVMValueRef call, LLVMValueRef to, bool recorded)
 {
-    static const char *const heads[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_", "epoll_", "wait", "recv", "send"};
-    static const char *const names[] = {"read",    "write",     "poll",   "select", "accept",
-                                        "connect", "nanosleep", "usleep", "sleep",  "sched_yield",
-                                        "syscall", "futex",     "open",   "close",  "fsync"};
+    if (recorded)
+        return etch_carry_call(&in->emitter, call, to, NULL) != NULL;
+    set_callee(call, to);
+    return true;
+}
 
-    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
-        if (begins_with(name, heads[i]) && strcmp(name, "pthread_self") != 0)
-            return true;
-    return is_one_of(name, names, sizeof(names) / sizeof(names[0]));
+/* What the call comes to instead of a function that may be replaced; NULL: that function itself. */
+static LLVMValueRef guard_of(struct instrument *in, LLVMValueRef call, bool recorded)
+{
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    uint32_t known = LLVMIsAFunction(callee) ? etch_pointers_get(&in->index, callee) : ETCH_NONE;
+
+    if (known == ETCH_NONE || LLVMGetCalledFunctionType(call) != LLVMGlobalGetValueType(callee))
+        return NULL;
+    return recorded ? in->all.v[known].guard : in->all.v[known].plain_guard;
 }
 
 /* Of another file, perhaps with a recorder: that file then defines NAME.etch and NAME.etch.plain, and if not, we do,
@@ -560,13 +543,15 @@ static bool call_outside(struct instrument *in, LLVMValueRef call, bool recorded
     char name[512];
     const char *plain;
 
+    if ((inner = guard_of(in, call, recorded)))
+        return hand_over(in, call, inner, recorded);
     if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || classify(in, call) != CALL_OUTSIDE)
         return true;
     plain = name_of(callee);
     type = LLVMGlobalGetValueType(callee);
     if (LLVMIsFunctionVarArg(type) || etch_call_returns_twice(call) || etch_call_forks(call) ||
-        (recorded && (may_wait(plain) || !etch_fits_registers(type, call))) || begins_with(plain, "__") ||
-        strlen(plain) > 400 || strpbrk(plain, "\1\"\\@$") || LLVMGetLinkage(callee) != LLVMExternalLinkage ||
+        (recorded && (etch_may_wait(plain, type) || !etch_fits_registers(type, call))) || begins_with(plain, "__") ||
+        !is_simple_name(plain) || LLVMGetLinkage(callee) != LLVMExternalLinkage ||
         LLVMGetCalledFunctionType(call) != type || LLVMGetFunctionCallConv(callee) != LLVMCCallConv)
         return true;
     snprintf(name, sizeof(name), "%s%s", plain, recorded ? ETCH_SOFT_CODE_SUFFIX : ETCH_SOFT_PLAIN_SUFFIX);
@@ -574,14 +559,11 @@ static bool call_outside(struct instrument *in, LLVMValueRef call, bool recorded
     if (!inner) {
         inner = LLVMAddFunction(in->emitter.module, name, type);
         LLVMSetVisibility(inner, LLVMHiddenVisibility);
-        etch_emit_stub(&in->emitter, name, plain, recorded);
-        if (recorded && !etch_pointers_set(&in->stubs, inner, 1))
+        if (!etch_emit_stub(&in->emitter, name, plain, recorded) ||
+            (recorded && !etch_pointers_set(&in->stubs, inner, 1)))
             return false;
     }
-    if (recorded)
-        return etch_carry_call(&in->emitter, call, inner, NULL) != NULL;
-    set_callee(call, inner);
-    return true;
+    return hand_over(in, call, inner, recorded);
 }
 
 static void stamp_around(struct instrument *in, LLVMValueRef call)
@@ -590,7 +572,8 @@ static void stamp_around(struct instrument *in, LLVMValueRef call)
     LLVMValueRef callee = LLVMGetCalledValue(call), next;
 
     if (!LLVMIsACallInst(call) || !LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) ||
-        !may_wait(name_of(callee)) || LLVMGetTailCallKind(call) == LLVMTailCallKindMustTail)
+        !etch_may_wait(name_of(callee), LLVMGlobalGetValueType(callee)) ||
+        LLVMGetTailCallKind(call) == LLVMTailCallKindMustTail)
         return;
     next = LLVMGetNextInstruction(call);
     LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, call);

@@ -19,6 +19,7 @@ struct etch_instrument_options {
     size_t n_only;
     const struct etch_instrument_scope *scopes;
     size_t n_scopes; /* without names and scopes: all */
+    bool local;      /* calls within a file are not for other modules to replace (-fno-semantic-interposition) */
 };
 
 struct etch_instrument_count {

@@ -113,7 +113,13 @@ bool etch_can_pass_by(LLVMTypeRef type)
     return !LLVMIsFunctionVarArg(type) && (LLVMGetTypeKind(result) == LLVMVoidTypeKind || is_simple(result));
 }
 
-bool etch_fits_registers(LLVMTypeRef type, LLVMValueRef call)
+static bool is_by_value(LLVMValueRef of, unsigned argument)
+{
+    return LLVMIsAFunction(of) ? LLVMGetEnumAttributeAtIndex(of, argument, kind_of("byval")) != NULL
+                               : LLVMGetCallSiteEnumAttribute(of, argument, kind_of("byval")) != NULL;
+}
+
+bool etch_fits_registers(LLVMTypeRef type, LLVMValueRef function_or_call)
 {
     unsigned n = LLVMCountParamTypes(type), general = 0, vector = 0;
     LLVMTypeRef *types = calloc(n + 1, sizeof(LLVMTypeRef));
@@ -124,7 +130,7 @@ bool etch_fits_registers(LLVMTypeRef type, LLVMValueRef call)
     for (unsigned i = 0; i < n && fits; i++) {
         LLVMTypeKind kind = LLVMGetTypeKind(types[i]);
 
-        fits = is_simple(types[i]) && !LLVMGetCallSiteEnumAttribute(call, i + 1, kind_of("byval"));
+        fits = is_simple(types[i]) && !is_by_value(function_or_call, i + 1);
         general += kind == LLVMIntegerTypeKind || kind == LLVMPointerTypeKind;
         vector += kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind;
     }

@@ -525,47 +525,6 @@ bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters)
     return whole;
 }
 
-/* ---- Calls of other files ---- */
-
-/* Nothing is on the stack for the function outside (etch_fits_registers). Behind it the place is what the variable
- * says, as code with a recorder may have been called back. */
-static void say_way_out(const struct emitter *e, struct text *t, const char *function)
-{
-    const char *variable = e->shared ? "%fs:(%r11)" : "%fs:etch_soft_cur@TPOFF";
-    const char *find = e->shared ? "movq etch_soft_cur@GOTTPOFF(%rip), %r11\n" : "";
-
-    say(t, "77:\nmovb $%u, (%%r10)\nincq %%r10\n%smovq %%r10, %s\n", (unsigned)ETCH_SOFT_OUT, find, variable);
-    say(t, "testl $%u, %%r10d\njne 78f\ncall etch_soft_outside\n78:\n", ETCH_SOFT_FULL);
-    say(t, "pushq %%rbp\n.cfi_def_cfa_offset 16\n.cfi_offset %%rbp, -16\n");
-    say(t, "movq %%rsp, %%rbp\n.cfi_def_cfa_register %%rbp\n");
-    say(t, "call \"%s\"@PLT\nmovq %%rdx, %%rcx\nmovq %%rax, %%rdx\n%smovq %s, %%rax\n", function, find, variable);
-    say(t, "popq %%rbp\n.cfi_def_cfa %%rsp, 8\nret\n");
-}
-
-/* As the module's own assembly, which LLVM takes as it is. */
-void etch_emit_stub(struct emitter *e, const char *stub, const char *function, bool tells)
-{
-    struct text t = {0};
-
-    say(&t, ".pushsection .text.etch,\"ax\",@progbits\n.weak \"%s\"\n.hidden \"%s\"\n\"%s\":\n", stub, stub, stub);
-    if (tells) {
-        say(&t, ".type \"%s" ETCH_SOFT_STUB_SUFFIX "\",@function\n", function);
-        say(&t, "\"%s" ETCH_SOFT_STUB_SUFFIX "\":\n.cfi_startproc\n", function);
-        say_way_out(e, &t, function);
-        say(&t, ".size \"%s" ETCH_SOFT_STUB_SUFFIX "\",.-77b\n", function);
-        say(&t,
-            ".cfi_endproc\n.pushsection " ETCH_SOFT_MARK_SECTION
-            ",\"o\",@progbits,\"%s\"\n.quad 77b,0\n.long 0,%u\n.popsection\n",
-            stub, (unsigned)ETCH_SOFT_MARK_STUB);
-    } else {
-        say(&t, "jmp \"%s\"@PLT\n", function);
-    }
-    say(&t, ".popsection\n");
-    if (!t.failed)
-        LLVMAppendModuleInlineAsm(e->module, t.v, t.n);
-    free(t.v);
-}
-
 /* ---- Calls through pointers ----
  * Whoever calls through a pointer comes to the entry, and to tell the runtime of that is dear: compiled code need not,
  * as its frame can be followed. It looks whether what it calls begins as such an entry does, which is a no-operation
@@ -573,14 +532,12 @@ void etch_emit_stub(struct emitter *e, const char *stub, const char *function, b
  * The look is at the 16 bytes of memory in which the pointer points, so never at a page other than the one it would
  * run. */
 
-#define PASS 32u
 #define PASS_NOP "0x0f,0x1f,0x84,0x00,0x65,0xd3,0x1c,0xb7"
-#define PASS_WORD 0xb71cd36500841f0fu
 
 /* Only where the compiler puts nothing before our first instruction, and registers are those of C. */
-static bool can_pass(const struct emitter *e, LLVMValueRef body)
+bool etch_can_pass(const struct emitter *e, LLVMValueRef function)
 {
-    return etch_carries(body) && LLVMGetFunctionCallConv(body) == LLVMCCallConv &&
+    return LLVMGetFunctionCallConv(function) == LLVMCCallConv &&
            !LLVMGetModuleFlag(e->module, "cf-protection-branch", strlen("cf-protection-branch")) &&
            !LLVMGetModuleFlag(e->module, "kcfi", 4);
 }
@@ -620,7 +577,7 @@ LLVMValueRef etch_emit_gate(struct emitter *e, LLVMValueRef body, LLVMValueRef l
 {
     LLVMValueRef gate = LLVMAddFunction(e->module, name, LLVMGlobalGetValueType(like));
     LLVMAttributeIndex self = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
-    bool passable = can_pass(e, body);
+    bool passable = etch_carries(body) && etch_can_pass(e, body);
     struct text t = {0};
 
     etch_copy_shape(like, gate);

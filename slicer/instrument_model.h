@@ -66,6 +66,16 @@ bool etch_call_returns_twice(LLVMValueRef call);
 bool etch_call_forks(LLVMValueRef call);
 bool etch_has_attribute(LLVMValueRef function, const char *name);
 
+/* ---- Functions that are only declared, by name ---- */
+
+/* A library's function that may wait for other threads or processes, or that they may wait for: calls of it get the
+ * time. Of a program's own function of that name with as many parameters it is not known. */
+bool etch_may_wait(const char *name, LLVMTypeRef type);
+
+/* A library's function that calls nobody back, so that no segment need end before it. Where one does after all, because
+ * the program has its own, the entry is recorded all the same and only its place in the segment is not. */
+bool etch_calls_nobody(const char *name);
+
 typedef ETCH_ARRAY(LLVMValueRef) values;
 
 /* Does code of one of the scopes stand in the function? */
@@ -96,7 +106,7 @@ struct emitter;
 bool etch_can_carry(LLVMValueRef function);
 
 /* Are all arguments, and what is returned, in registers, so that a stub can be between? */
-bool etch_fits_registers(LLVMTypeRef type, LLVMValueRef call);
+bool etch_fits_registers(LLVMTypeRef type, LLVMValueRef function_or_call);
 
 /* Can a call of such a function be of one with a recorder or without, as it comes? */
 bool etch_can_pass_by(LLVMTypeRef type);
@@ -162,8 +172,21 @@ void etch_split_switches(struct emitter *emitter, LLVMValueRef function);
  * itself tells that it was entered. */
 bool etch_emit_function(struct emitter *emitter, struct flow_graph *graph, bool enters);
 
-/* The stub that stands for a function which has no recorder after all. */
-void etch_emit_stub(struct emitter *emitter, const char *stub, const char *function, bool tells);
+/* The stub that stands for a function which has no recorder after all. False where memory is short. */
+bool etch_emit_stub(struct emitter *emitter, const char *stub, const char *function, bool tells);
+
+/* What calls by name come to, where another module may replace the function when the program is loaded. */
+struct guard {
+    const char *name;     /* of the guard itself */
+    const char *function; /* which may be replaced; FUNCTION.etch.here is where this module has it */
+    const char *code;     /* what runs if it is not */
+    bool tells;           /* of recorded code; else of the copy without a recorder */
+    bool weak;            /* as the function is */
+    bool comdat;          /* the guard is one, and so is the code, each for itself */
+};
+
+/* False where memory is short. */
+bool etch_emit_guard(struct emitter *emitter, const struct guard *guard);
 
 /* What one function has, besides its code, the other gets. */
 void etch_copy_shape(LLVMValueRef from, LLVMValueRef to);
@@ -179,6 +202,13 @@ LLVMValueRef etch_emit_entry(struct emitter *emitter, LLVMValueRef body, LLVMVal
  * there is one. Where that can be, of fixed layout: at a fixed distance compiled code comes to the body. */
 LLVMValueRef etch_emit_gate(struct emitter *emitter, LLVMValueRef body, LLVMValueRef like, LLVMValueRef teller,
                             LLVMValueRef plain, const char *name);
+
+/* Such an entry begins with a certain no-operation. PASS bytes behind, the address of the body is loaded. */
+#define PASS 32u
+#define PASS_WORD 0xb71cd36500841f0fu
+
+/* Can the entry of a function that carries be of fixed layout? */
+bool etch_can_pass(const struct emitter *emitter, LLVMValueRef function);
 
 /* A call through a pointer passes by the teller where the pointer leads to such an entry. False where memory is short.
  */

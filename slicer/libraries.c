@@ -4,9 +4,9 @@
  */
 #include "slicer/libraries.h"
 
+#include "base/input.h"
 #include "slicer/bitcode.h"
 
-#include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct file {
 static bool open_file(struct file *f, const char *path)
 {
     f->elf = NULL;
-    f->fd = open(path, O_RDONLY | O_CLOEXEC);
+    f->fd = etch_input_open(path);
     if (f->fd < 0)
         return false;
     elf_version(EV_CURRENT);

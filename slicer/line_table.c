@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/function_name.h"
+#include "base/input.h"
 #include "proto/soft_layout.h"
 #include "slicer/inlined.h"
 #include "slicer/strings.h"
@@ -12,7 +13,6 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -319,7 +319,7 @@ static int open_image(struct image *image, const char *path, struct etch_error *
     const void *id;
     ssize_t id_size;
 
-    image->fd = open(path, O_RDONLY | O_CLOEXEC);
+    image->fd = etch_input_open(path);
     if (image->fd < 0)
         return etch_error_set_errno(err, errno, "cannot open %s", path);
     elf_version(EV_CURRENT);
@@ -444,8 +444,9 @@ bool etch_line_table_own(struct etch_line_table *t, uint64_t address, struct etc
     if (!at)
         return false;
     *row = *at;
-    call = etch_file_is_system(t->files.all.v[at->file]) && read_inlined(t) ? etch_inlined_find(&t->inlined, address)
-                                                                            : NULL;
+    call = etch_file_is_system(etch_line_table_file(t, at->file)) && read_inlined(t)
+               ? etch_inlined_find(&t->inlined, address)
+               : NULL;
     if (call) {
         row->file = call->file;
         row->line = call->line;

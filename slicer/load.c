@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading the program: the bitcode and the line table of its file and of its own shared libraries. */
+#include "base/input.h"
 #include "slicer/bitcode.h"
 #include "slicer/model.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <llvm-c/BitReader.h>
 #include <llvm-c/DebugInfo.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ struct mapped {
 
 static int map_file(struct mapped *m, const char *path, struct etch_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = etch_input_open(path);
     struct stat st;
 
     if (fd < 0)

@@ -430,16 +430,25 @@ static ZydisRegister register_of(LLVMValueRef function, LLVMValueRef parameter)
     return ZYDIS_REGISTER_NONE;
 }
 
-/* Where a function's code begins; with a recorder that is behind the symbol that everyone else calls. */
-static uint64_t entry_of(const struct etch_model *m, LLVMValueRef function)
+/* What the recorder made of a function goes by its name and one of several endings. */
+static uint64_t symbol_with(const struct etch_model *m, LLVMValueRef function, const char *ending)
 {
     char name[512];
     size_t n;
-    uint64_t address;
 
-    snprintf(name, sizeof(name), "%s%s", LLVMGetValueName2(function, &n), ETCH_SOFT_CODE_SUFFIX);
-    address = symbol_address(m, function, name);
-    return address ? address : symbol_address(m, function, LLVMGetValueName2(function, &n));
+    snprintf(name, sizeof(name), "%s%s", LLVMGetValueName2(function, &n), ending);
+    return symbol_address(m, function, name);
+}
+
+/* Where a function's code begins; with a recorder that is behind the symbol that everyone else calls. */
+static uint64_t entry_of(const struct etch_model *m, LLVMValueRef function)
+{
+    static const char *const endings[] = {ETCH_SOFT_GUARDED_CODE_SUFFIX, ETCH_SOFT_CODE_SUFFIX, ""};
+    uint64_t address = 0;
+
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]) && !address; i++)
+        address = symbol_with(m, function, endings[i]);
+    return address;
 }
 
 #define ENTRY_BYTES 96u /* within which parameters are put away */
@@ -509,7 +518,7 @@ static const struct etch_slot *slot_of(struct etch_model *m, LLVMValueRef variab
 #define CALLS_MAX 16u
 
 struct calls {
-    uint64_t wanted[3]; /* what is called: as it is, with a recorder, and by the recorder's way out */
+    uint64_t wanted[4]; /* what is called: as it is, with a recorder, by the recorder's way out, and by a guard */
     uint64_t found;     /* the call of that */
     uint64_t all[CALLS_MAX];
     unsigned n;
@@ -527,7 +536,7 @@ static bool look_for_call(void *context, uint64_t at, const ZydisDecodedInstruct
         c->all[c->n] = at;
     c->n++;
     if (ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(insn, &ops[0], at, &target)) && target &&
-        (target == c->wanted[0] || target == c->wanted[1] || target == c->wanted[2]))
+        (target == c->wanted[0] || target == c->wanted[1] || target == c->wanted[2] || target == c->wanted[3]))
         c->found = at;
     return true;
 }
@@ -562,7 +571,6 @@ static void find_call(struct etch_model *m, const struct etch_mention *mention, 
     uint64_t starts[64], ends[64];
     struct calls calls = {0};
     unsigned number, of;
-    char stub[512];
     size_t length, n;
 
     if (insn->file == ETCH_NONE || reg == ZYDIS_REGISTER_NONE)
@@ -571,8 +579,8 @@ static void find_call(struct etch_model *m, const struct etch_mention *mention, 
         calls.wanted[0] = symbol_address(m, callee, LLVMGetValueName2(callee, &length));
         calls.wanted[1] = entry_of(m, callee);
     }
-    snprintf(stub, sizeof(stub), "%s%s", LLVMGetValueName2(callee, &length), ETCH_SOFT_STUB_SUFFIX);
-    calls.wanted[2] = symbol_address(m, callee, stub);
+    calls.wanted[2] = symbol_with(m, callee, ETCH_SOFT_STUB_SUFFIX);
+    calls.wanted[3] = symbol_with(m, callee, ETCH_SOFT_GUARD_SUFFIX);
     n = etch_line_table_find(m->lines, m->files.all.v[insn->file], insn->line, insn->column, starts, ends, 64);
     for (size_t i = 0; i < n; i++)
         if (is_watched(m, starts[i]))
@@ -595,15 +603,18 @@ static bool is_of_line(struct etch_model *m, uint64_t address, const struct etch
 /* Whether code is of the very function that an instruction is in: instances of a template have the same lines. */
 static bool is_of(const struct etch_model *m, uint64_t address, uint32_t insn)
 {
+    static const char *const endings[] = {ETCH_SOFT_GUARDED_CODE_SUFFIX, ETCH_SOFT_CODE_SUFFIX, ""};
     LLVMValueRef function = m->functions.v[etch_insn_function(m, insn)].value;
-    char recorded[512];
-    uint64_t start, size;
+    bool found = false;
+    char name[512];
+    uint64_t start = 0, size = 0;
     size_t n;
 
-    snprintf(recorded, sizeof(recorded), "%s%s", LLVMGetValueName2(function, &n), ETCH_SOFT_CODE_SUFFIX);
-    return (etch_line_table_symbol(m->lines, recorded, NULL, ETCH_NONE, &start, &size) ||
-            etch_line_table_symbol(m->lines, LLVMGetValueName2(function, &n), NULL, ETCH_NONE, &start, &size)) &&
-           address >= start && address - start < size;
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]) && !found; i++) {
+        snprintf(name, sizeof(name), "%s%s", LLVMGetValueName2(function, &n), endings[i]);
+        found = etch_line_table_symbol(m->lines, name, NULL, ETCH_NONE, &start, &size);
+    }
+    return found && address >= start && address - start < size;
 }
 
 /* The access of the library's code: in its own function, or, where `inlined`, in the user's line. */

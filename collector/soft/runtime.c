@@ -3,64 +3,36 @@
  * itself; this is what happens when a chunk of the ring is full, a function is entered from code without a recorder,
  * or control comes back by longjmp or an exception.
  *
- * It uses no libc function (weakly one, for fork), no vector register, no lock, and no memory but the ring, so it may
- * run at any point of any program, signal handlers included. The reader may be another process, or come after this
- * one's death: what counts is the order of the stores, which is the program's own. */
-#include "proto/soft_layout.h"
+ * It uses one libc function (weakly), no vector register, no lock that waits, no system call, little stack, and no
+ * memory but the ring, so it may run at any point of any program, signal handlers and sandboxes included. What needs
+ * the kernel happens at the start (pool.c). The reader may be another process, or come after this one's death: what
+ * counts is the order of the stores, which is the program's own. */
+#include "collector/soft/runtime.h"
 
-#include <asm/unistd.h>
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <sys/mman.h>
-
-/* The names of what recorded code calls end with the version of how it calls recorded code of other files: objects of
- * another version are refused by the linker, where calls between them would go wrong. */
-#define SHARED __attribute__((visibility("default"))) /* one for all modules of a process */
-#define HIDDEN __attribute__((visibility("hidden")))
-
-struct state {
-    struct etch_soft_pool *pool;
-    uint64_t pool_size;
-    uint32_t chunks, slots;
-    int pid;
-    bool started;
-    char folder[4000];
-};
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
 
 SHARED __thread uint8_t *etch_soft_cur __attribute__((tls_model("initial-exec")));
 SHARED __thread struct etch_soft_act *etch_soft_top __attribute__((tls_model("initial-exec")));
 SHARED __thread struct etch_soft_ring *etch_soft_ring __attribute__((tls_model("initial-exec")));
-SHARED struct state etch_soft_state;
+SHARED struct etch_soft_recorder etch_soft_recorder;
+SHARED uint32_t etch_soft_quiet;
+SHARED void (*etch_soft_quieting)(void);
 
 /* Compiled code of this module records; else it goes through the copies without a recorder. Decided once, before
  * anything but earlier constructors ran; what these called stays as it was until it returns. */
 HIDDEN uint8_t etch_soft_on;
 
-/* Where threads without a ring write. */
+/* Where threads without a ring write: the same place for all modules, so that each knows it. */
 static uint8_t nowhere[2 * ETCH_SOFT_CHUNK] __attribute__((aligned(ETCH_SOFT_CHUNK)));
-#define NOWHERE (nowhere + ETCH_SOFT_SLACK)
 
-/* ---- System calls ---- */
-
-static long call6(long number, long a, long b, long c, long d, long e, long f)
+static uint8_t *nowhere_begin(void)
 {
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    long result;
-
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
+    if (!etch_soft_recorder.nowhere)
+        etch_soft_recorder.nowhere = nowhere;
+    return etch_soft_recorder.nowhere + ETCH_SOFT_SLACK;
 }
-
-static long call3(long number, long a, long b, long c)
-{
-    return call6(number, a, b, c, 0, 0, 0);
-}
+#define NOWHERE nowhere_begin()
 
 static void zero(void *at, size_t size)
 {
@@ -69,19 +41,17 @@ static void zero(void *at, size_t size)
     __asm__ volatile("rep stosq" : "+D"(at), "+c"(words) : "a"(0L) : "memory");
 }
 
+/* 0 where the program may not read it. */
 static uint64_t stamp(uint32_t *cpu)
 {
     uint32_t lo, hi, aux;
 
+    *cpu = 0;
+    if (__builtin_expect(etch_soft_quiet, 0))
+        return 0;
     __asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi), "=c"(aux));
     *cpu = aux & 0xfff; /* Linux keeps the CPU there */
     return (uint64_t)hi << 32 | lo;
-}
-
-/* Not memcpy: libc's may use vector registers, and may be the program's own. */
-static void put(void *to, const void *from, size_t size)
-{
-    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
 
 typedef uint64_t word __attribute__((aligned(1), may_alias));
@@ -108,7 +78,12 @@ static uint8_t *chunk_at(struct etch_soft_ring *ring, uint64_t number)
 
 static bool is_nowhere(const uint8_t *cur)
 {
-    return (uintptr_t)cur - (uintptr_t)nowhere < sizeof(nowhere);
+    return (uintptr_t)cur + ETCH_SOFT_SLACK - (uintptr_t)nowhere_begin() < sizeof(nowhere);
+}
+
+static bool has_ring(void)
+{
+    return etch_soft_ring && !is_nowhere(etch_soft_cur);
 }
 
 /* A chunk that an interrupted context goes on with must not be given away. */
@@ -133,7 +108,7 @@ static uint64_t next_seq(struct etch_soft_ring *ring)
 static uint8_t *begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrupted, uint64_t ip)
 {
     struct etch_soft_ring *ring = etch_soft_ring;
-    uint32_t chunks = etch_soft_state.chunks;
+    uint32_t chunks = etch_soft_recorder.chunks;
 
     for (uint32_t i = 0; i < chunks; i++) {
         uint64_t seq = next_seq(ring);
@@ -168,10 +143,216 @@ static size_t room(const uint8_t *cur)
     return used < ETCH_SOFT_FULL ? ETCH_SOFT_FULL - 1 - used : 0;
 }
 
+/* ---- Threads ---- */
+
+static struct etch_soft_ring *ring_at(const struct etch_soft_recorder *s, uint32_t slot)
+{
+    return (struct etch_soft_ring *)((uint8_t *)s->pool + sizeof(struct etch_soft_pool) +
+                                     (uint64_t)slot * (1 + s->chunks) * ETCH_SOFT_CHUNK);
+}
+
+static uint64_t this_thread(void)
+{
+    uint64_t at;
+
+    __asm__("mov %%fs:0, %0" : "=r"(at));
+    return at;
+}
+
+static uint32_t *word_of(struct etch_soft_ring *ring)
+{
+    return (uint32_t *)ring->lock;
+}
+
+/* Where there is no robust mutex a ring is taken once, and the kernel is asked who takes it. */
+static bool lock(const struct etch_soft_recorder *s, struct etch_soft_ring *ring)
+{
+    uint32_t expected = 0;
+    int got;
+
+    if (!s->robust)
+        return __atomic_compare_exchange_n(word_of(ring), &expected, (uint32_t)call3(__NR_gettid, 0, 0, 0), false,
+                                           __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    got = pthread_mutex_trylock(ring->lock);
+    return got == 0 || got == EOWNERDEAD;
+}
+
+static bool is_gone(struct etch_soft_ring *ring)
+{
+    return __atomic_load_n(word_of(ring), __ATOMIC_RELAXED) & ETCH_SOFT_GONE;
+}
+
+/* This thread's own, from before the library with the recorder was unloaded and loaded again. */
+static bool is_left_to_us(const struct etch_soft_recorder *s, struct etch_soft_ring *ring)
+{
+    return ring->state == ETCH_SOFT_UNLOADED && ring->thread == this_thread() && ring->pid == s->pid && !is_gone(ring);
+}
+
+static struct etch_soft_ring *find_left(struct etch_soft_recorder *s, uint32_t used)
+{
+    for (uint32_t i = 0; i < used; i++)
+        if (is_left_to_us(s, ring_at(s, i)))
+            return ring_at(s, i);
+    return NULL;
+}
+
+static struct etch_soft_ring *find_gone(struct etch_soft_recorder *s, uint32_t used)
+{
+    struct etch_soft_ring *oldest = NULL;
+
+    for (uint32_t i = 0; i < used; i++)
+        if (is_gone(ring_at(s, i)) && (!oldest || ring_at(s, i)->order < oldest->order))
+            oldest = ring_at(s, i);
+    return oldest;
+}
+
+static void empty(const struct etch_soft_recorder *s, struct etch_soft_ring *ring)
+{
+    ring->state = ETCH_SOFT_FREE;
+    for (uint32_t i = 0; i < s->chunks; i++)
+        *(volatile uint32_t *)chunk_at(ring, i) = 0;
+    ring->seq = ring->context = 0;
+    ring->handlers = 0;
+}
+
+/* One that this thread had; one never used; else, of a thread that is gone, the one that began first. */
+static struct etch_soft_ring *claim(struct etch_soft_recorder *s)
+{
+    struct etch_soft_pool *pool = s->pool;
+    struct etch_soft_ring *ring;
+
+    if (s->adopted && (ring = find_left(s, pool->used < s->slots ? pool->used : s->slots)))
+        return ring;
+    while (pool->used < s->slots) {
+        uint32_t slot = __atomic_fetch_add(&pool->used, 1, __ATOMIC_RELAXED);
+
+        if (slot < s->slots && lock(s, ring_at(s, slot)))
+            return ring_at(s, slot);
+    }
+    do
+        ring = find_gone(s, s->slots);
+    while (ring && !lock(s, ring));
+    if (!ring)
+        return NULL;
+    __atomic_fetch_add(&pool->reused, 1, __ATOMIC_RELAXED);
+    empty(s, ring);
+    return ring;
+}
+
+/* In a child of fork the only thread's id is the process's. */
+static void own(struct etch_soft_recorder *s, struct etch_soft_ring *ring)
+{
+    uint32_t cpu;
+
+    ring->tid = *word_of(ring) & ETCH_SOFT_TID;
+    if (!s->pid)
+        s->pid = ring->tid;
+    ring->pid = s->pid;
+    ring->thread = this_thread();
+    ring->recorder = (uintptr_t)s;
+    ring->order = __atomic_fetch_add(&s->pool->claims, 1, __ATOMIC_RELAXED);
+    ring->start_tsc = stamp(&cpu);
+    ring->context = ring->handlers = 0;
+    __atomic_store_n(&ring->state, ETCH_SOFT_CLAIMED, __ATOMIC_RELEASE);
+}
+
+/* A signal handler may come at any point and do the same: what it set is kept. */
+static bool set_once(void *variable, void *value)
+{
+    void *expected = NULL;
+
+    return __atomic_compare_exchange_n((void **)variable, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+static struct etch_soft_ring *take_ring(struct etch_soft_recorder *s)
+{
+    struct etch_soft_ring *ring = s->pool ? claim(s) : NULL;
+
+    if (!ring) {
+        if (set_once(&etch_soft_cur, NOWHERE) && s->pool)
+            __atomic_fetch_add(&s->pool->ringless, 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    own(s, ring);
+    if (set_once(&etch_soft_ring, ring))
+        return ring;
+    ring->state = ETCH_SOFT_UNLOADED;
+    return etch_soft_ring;
+}
+
+/* No system call: the program may be in a sandbox. */
+static void begin_thread(enum etch_soft_chunk_kind kind)
+{
+    struct etch_soft_ring *ring = etch_soft_ring ? etch_soft_ring : take_ring(&etch_soft_recorder);
+    uint8_t *cur;
+
+    if (!ring || etch_soft_cur)
+        return;
+    cur = begin_chunk(kind, 0, 0);
+    if (!set_once(&etch_soft_cur, cur ? cur : NOWHERE) && cur)
+        *(volatile uint32_t *)chunk_of(cur) = 0;
+}
+
+/* ---- Child processes ---- */
+
+/* The page is empty in a child, by whatever call it was made. */
+static bool is_copy(const struct etch_soft_recorder *s)
+{
+    return s->here && !*(volatile uint32_t *)s->here;
+}
+
+static void forget_ring(void)
+{
+    etch_soft_ring = NULL;
+    etch_soft_cur = NULL;
+}
+
+/* In a child of libc's fork: it takes rings of its own. */
+void etch_soft_forked(void)
+{
+    struct etch_soft_recorder *s = &etch_soft_recorder;
+
+    if (!s->pool)
+        return;
+    if (s->here)
+        *s->here = 1;
+    forget_ring();
+    s->pid = 0;
+    __atomic_fetch_add(&s->pool->begun, 1, __ATOMIC_RELAXED);
+    begin_thread(ETCH_SOFT_FORKED);
+    if (!s->pid)
+        s->pool = NULL; /* its threads would not know whose they are */
+}
+
+static void enter_child(void)
+{
+    if (is_copy(&etch_soft_recorder))
+        etch_soft_forked();
+}
+
+/* In a child that was made otherwise, libc's notion of the thread is still the parent's, and a lock would be taken in
+ * its name. It records no more. */
+static void detach(struct etch_soft_recorder *s)
+{
+    *s->here = 1;
+    if (s->pool)
+        __atomic_fetch_add(&s->pool->shared, 1, __ATOMIC_RELAXED);
+    s->pool = NULL;
+    etch_soft_ring = NULL;
+    etch_soft_cur = NOWHERE;
+}
+
+static void leave_parent(void)
+{
+    if (__builtin_expect(is_copy(&etch_soft_recorder), 0))
+        detach(&etch_soft_recorder);
+}
+
 /* ---- Where the thread is ---- */
 
+/* They are written where they belong, not gathered on the stack first: that may be a handler's, and small. */
 struct frames {
-    uint64_t v[ETCH_SOFT_FRAMES];
+    uint8_t *to; /* NULL: they are counted only */
     uint8_t n, flags;
 };
 
@@ -181,7 +362,9 @@ static bool push_frame(struct frames *f, uintptr_t ip)
         f->flags = ETCH_SOFT_TRUNCATED;
         return false;
     }
-    f->v[f->n++] = ip;
+    if (f->to)
+        put_word(f->to + f->n * sizeof(uint64_t), ip);
+    f->n++;
     return true;
 }
 
@@ -220,24 +403,34 @@ static void collect_frames(struct frames *f, const struct etch_soft_act *top, ui
     }
 }
 
+static uint8_t *frames_of(uint8_t *sync)
+{
+    return sync + 1 + sizeof(struct etch_soft_sync);
+}
+
+/* Behind it the frames are in place. */
 static uint8_t *put_sync(uint8_t *cur, struct etch_soft_sync sync, const struct frames *f)
 {
     sync.frames = f->n;
     sync.flags |= f->flags;
     put(cur + 1, &sync, sizeof(sync));
-    for (uint8_t i = 0; i < f->n; i++)
-        put_word(cur + 1 + sizeof(sync) + i * sizeof(f->v[0]), f->v[i]);
     *(volatile uint8_t *)cur = ETCH_SOFT_SYNC;
-    return cur + 1 + sizeof(sync) + f->n * sizeof(f->v[0]);
+    return frames_of(cur) + f->n * sizeof(uint64_t);
+}
+
+static uint8_t *put_place(uint8_t *cur, struct etch_soft_sync sync, uintptr_t frame)
+{
+    struct frames frames = {.to = frames_of(cur)};
+
+    collect_frames(&frames, etch_soft_top, frame);
+    return put_sync(cur, sync, &frames);
 }
 
 static void continue_at(const struct etch_soft_sync *sync, uintptr_t frame)
 {
-    struct frames frames;
     uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
 
-    collect_frames(&frames, etch_soft_top, frame);
-    *(uint8_t *volatile *)&etch_soft_cur = cur ? put_sync(cur, *sync, &frames) : NOWHERE;
+    *(uint8_t *volatile *)&etch_soft_cur = cur ? put_place(cur, *sync, frame) : NOWHERE;
 }
 
 /* The chunk is full. Called by etch_soft_turn3 with the registers saved; returns where it goes on. */
@@ -246,6 +439,9 @@ uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint
 {
     struct etch_soft_sync sync = {.edge = (uint8_t)edge, .where = where};
 
+    leave_parent();
+    if (!etch_soft_ring)
+        return etch_soft_cur = NOWHERE;
     *(uint8_t *volatile *)&etch_soft_cur = cur;
     if (is_nowhere(etch_soft_cur))
         etch_soft_cur = NOWHERE;
@@ -299,7 +495,8 @@ void etch_soft_gone(uintptr_t where, uintptr_t frame)
 {
     struct etch_soft_sync sync = {.flags = ETCH_SOFT_OUTSIDE, .where = where};
 
-    if (is_nowhere(etch_soft_cur))
+    leave_parent();
+    if (!has_ring())
         etch_soft_cur = NOWHERE;
     else
         continue_at(&sync, frame);
@@ -307,108 +504,6 @@ void etch_soft_gone(uintptr_t where, uintptr_t frame)
 
 /* From a stub: below where it goes on is what it was called with. */
 SAVED_CALL("etch_soft_outside", "  mov 80(%rsp), %rdi\n  mov %rbp, %rsi\n", "etch_soft_gone", "");
-
-/* ---- Threads ---- */
-
-static bool is_dead(const struct state *s, uint32_t tid)
-{
-    return call3(__NR_tgkill, s->pid, (long)tid, 0) == -3; /* ESRCH */
-}
-
-static struct etch_soft_ring *ring_at(const struct state *s, uint32_t slot)
-{
-    return (struct etch_soft_ring *)((uint8_t *)s->pool + sizeof(struct etch_soft_pool) +
-                                     (uint64_t)slot * (1 + s->chunks) * ETCH_SOFT_CHUNK);
-}
-
-/* Backed by disk or memory now, so that no store can fail later. */
-static bool back(const struct state *s, const struct etch_soft_ring *ring, int fd)
-{
-    long at = (const uint8_t *)ring - (const uint8_t *)s->pool, size = (1 + (long)s->chunks) * ETCH_SOFT_CHUNK;
-
-    return call6(__NR_fallocate, fd, 0, at, size, 0, 0) == 0;
-}
-
-static int open_pool(const struct state *s, int flags);
-
-/* A slot never used; else, of a thread that is gone, the one that began first. */
-static struct etch_soft_ring *claim(struct state *s, uint32_t tid)
-{
-    struct etch_soft_pool *pool = s->pool;
-    struct etch_soft_ring *oldest;
-
-    while (pool->used < s->slots) {
-        uint32_t slot = __atomic_fetch_add(&pool->used, 1, __ATOMIC_RELAXED);
-        int fd = slot < s->slots ? open_pool(s, O_RDWR) : -1;
-        bool backed = fd >= 0 && back(s, ring_at(s, slot), fd);
-
-        if (fd >= 0)
-            call3(__NR_close, fd, 0, 0);
-        if (backed) {
-            ring_at(s, slot)->tid = tid;
-            return ring_at(s, slot);
-        }
-        if (slot < s->slots)
-            break; /* no space */
-    }
-    for (;;) {
-        uint32_t expected, used = pool->used < s->slots ? pool->used : s->slots;
-
-        oldest = NULL;
-        for (uint32_t i = 0; i < used; i++) {
-            struct etch_soft_ring *ring = ring_at(s, i);
-
-            if (ring->state == ETCH_SOFT_CLAIMED && (!oldest || ring->start_tsc < oldest->start_tsc) &&
-                is_dead(s, ring->tid))
-                oldest = ring;
-        }
-        if (!oldest)
-            return NULL;
-        expected = oldest->tid;
-        if (__atomic_compare_exchange_n(&oldest->tid, &expected, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-            break;
-    }
-    oldest->state = ETCH_SOFT_FREE;
-    for (uint32_t i = 0; i < s->chunks; i++)
-        *(volatile uint32_t *)chunk_at(oldest, i) = 0;
-    oldest->seq = oldest->context = 0;
-    oldest->handlers = 0;
-    return oldest;
-}
-
-static void take_ring(enum etch_soft_chunk_kind kind)
-{
-    struct state *s = &etch_soft_state;
-    uint32_t cpu, tid;
-    uint8_t *cur;
-
-    etch_soft_ring = NULL;
-    etch_soft_cur = NOWHERE;
-    if (!s->pool)
-        return;
-    tid = (uint32_t)call3(__NR_gettid, 0, 0, 0);
-    etch_soft_ring = claim(s, tid);
-    if (!etch_soft_ring) {
-        __atomic_fetch_add(&s->pool->ringless, 1, __ATOMIC_RELAXED);
-        return;
-    }
-    etch_soft_ring->start_tsc = stamp(&cpu);
-    __atomic_store_n(&etch_soft_ring->state, ETCH_SOFT_CLAIMED, __ATOMIC_RELEASE);
-    cur = begin_chunk(kind, 0, 0);
-    if (cur)
-        etch_soft_cur = cur;
-}
-
-/* Without signals: a handler that came in the middle would be without a ring, and not be recorded. */
-static void begin_thread(enum etch_soft_chunk_kind kind)
-{
-    uint64_t all = ~(uint64_t)0, before;
-    bool held = call6(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&all, (long)&before, 8, 0, 0) == 0;
-
-    take_ring(kind);
-    if (held)
-        call6(__NR_rt_sigprocmask, 2, (long)&before, 0, 8, 0, 0);
-}
 
 /* ---- Entered from outside ---- */
 
@@ -424,11 +519,6 @@ static bool is_signal_return(const uint8_t *at)
     for (k = 0; k < sizeof(musl) && i < sizeof(glibc) && at[k] == musl[k]; k++)
         ;
     return i == sizeof(glibc) || k == sizeof(musl);
-}
-
-static bool has_ring(void)
-{
-    return etch_soft_ring && !is_nowhere(etch_soft_cur);
 }
 
 /* The kernel's frame lies where the handler was entered: the return address, then a ucontext, whose registers begin
@@ -477,6 +567,7 @@ static uint8_t *begin_with_caller(const struct etch_soft_act *act, const uint8_t
 
     if (!cur)
         return NULL;
+    frames.to = frames_of(cur);
     if (act->prev && is_between(caller, act->frame, act->prev))
         collect_frames(&frames, act->prev, caller);
     return put_sync(cur, sync, &frames);
@@ -515,6 +606,7 @@ static void begin_nowhere(void)
 HIDDEN uint8_t *etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from);
 uint8_t *etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from)
 {
+    leave_parent();
     act->prev = etch_soft_top;
     act->frame = frame & ~(uintptr_t)1;
     act->flags = frame & 1 ? ETCH_SOFT_OWN : 0;
@@ -590,6 +682,7 @@ void etch_soft_leave(const struct etch_soft_act *act)
 {
     bool handler = act->flags & ETCH_SOFT_HANDLER;
 
+    leave_parent();
     if (has_ring() && handler)
         put_byte(ETCH_SOFT_RETURNED);
     else if (has_ring() && !act->prev)
@@ -605,8 +698,6 @@ void etch_soft_leave(const struct etch_soft_act *act)
 SAVED_CALL("etch_soft_left3", "  mov %r11, %rdi\n", "etch_soft_leave", "");
 
 /* ---- Control comes back by another way than a return ---- */
-
-static void after_fork(void);
 
 static uint64_t innermost_handler(void)
 {
@@ -626,38 +717,38 @@ void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node)
 {
     uintptr_t frame = *(uintptr_t *)__builtin_frame_address(0);
     struct etch_soft_sync sync = {.flags = ETCH_SOFT_LANDED, .node = node & ~ETCH_SOFT_MAY_FORK, .where = function};
-    struct frames frames;
+    struct frames frames = {0};
 
+    if (node & ETCH_SOFT_MAY_FORK)
+        enter_child();
+    leave_parent();
     /* What was left lies on dead stack, and is not looked at; from `top` on all is alive. */
     while (etch_soft_ring && etch_soft_ring->handlers && !is_alive(top, innermost_handler()))
         end_signal();
     etch_soft_top = top;
-    if (node & ETCH_SOFT_MAY_FORK)
-        after_fork();
     if (!has_ring()) {
         begin_nowhere();
         return;
     }
     etch_soft_cur = behind_paths(etch_soft_cur);
     collect_frames(&frames, etch_soft_top, frame);
-    if (room(etch_soft_cur) < 1 + sizeof(sync) + frames.n * sizeof(frames.v[0])) {
-        uint8_t *cur = begin_chunk(ETCH_SOFT_CONTINUED, 0, 0);
-
-        etch_soft_cur = cur ? put_sync(cur, sync, &frames) : NOWHERE;
-        return;
-    }
-    etch_soft_cur = put_sync(etch_soft_cur, sync, &frames);
+    if (room(etch_soft_cur) < 1 + sizeof(sync) + frames.n * sizeof(uint64_t))
+        continue_at(&sync, frame);
+    else
+        etch_soft_cur = put_place(etch_soft_cur, sync, frame);
 }
 
 /* Before and after calls that may wait. */
 HIDDEN void etch_soft_stamp(void);
 void etch_soft_stamp(void)
 {
-    uint8_t *cur = etch_soft_cur;
+    uint8_t *cur;
     uint32_t cpu;
     uint64_t tsc;
 
-    if (!has_ring() || room(cur) < ETCH_SOFT_TIME_SIZE)
+    leave_parent();
+    cur = etch_soft_cur;
+    if (!has_ring() || room(cur) < ETCH_SOFT_TIME_SIZE || etch_soft_quiet)
         return;
     tsc = stamp(&cpu);
     put_word(cur + 1, tsc);
@@ -666,200 +757,36 @@ void etch_soft_stamp(void)
     etch_soft_cur = cur + ETCH_SOFT_TIME_SIZE;
 }
 
-/* ---- The pool ---- */
+/* ---- Sandboxes ---- */
 
-static char *append(char *at, const char *end, const char *text)
+/* After either the time stamp counter may not be read. A program that makes the system call itself is not seen. */
+static bool forbids_time(int option, unsigned long value)
 {
-    while (*text && at < end)
-        *at++ = *text++;
-    return at;
+    return (option == PR_SET_TSC && value == PR_TSC_SIGSEGV) ||
+           (option == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT);
 }
 
-static char *append_number(char *at, const char *end, unsigned long number)
+__attribute__((weak, visibility("default"))) int prctl(int option, unsigned long a, unsigned long b, unsigned long c,
+                                                       unsigned long d);
+int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
-    char digits[24];
-    int n = 0;
+    struct etch_soft_pool *pool = etch_soft_recorder.pool;
+    uint32_t before = etch_soft_quiet;
+    long result;
 
-    do
-        digits[n++] = (char)('0' + number % 10);
-    while (number /= 10);
-    while (n > 0 && at < end)
-        *at++ = digits[--n];
-    return at;
-}
-
-static void pool_path(const struct state *s, char path[4096], uint64_t start)
-{
-    char *end = path + 4095, *at = append(path, end, s->folder);
-
-    at = append(at, end, "/");
-    at = append_number(at, end, (unsigned long)s->pid);
-    at = append(at, end, "-");
-    at = append_number(at, end, start);
-    at = append(at, end, ETCH_SOFT_SUFFIX);
-    *at = '\0';
-}
-
-static int open_pool(const struct state *s, int flags)
-{
-    char path[4096];
-
-    pool_path(s, path, s->pool->start_tsc);
-    return (int)call6(__NR_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC | O_NOFOLLOW, 0600, 0, 0);
-}
-
-/* Of code, or of a file: an emulator may not say which of them are code. */
-static bool is_worth_noting(const char *line, size_t n, size_t flags)
-{
-    bool file = false;
-
-    for (size_t i = 0; i < n; i++)
-        file |= line[i] == '/';
-    return line[flags + 2] == 'x' || file;
-}
-
-/* Text of the mappings that may hold code, read by a few system calls: modules come rarely. */
-static void note_maps(struct etch_soft_pool *pool)
-{
-    char buffer[4096], line[512];
-    int fd = (int)call6(__NR_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    size_t n = 0;
-    long got;
-
-    if (fd < 0)
-        return;
-    while ((got = call3(__NR_read, fd, (long)buffer, sizeof(buffer))) > 0)
-        for (long i = 0; i < got; i++) {
-            if (n < sizeof(line))
-                /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): the kernel wrote it */
-                line[n++] = buffer[i];
-            if (buffer[i] != '\n')
-                continue;
-            for (size_t k = 0; k + 4 < n; k++)
-                if (line[k] == ' ') { /* "start-end rwxp ..." */
-                    if (!is_worth_noting(line, n, k + 1))
-                        break;
-                    if (line[n - 1] == '\n' && pool->maps_size + n <= sizeof(pool->maps)) {
-                        put(pool->maps + pool->maps_size, line, n);
-                        pool->maps_size += (uint32_t)n;
-                    } else {
-                        pool->maps_lost++;
-                    }
-                    break;
-                }
-            n = 0;
-        }
-    call3(__NR_close, fd, 0, 0);
-}
-
-static bool create_pool(struct state *s)
-{
-    uint64_t size = sizeof(struct etch_soft_pool) + (uint64_t)s->slots * (1 + s->chunks) * ETCH_SOFT_CHUNK;
-    char path[4096];
-    uint32_t cpu;
-    uint64_t start = stamp(&cpu);
-    struct etch_soft_pool *pool;
-    long at;
-    int fd;
-
-    s->pool = NULL;
-    s->pid = (int)call3(__NR_getpid, 0, 0, 0);
-    pool_path(s, path, start);
-    fd = (int)call6(__NR_openat, AT_FDCWD, (long)path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600, 0, 0);
-    if (fd < 0)
-        return false;
-    at = -1;
-    if (call3(__NR_ftruncate, fd, (long)size, 0) == 0 &&
-        call6(__NR_fallocate, fd, 0, 0, sizeof(struct etch_soft_pool), 0, 0) == 0)
-        at = call6(__NR_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    call3(__NR_close, fd, 0, 0);
-    if (at < 0 && at > -4096)
-        return false;
-    pool = (struct etch_soft_pool *)at;
-    pool->version = ETCH_SOFT_VERSION;
-    pool->pid = (uint32_t)s->pid;
-    pool->chunks = s->chunks;
-    pool->slots = s->slots;
-    pool->start_tsc = start;
-    note_maps(pool);
-    *(volatile uint64_t *)&pool->magic = ETCH_SOFT_MAGIC;
-    s->pool_size = size;
-    s->pool = pool;
-    return true;
-}
-
-/* In a child of fork the rings are the parent's: it gets its own, or none. */
-static void enter_child(void)
-{
-    struct state *s = &etch_soft_state;
-    struct etch_soft_pool *old = s->pool;
-
-    etch_soft_cur = NOWHERE;
-    etch_soft_ring = NULL;
-    create_pool(s);
-    call3(__NR_munmap, (long)old, (long)s->pool_size, 0);
-    if (s->pool)
-        begin_thread(ETCH_SOFT_FORKED);
-}
-
-static void after_fork(void)
-{
-    if (etch_soft_state.pool && (int)call3(__NR_getpid, 0, 0, 0) != etch_soft_state.pid)
-        enter_child();
-}
-
-extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *module)
-    __attribute__((weak));
-
-static const char *variable(char *const *environment, const char *name)
-{
-    for (; environment && *environment; environment++) {
-        size_t i = 0;
-
-        while (name[i] && (*environment)[i] == name[i])
-            i++;
-        if (!name[i] && (*environment)[i] == '=')
-            return *environment + i + 1;
+    if (forbids_time(option, a)) {
+        *(volatile uint32_t *)&etch_soft_quiet = 1;
+        if (etch_soft_quieting)
+            etch_soft_quieting();
     }
-    return NULL;
-}
-
-static uint32_t chunks_wanted(const char *kb)
-{
-    uint64_t n = 0;
-
-    for (; kb && *kb >= '0' && *kb <= '9' && n < 1u << 24; kb++)
-        n = n * 10 + (uint64_t)(*kb - '0');
-    n = n ? n / (ETCH_SOFT_CHUNK >> 10) : 16;
-    return n < 4 ? 4 : n > 1u << 20 ? 1u << 20 : (uint32_t)n;
-}
-
-#define SLOTS 256u
-
-static void start(struct state *s, char *const *environment)
-{
-    const char *folder = variable(environment, ETCH_SOFT_VARIABLE);
-
-    s->started = true;
-    if (!folder || !*folder)
-        return;
-    append(s->folder, s->folder + sizeof(s->folder) - 1, folder);
-    s->chunks = chunks_wanted(variable(environment, ETCH_SOFT_KB_VARIABLE));
-    s->slots = SLOTS;
-    if (create_pool(s) && __register_atfork)
-        __register_atfork(NULL, NULL, after_fork, NULL);
-}
-
-/* Once for each module that has a recorder. */
-__attribute__((constructor(101))) static void begin_module(int argc, char **argv, char **environment)
-{
-    struct state *s = &etch_soft_state;
-
-    (void)argc;
-    (void)argv;
-    if (!s->started)
-        start(s, environment);
-    else if (s->pool)
-        note_maps(s->pool);
-    etch_soft_on = s->pool || variable(environment, ETCH_SOFT_ON_VARIABLE);
+    result = call6(__NR_prctl, option, (long)a, (long)b, (long)c, (long)d, 0);
+    if (result >= 0 || result < -4095) {
+        if (pool && etch_soft_quiet)
+            pool->untimed = 1;
+        return (int)result;
+    }
+    etch_soft_quiet = before;
+    if (__errno_location)
+        *__errno_location() = (int)-result;
+    return -1;
 }

@@ -4,9 +4,12 @@
 #include "collector/sync/reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 struct etch_sync_reader {
@@ -16,6 +19,14 @@ struct etch_sync_reader {
     uint64_t unplaced;
 };
 
+/* A file that grows beyond the limit is a signal, and not an error. */
+static bool may_be_so_large(size_t size)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= size;
+}
+
 int etch_sync_reader_new(struct etch_sync_reader **reader, struct etch_error *err)
 {
     struct etch_sync_reader *r = calloc(1, sizeof(*r));
@@ -24,8 +35,16 @@ int etch_sync_reader_new(struct etch_sync_reader **reader, struct etch_error *er
     *reader = NULL;
     if (!r)
         return etch_error_set(err, "out of memory");
-    r->fd = memfd_create("etch-sync", MFD_CLOEXEC);
-    if (r->fd >= 0 && ftruncate(r->fd, sizeof(*r->memory)) == 0)
+    if (!may_be_so_large(sizeof(*r->memory))) {
+        free(r);
+        etch_error_set(err, "shared memory for synchronisation events is larger than a file may be here");
+        return etch_error_advise(err, "raise the limit with ulimit -f %zu, or record with --no-sync",
+                                 sizeof(*r->memory) >> 10);
+    }
+    r->fd = memfd_create("etch-sync", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    /* Sealed: the program can write into it, but not make it shorter under our eyes. */
+    if (r->fd >= 0 && ftruncate(r->fd, sizeof(*r->memory)) == 0 &&
+        fcntl(r->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         map = mmap(NULL, sizeof(*r->memory), PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
     if (map == MAP_FAILED) {
         etch_error_set_errno(err, errno, "cannot make shared memory for synchronisation events");
@@ -81,20 +100,34 @@ static int copy_event(const struct etch_sync_event *from, uint64_t index, struct
     return __atomic_load_n(&from->sequence, __ATOMIC_RELAXED) == index + 1 ? 1 : -1;
 }
 
-static uint64_t drain_ring(struct etch_sync_ring *ring, uint64_t *read, const struct etch_sync_sink *sink, int last)
+/* The first event that may still be there. */
+static uint64_t first_left(uint64_t next, uint64_t grown)
 {
-    uint64_t next = __atomic_load_n(&ring->next, __ATOMIC_ACQUIRE), lost = 0, found;
+    uint64_t end = grown && grown < next ? grown : next;
+
+    if (end != next && next - end > ETCH_SYNC_LARGE)
+        return next - ETCH_SYNC_LARGE;
+    return end > ETCH_SYNC_EVENTS ? end - ETCH_SYNC_EVENTS : 0;
+}
+
+static uint64_t drain_ring(struct etch_sync_memory *m, struct etch_sync_ring *ring, uint64_t *read,
+                           const struct etch_sync_sink *sink, int last)
+{
+    uint64_t next = __atomic_load_n(&ring->next, __ATOMIC_ACQUIRE), lost = 0, found, first;
+    uint64_t grown = __atomic_load_n(&ring->grown, __ATOMIC_ACQUIRE);
+    uint32_t large = ring->large;
 
     if (next < *read)
         *read = next; /* nonsense from the program */
     found = next - *read;
-    if (next - *read > ETCH_SYNC_EVENTS) {
-        lost = next - *read - ETCH_SYNC_EVENTS;
-        *read = next - ETCH_SYNC_EVENTS;
+    first = first_left(next, grown);
+    if (*read < first) {
+        lost = first - *read;
+        *read = first;
     }
     for (; *read < next; (*read)++) {
         struct etch_sync_event event;
-        int got = copy_event(&ring->events[*read % ETCH_SYNC_EVENTS], *read, &event);
+        int got = copy_event(etch_sync_place(m, ring, grown, large, *read), *read, &event);
 
         if (got == 1)
             sink->event(sink->context, ring->tid, &event);
@@ -103,6 +136,8 @@ static uint64_t drain_ring(struct etch_sync_ring *ring, uint64_t *read, const st
         else
             break; /* begun, and interrupted: the next round will find it */
     }
+    /* What the writer does with it is a guess of how far etch is. */
+    __atomic_store_n(&ring->read, *read, __ATOMIC_RELAXED);
     if (lost)
         sink->lost(sink->context, ring->tid, lost);
     return found;
@@ -124,7 +159,7 @@ uint64_t etch_sync_reader_drain(struct etch_sync_reader *reader, const struct et
 
         if (state == ETCH_SYNC_FREE)
             continue;
-        found = drain_ring(ring, &reader->read[i], sink, last || state == ETCH_SYNC_ENDED);
+        found = drain_ring(m, ring, &reader->read[i], sink, last || state == ETCH_SYNC_ENDED);
         fullest = found > fullest ? found : fullest;
         if (state == ETCH_SYNC_ENDED) /* release: pairs with the next owner's acquire */
             __atomic_store_n(&ring->state, ETCH_SYNC_FREE, __ATOMIC_RELEASE);

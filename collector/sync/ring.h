@@ -9,9 +9,11 @@
 #include <stdint.h>
 
 #define ETCH_SYNC_MAGIC 0x31636e797365746full
-#define ETCH_SYNC_VERSION 3u
+#define ETCH_SYNC_VERSION 4u
 #define ETCH_SYNC_THREADS 1024u /* at a time; pages not touched cost nothing */
-#define ETCH_SYNC_EVENTS 32768u /* per ring: a power of two */
+#define ETCH_SYNC_EVENTS 1024u  /* per ring: a power of two. Below 64 KiB, for each of many threads ... */
+#define ETCH_SYNC_LARGES 16u    /* ... and for those few that make more than is read in time, */
+#define ETCH_SYNC_LARGE 32768u  /* so many, below 2 MB */
 
 #define ETCH_THROWS 8u         /* per ring: the newest exceptions of a thread */
 #define ETCH_THROW_STACK 4096u /* bytes of the stack from which one is thrown */
@@ -44,8 +46,18 @@ struct etch_sync_ring {
     _Alignas(64) uint32_t state;
     uint32_t tid;
     uint64_t start_routine;
-    uint64_t next; /* events ever begun; only its thread writes it */
+    uint64_t next;  /* events ever begun; only its thread writes it */
+    uint64_t grown; /* events from this one on are in a large ring; 0: none is */
+    uint32_t large; /* which */
+    uint32_t reserved;
+    uint64_t read; /* events that etch is done with; only etch writes it */
     _Alignas(64) struct etch_sync_event events[ETCH_SYNC_EVENTS];
+};
+
+_Static_assert(sizeof(struct etch_sync_ring) <= 65536, "what a thread costs");
+
+struct etch_sync_large {
+    struct etch_sync_event events[ETCH_SYNC_LARGE];
 };
 
 /* One call of __cxa_throw, __cxa_rethrow or std::rethrow_exception. The registers and the stack are those of the
@@ -106,8 +118,19 @@ struct etch_sync_memory {
     uint32_t claimed;     /* rings from here on were never used */
     uint32_t emulated;    /* the program runs under QEMU: RDTSCP does not say which CPU it is on */
     uint32_t only_throws; /* no synchronisation events are wanted */
+    uint32_t larges;      /* large rings that threads asked for */
     _Alignas(4096) struct etch_sync_ring rings[ETCH_SYNC_THREADS];
     struct etch_throw_ring throws[ETCH_SYNC_THREADS]; /* of the thread that has the ring of the same number */
+    struct etch_sync_large large[ETCH_SYNC_LARGES];
 };
+
+/* Where an event of this number stands. */
+static inline struct etch_sync_event *etch_sync_place(struct etch_sync_memory *m, struct etch_sync_ring *ring,
+                                                      uint64_t grown, uint32_t large, uint64_t index)
+{
+    if (!grown || index < grown)
+        return &ring->events[index % ETCH_SYNC_EVENTS];
+    return &m->large[large % ETCH_SYNC_LARGES].events[(index - grown) % ETCH_SYNC_LARGE];
+}
 
 #endif

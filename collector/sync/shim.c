@@ -5,11 +5,14 @@
  * wait, a second stamp on its other side says how long it took at most. No locks, no allocation, no system call but one
  * per thread. Without ETCH_SYNC in the environment it does nothing. */
 #include "collector/sync/shim.h"
+#include "proto/soft_layout.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
@@ -53,8 +56,16 @@ enum {
 #define CALLER ((uint64_t)(uintptr_t)__builtin_return_address(0))
 #define ADDRESS(p) ((uint64_t)(uintptr_t)(p))
 
-static struct etch_sync_memory *memory; /* NULL: not recording synchronisation */
-static struct etch_sync_memory *mapped; /* NULL: not recording at all */
+/* On a page that the kernel empties in every child process, however that is made: a child must not write into its
+ * parent's rings. */
+struct joined {
+    struct etch_sync_memory *memory; /* NULL: not recording synchronisation */
+    struct etch_sync_memory *mapped; /* NULL: not recording at all */
+};
+
+static struct joined not_joined;
+static struct joined *joined = &not_joined;
+static bool emulated;
 static pthread_key_t exit_key;
 
 /* initial-exec: an access is one instruction, also in a signal handler. */
@@ -172,7 +183,7 @@ static void resolve(void)
 
 /* ---- Rings ---- */
 
-static struct etch_sync_ring *claim(void)
+static struct etch_sync_ring *claim(struct etch_sync_memory *mapped)
 {
     for (unsigned i = 0; i < ETCH_SYNC_THREADS; i++) {
         uint32_t expected = ETCH_SYNC_FREE;
@@ -191,17 +202,30 @@ static struct etch_sync_ring *claim(void)
     return NULL;
 }
 
-static __attribute__((noinline, cold)) struct etch_sync_ring *first_event(void)
+/* libc knows the thread's id, and tells it with a mutex: a sandbox may forbid to ask the kernel. */
+static uint32_t own_tid(void)
+{
+    pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    uint32_t tid = 0;
+
+    if (real.mutex_trylock(&mutex) == 0) {
+        tid = (uint32_t)mutex.__data.__owner;
+        real.mutex_unlock(&mutex);
+    }
+    return tid ? tid : (uint32_t)syscall(SYS_gettid);
+}
+
+static __attribute__((noinline, cold)) struct etch_sync_ring *first_event(struct etch_sync_memory *mapped)
 {
     struct etch_sync_ring *own;
 
     if (no_ring)
         return NULL;
     no_ring = true; /* should a signal come now: its events are not placed */
-    own = claim();
+    own = claim(mapped);
     if (!own)
         return NULL;
-    own->tid = (uint32_t)syscall(SYS_gettid);
+    own->tid = own_tid();
     ring = own;
     no_ring = false;
     pthread_setspecific(exit_key, own);
@@ -251,7 +275,7 @@ static inline uint64_t stamp(uint16_t *cpu)
 {
     uint32_t lo, hi, aux;
 
-    if (__builtin_expect(mapped->emulated, 0))
+    if (__builtin_expect(emulated, 0))
         return stamp_emulated(cpu);
     __asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi), "=c"(aux) : : "memory");
     *cpu = (uint16_t)(aux & 0xfff);
@@ -260,12 +284,13 @@ static inline uint64_t stamp(uint16_t *cpu)
 
 struct etch_throw_ring *etch_shim_throws(uint32_t *tid)
 {
+    struct etch_sync_memory *mapped = joined->mapped;
     struct etch_sync_ring *own = ring;
 
     if (!mapped)
         return NULL;
     if (!own)
-        own = first_event();
+        own = first_event(mapped);
     if (!own)
         return NULL;
     *tid = own->tid;
@@ -279,23 +304,43 @@ uint64_t etch_shim_stamp(void)
     return stamp(&cpu);
 }
 
+/* In the middle of a lap, and from the next on: a handler that comes between sees the one or the other. */
+static __attribute__((noinline, cold)) void grow(struct etch_sync_memory *memory, struct etch_sync_ring *own,
+                                                 uint64_t index)
+{
+    uint32_t large;
+
+    if (index - __atomic_load_n(&own->read, __ATOMIC_RELAXED) < ETCH_SYNC_EVENTS / 2 ||
+        __atomic_load_n(&memory->larges, __ATOMIC_RELAXED) >= ETCH_SYNC_LARGES)
+        return;
+    large = __atomic_fetch_add(&memory->larges, 1, __ATOMIC_RELAXED);
+    if (large >= ETCH_SYNC_LARGES)
+        return;
+    own->large = large;
+    /* Release: pairs with the reader's acquire; where the large ring is, is known before that there is one. */
+    __atomic_store_n(&own->grown, index + ETCH_SYNC_EVENTS / 2, __ATOMIC_RELEASE);
+}
+
 /* Takes a place and stamps it; the event is not to be seen before finish(). NULL: not recording. */
 static inline struct etch_sync_event *begin_event(uint64_t *index)
 {
+    struct etch_sync_memory *memory = joined->memory;
     struct etch_sync_ring *own = ring;
     struct etch_sync_event *event;
 
     if (__builtin_expect(!memory, 0))
         return NULL;
     if (__builtin_expect(!own, 0)) {
-        own = first_event();
+        own = first_event(memory);
         if (!own) {
             __atomic_fetch_add(&memory->unplaced, 1, __ATOMIC_RELAXED);
             return NULL;
         }
     }
     *index = take_place(own);
-    event = &own->events[*index % ETCH_SYNC_EVENTS];
+    if (__builtin_expect(*index % ETCH_SYNC_EVENTS == ETCH_SYNC_EVENTS / 2 && !own->grown, 0))
+        grow(memory, own, *index);
+    event = etch_sync_place(memory, own, own->grown, own->large, *index);
     /* A reader that finds 0, or another lap's number, before or after its copy throws the copy away. */
     __atomic_store_n(&event->sequence, 0, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* x86 keeps stores in order; the compiler must as well */
@@ -314,7 +359,7 @@ static inline struct before before_call(void)
 {
     struct before before = {0};
 
-    if (memory)
+    if (joined->memory)
         before.tsc = stamp(&before.cpu);
     return before;
 }
@@ -359,7 +404,7 @@ static inline void call_over(struct etch_sync_event *event)
     uint16_t cpu;
     uint64_t tsc;
 
-    if (!event)
+    if (!event || !joined->memory)
         return;
     tsc = stamp(&cpu);
     if (cpu == event->cpu)
@@ -371,8 +416,48 @@ static inline void call_over(struct etch_sync_event *event)
 /* The child of a fork must not write into its parent's rings. */
 static void in_child(void)
 {
-    memory = mapped = NULL;
+    joined->memory = joined->mapped = NULL;
     ring = NULL;
+}
+
+/* Reading the time stamp counter would be a fault from now on. */
+static void go_quiet(void)
+{
+    struct etch_sync_memory *memory = joined->memory;
+
+    if (memory)
+        __atomic_fetch_add(&memory->unplaced, 1, __ATOMIC_RELAXED);
+    joined->memory = joined->mapped = NULL;
+}
+
+/* A program that makes the system call itself is not seen. */
+EXPORT int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
+EXPORT int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+{
+    if ((option == PR_SET_TSC && a == PR_TSC_SIGSEGV) || (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT))
+        go_quiet();
+    return (int)syscall(SYS_prctl, option, a, b, c, d);
+}
+
+/* A program with the software recorder in it has a prctl of its own, and tells us. */
+static void ask_to_be_told(void)
+{
+    void (**told)(void) = dlsym(RTLD_DEFAULT, "etch_soft_quieting");
+
+    if (told)
+        *told = go_quiet;
+}
+
+static void join(struct etch_sync_memory *map)
+{
+    struct joined *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (page != MAP_FAILED && madvise(page, 4096, MADV_WIPEONFORK) == 0)
+        joined = page;
+    emulated = map->emulated;
+    joined->mapped = map;
+    joined->memory = map->only_throws ? NULL : map;
+    ask_to_be_told();
 }
 
 /* The program sees its environment as it would without us: the first variables are taken out of the array itself,
@@ -411,8 +496,7 @@ static void join_memory(const char *path)
             pthread_key_create(&exit_key, thread_ends) == 0) {
             pthread_atfork(NULL, NULL, in_child);
             map->pid = (uint32_t)getpid();
-            mapped = map;
-            memory = map->only_throws ? NULL : map;
+            join(map);
         }
     }
     close(fd);
@@ -420,7 +504,7 @@ static void join_memory(const char *path)
 
 __attribute__((constructor(101))) static void begin(void)
 {
-    const char *path = getenv(ETCH_SYNC_VARIABLE);
+    const char *path = secure_getenv(ETCH_SYNC_VARIABLE); /* not where the program was given rights */
     int saved = errno;
 
     READY();
@@ -474,7 +558,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
     int result;
 
     READY();
-    if (!memory)
+    if (!joined->memory)
         return real.create(thread, attr, routine, argument);
     birth = malloc(sizeof(*birth));
     if (!birth)
@@ -546,7 +630,7 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
     int result;
 
     READY();
-    if (!memory)
+    if (!joined->memory)
         return real.mutex_lock(mutex);
     before = before_call();
     /* A try tells whether it will wait; whatever else it says, it says what lock would. */
@@ -559,12 +643,20 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
     return result;
 }
 
+/* One by which the software recorder finds a ring for its thread: nothing of the program's. */
+static bool is_recorders(const pthread_mutex_t *mutex)
+{
+    return mutex->__data.__nusers & ETCH_SOFT_LOCK_MARK;
+}
+
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     struct before before;
     int result;
 
     READY();
+    if (is_recorders(mutex))
+        return real.mutex_trylock(mutex);
     before = before_call();
     result = real.mutex_trylock(mutex);
     put_since(before, MUTEX_LOCK, ADDRESS(mutex), result, CALLER);
@@ -601,6 +693,8 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
     int result;
 
     READY();
+    if (is_recorders(mutex))
+        return real.mutex_unlock(mutex);
     event = put(MUTEX_UNLOCK, ADDRESS(mutex), 0, 0, CALLER);
     result = real.mutex_unlock(mutex);
     call_over(event);

@@ -14,12 +14,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define VPT_MAGIC 0x32747076u /* "vpt2": both sides come from one build, so a change of layout changes this */
+#define VPT_MAGIC 0x33747076u /* "vpt3": both sides come from one build, so a change of layout changes this */
 #define VPT_PAGE 4096u
 #define VPT_MAX_WATCHES 256u
 #define VPT_MAX_ARMED 4096u /* those of sites included */
 #define VPT_CALLS_KEPT 256u
 #define VPT_MAX_PATH 4096u
+#define VPT_CONTROL "control"
 
 enum { VPT_SNAPSHOT = 1u, VPT_TRUTH = 2u };
 enum { VPT_WATCH_READS = 1u, VPT_WATCH_WRITES = 2u, VPT_WATCH_IN_PROGRAM = 4u };
@@ -36,10 +37,11 @@ struct vpt_watch {
 struct vpt_control {
     uint32_t magic;
     uint32_t flags;
-    int32_t collector; /* etch's pid: whoever waits for it looks whether it lives */
+    int32_t collector; /* etch's pid; whether it lives, the lock on the folder says */
     uint32_t n_watches;
     uint64_t flow_size, event_size;
     uint64_t psb_period;
+    uint64_t max_rings;     /* bytes of all rings there are; 0: no bound */
     uint64_t program_vaddr; /* of the program's file offset 0, for VPT_WATCH_IN_PROGRAM */
     uint64_t program_size;  /* from there to the end of its last segment */
     struct vpt_watch watches[VPT_MAX_WATCHES];
@@ -50,6 +52,9 @@ struct vpt_control {
     _Atomic uint32_t wake;    /* futex: the plugin counts it up when a ring wants to be emptied */
     _Atomic uint32_t closed;  /* etch takes nothing more: record no further */
     _Atomic uint32_t refused; /* threads that could not be recorded, for lack of memory */
+    _Atomic uint32_t limited; /* the same because of max_rings */
+    _Atomic uint64_t rings;   /* bytes of all rings there are */
+    _Atomic uint32_t starved; /* threads that were recorded no further, because etch took nothing out */
     _Atomic uint32_t log_size;
     char log[4096]; /* what QEMU itself had to say, kept off the target's standard error */
 };

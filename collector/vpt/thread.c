@@ -9,13 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#define TSC_PERIOD 128u /* bytes of trace between two times */
+#define TURN_NS 20000000u
+#define STOPPED_TURNS 12u  /* 250 ms for an etch that is stopped */
+#define STARVED_TURNS 250u /* 5 s for one that gets no CPU, or whose disk takes nothing */
+#define TSC_PERIOD 128u    /* bytes of trace between two times */
 
 struct vpt_control *vpt_control;
 
@@ -30,7 +34,7 @@ int vpt_control_open(const char *name)
     if (strlen(name) >= sizeof(folder))
         return -ENAMETOOLONG;
     snprintf(folder, sizeof(folder), "%s", name);
-    snprintf(path, sizeof(path), "%s/control", folder);
+    snprintf(path, sizeof(path), "%s/" VPT_CONTROL, folder);
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return -errno;
@@ -53,25 +57,71 @@ static void wake_collector(void)
     futex(&vpt_control->wake, FUTEX_WAKE, 1, NULL);
 }
 
+/* By the lock that etch holds on the folder, in whatever PID namespace it is; by its pid where that cannot be seen. */
+static bool collector_lives(void)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool lives;
+
+    if (fd < 0)
+        return kill(vpt_control->collector, 0) == 0 || errno == EPERM;
+    lives = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    close(fd);
+    return lives;
+}
+
 static bool collector_listens(void)
 {
-    return !atomic_load_explicit(&vpt_control->closed, memory_order_relaxed) &&
-           (kill(vpt_control->collector, 0) == 0 || errno == EPERM);
+    return !atomic_load_explicit(&vpt_control->closed, memory_order_relaxed) && collector_lives();
+}
+
+/* Somebody stopped it, as SIGSTOP does. */
+static bool collector_stands(void)
+{
+    char path[64], text[512] = "";
+    const char *behind;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)vpt_control->collector);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    if (read(fd, text, sizeof(text) - 1) < 0)
+        text[0] = '\0';
+    close(fd);
+    behind = strrchr(text, ')');
+    return behind && (behind[1] == ' ' && behind[2] == 'T');
+}
+
+/* The program does not wait for an etch that takes nothing out. */
+static bool has_starved(unsigned turns)
+{
+    if (turns < STOPPED_TURNS || (turns < STARVED_TURNS && !collector_stands()))
+        return false;
+    atomic_fetch_add(&vpt_control->starved, 1);
+    return true;
 }
 
 /* Waits until [*tail, head + want) fits into the ring. False where etch will never make room. */
 static bool wait_for_room(struct vpt_self *t, _Atomic uint64_t *tail, uint64_t head, uint64_t want, uint64_t size)
 {
-    const struct timespec turn = {.tv_nsec = 20000000};
+    const struct timespec turn = {.tv_nsec = TURN_NS};
 
-    for (;;) {
+    uint32_t moved_before = 0;
+
+    for (unsigned turns = 0;; turns++) {
         uint32_t moved = atomic_load_explicit(&t->shared->tail_moved, memory_order_acquire);
+
+        if (moved != moved_before)
+            turns = 0;
+        moved_before = moved;
 
         /* Acquire: pairs with etch's release of the tail; it has read what we are about to overwrite. */
         if (head + want - atomic_load_explicit(tail, memory_order_acquire) <= size)
             return true;
-        if (!collector_listens())
+        if (t->starved || !collector_listens())
             return false;
+        t->starved = t->writer.failed = has_starved(turns);
         wake_collector();
         futex(&t->shared->tail_moved, FUTEX_WAIT, moved, &turn);
     }
@@ -104,19 +154,32 @@ static uint8_t *map_all(int fd, size_t mapped)
     return base;
 }
 
+static bool is_beyond(uint64_t size)
+{
+    if (atomic_fetch_add(&vpt_control->rings, size) + size <= vpt_control->max_rings || !vpt_control->max_rings)
+        return false;
+    atomic_fetch_sub(&vpt_control->rings, size);
+    atomic_fetch_add(&vpt_control->limited, 1);
+    return true;
+}
+
 /* The memory is taken now: a full /dev/shm must be an answer, not a SIGBUS in the target. */
 static uint8_t *make_file(size_t mapped)
 {
-    uint32_t number = atomic_fetch_add(&vpt_control->threads, 1);
+    uint64_t size = VPT_PAGE + vpt_control->flow_size + vpt_control->event_size;
     char path[sizeof(folder) + 32];
     uint8_t *base = NULL;
+    uint32_t number;
     int fd;
 
+    if (is_beyond(size))
+        return NULL;
+    number = atomic_fetch_add(&vpt_control->threads, 1);
     snprintf(path, sizeof(path), "%s/%u.thread", folder, number);
     fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return NULL;
-    if (posix_fallocate(fd, 0, (off_t)(VPT_PAGE + vpt_control->flow_size + vpt_control->event_size)) == 0)
+    if (posix_fallocate(fd, 0, (off_t)size) == 0)
         base = map_all(fd, mapped);
     if (!base)
         unlink(path);

@@ -32,6 +32,7 @@ struct vpt_self {
         uint64_t address;
         int code; /* si_code */
     } fault;
+    bool starved;            /* not recorded any further: etch took nothing out */
     bool first;              /* nothing was written yet */
     uint64_t signal_context; /* of the newest signal frame that a handler was entered with */
     uint64_t caught_context; /* the same of a fault; 0: none, or its handler has returned */

@@ -52,7 +52,7 @@ void vpt_truth_open(struct vpt_truth *t, const char *folder, uint32_t pid, uint3
 
     memset(t, 0, sizeof(*t));
     snprintf(path, sizeof(path), "%s/%u.%u.truth", folder, pid, tid);
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return;
     t->fd = fcntl(fd, F_DUPFD_CLOEXEC, 512); /* out of the way of the target's own numbers */

@@ -2,10 +2,10 @@
 /* Whatever reads bundles; see readers.h. */
 #include "tests/damage/readers.h"
 
-#include "cli/sketching.h"
-#include "cli/source_text.h"
 #include "decoder/recording.h"
 #include "decoder/steps.h"
+#include "diagnose/run_set.h"
+#include "diagnose/source_text.h"
 #include "proto/contents.h"
 #include "sketch/render.h"
 
@@ -116,7 +116,7 @@ static struct known_program *find_program(struct readers *readers, const char *p
     return &readers->programs.v[readers->programs.n - 1];
 }
 
-static void draw(struct sketching *s, const Etch__Sketch *sketch)
+static void draw(struct etch_run_set *s, const Etch__Sketch *sketch)
 {
     struct etch_render_html html = {source_text_line, s->source};
     struct etch_render_terminal terminal = {.width = 120, .unicode = true, .colour = true, .all = true};
@@ -145,22 +145,22 @@ static void take_sketch(struct readers *readers, const char *program, char paths
                         struct readers_result *result)
 {
     struct known_program *known = find_program(readers, program);
-    struct sketching s = {.program = program, .lenient = true};
+    struct etch_run_set s = {.program = program, .lenient = true};
     struct etch_error err = {0};
     Etch__Sketch *sketch = NULL;
 
     require(known, "the program cannot be read");
     s.model = known->model;
     for (size_t i = 0; i < n; i++) {
-        bool taken = sketching_add(&s, paths[i], NULL, false, &err) == 0;
+        bool taken = etch_run_set_add(&s, paths[i], ETCH_VERDICT_AS_RECORDED, false, &err) == 0;
 
         result->taken += taken;
         result->refused += !taken;
         if (!taken)
             refuse(result, &err);
     }
-    if (sketching_prepare(&s, &err) == 0)
-        sketch = sketching_compose(&s, 0, 0, true, &err);
+    if (etch_run_set_prepare(&s, &err) == 0)
+        sketch = etch_run_set_compose(&s, 0, 0, true, &err);
     if (sketch)
         draw(&s, sketch);
     else
@@ -173,7 +173,7 @@ static void take_sketch(struct readers *readers, const char *program, char paths
         s.model = NULL;
     else
         known->model = NULL; /* it was made anew, for libraries that a bundle speaks of */
-    sketching_release(&s);
+    etch_run_set_release(&s);
 }
 
 void readers_take(struct readers *readers, const struct input *input, struct readers_result *result)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Damaged bundles, through everything that reads bundles.
-add_library(damaged_bundles STATIC damage/damage.c damage/input.c damage/message.c damage/readers.c damage/records.c
-  ${CMAKE_SOURCE_DIR}/cli/sketching.c ${CMAKE_SOURCE_DIR}/cli/source_text.c)
-target_link_libraries(damaged_bundles PUBLIC etch_slicer etch_sketch etch_sketch_render etch_decoder etch_collector
+add_library(damaged_bundles STATIC damage/damage.c damage/input.c damage/message.c damage/readers.c damage/records.c)
+target_link_libraries(damaged_bundles PUBLIC etch_diagnose etch_slicer etch_sketch etch_sketch_render etch_decoder etch_collector
   etch_proto PkgConfig::JANSSON PRIVATE etch_options Threads::Threads)
 add_executable(pack_runs damage/pack.c damage/records.c)
 target_link_libraries(pack_runs PRIVATE etch_options etch_decoder etch_symbols)

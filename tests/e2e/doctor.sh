@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 expect 0 "$ETCH" doctor
 has "$work/out" "auto takes "
+has "$work/out" "sandbox for reading"
 expect 0 "$ETCH" doctor --json
 python3 - "$work/out" <<'PY' 2>"$work/py" || { cat "$work/py" >&2; fail "the JSON is not what it should be"; }
 import json, os, sys

@@ -18,7 +18,7 @@ assert d["complete"] and not d["cut"] and d["damaged_records"] == 0
 assert d["records"] == 20 and d["kinds"]["image"]["records"] == 2
 assert d["failure"]["signal"] == 11 and d["failure"]["fault_address"] == "0x10" and d["failure"]["kind"] == "signal"
 assert d["outcome"] == dict(d["outcome"], signal=11) and "exit_status" not in d["outcome"]
-assert d["losses"] == {"ring_wrapped": 1}
+assert d["losses"] == {"ring_wrapped": 1, "no_ring": 1}
 assert d["watches"][0]["name"] == "fifo->mut" and d["watches"][0]["initial_value"] == "0x5581c0"
 PY
 checks=$((checks + 1))
@@ -54,6 +54,9 @@ head -c $((size - 1)) sample.etch >cut.etch
 expect 1 "$ETCH" info --verify cut.etch
 has "$work/out" "20 records are whole"
 expect 0 "$ETCH" info cut.etch # without --verify a cut file is shown as far as it goes
+has "$work/out" "file cut (1)"
+expect 0 "$ETCH" info --json cut.etch
+has "$work/out" '"cut": 1'
 
 # Damage: the record is named, the others are still read.
 cp sample.etch bad.etch
@@ -62,6 +65,10 @@ expect 1 "$ETCH" info --verify bad.etch
 has "$work/out" "record 0 (host, byte 16"
 has "$work/out" "its checksum does not match"
 has "$work/out" "19 whole, 1 damaged"
+expect 0 "$ETCH" info bad.etch
+has "$work/out" "damaged (1)"
+expect 0 "$ETCH" info --json bad.etch
+has "$work/out" '"complete": false'
 
 # Not ours, not there, from the future.
 expect 1 "$ETCH" info /bin/sh

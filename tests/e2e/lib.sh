@@ -76,3 +76,22 @@ done_checking() {
   [ "$checks" -gt 0 ] || fail "nothing was checked"
   echo "$checks checks passed"
 }
+
+# own_memory "$@": the test goes on with a /dev/shm of its own, where it can say what is in it; skipped where that cannot be had
+own_memory() {
+  local as=
+  [ -z "${OWN_MEMORY:-}" ] || { mount -t tmpfs -o mode=1777 none /dev/shm || skip "no /dev/shm of its own"; return 0; }
+  [ "$(id -u)" -eq 0 ] || as=-r
+  unshare $as -m true 2>/dev/null || skip "no mount namespace can be had"
+  rm -rf "$work"
+  OWN_MEMORY=1 exec unshare $as -m --propagation private bash "$0" "$@"
+}
+
+# program_of PID: the program that this etch runs, which is not its watchdog
+program_of() {
+  local child
+  for child in $(cat /proc/"$1"/task/*/children); do
+    [ "$(cat /proc/"$child"/comm)" = etch-watchdog ] || { echo "$child"; return 0; }
+  done
+  return 1
+}

@@ -156,13 +156,19 @@ if shell == 0:
             got, status = os.waitpid(job, os.WUNTRACED)
             if not os.WIFSTOPPED(status):
                 return f"not stopped: {status}"
-            child = int(open(f"/proc/{job}/task/{job}/children").read().split()[0])
+            children = [c for t in os.listdir(f"/proc/{job}/task") for c in open(f"/proc/{job}/task/{t}/children").read().split()]
+            child = [int(c) for c in children if open(f"/proc/{c}/comm").read() != "etch-watchdog\n"][0]
             if state(child) not in "tT":
                 return f"the program is {state(child)} while etch is stopped"
-            time.sleep(0.1)
+            time.sleep(0.8) # longer than the watchdog waits for an etch that somebody else has stopped
+            if state(child) not in "tT":
+                return f"the program is {state(child)} while etch is stopped for long"
             os.killpg(job, signal.SIGCONT)
-            time.sleep(0.3)
-            if state(child) not in "RS":
+            for _ in range(200):
+                if state(child) in "RS":
+                    break
+                time.sleep(0.05)
+            else:
                 return f"the program is {state(child)} after SIGCONT"
             os.write(say, b"c")
         got, status = os.waitpid(job, 0)

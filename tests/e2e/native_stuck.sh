@@ -50,7 +50,7 @@ wakes 142 "$work/waits_alarm" alarm_before_exec "$work/waits"
 # Woken by others, as late.
 (sleep 3 && "$work/waits" post "$work/shared") &
 wakes 0 "$work/waits" stranger "$work/shared"
-(sleep 3 && pid=$(pgrep -P "$(cat "$work/etch_pid")") && kill -USR1 "$pid") &
+(sleep 3 && pid=$(program_of "$(cat "$work/etch_pid")") && kill -USR1 "$pid") &
 sh -c 'echo $$ >"$0"; exec "$@"' "$work/etch_pid" "$ETCH" record --source none --clock 0 $limits -o "$work/run.etch" \
   "$work/waits" signal >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; fail "a handler's wait was ended"; }
 has "$work/out" woken
@@ -60,7 +60,7 @@ for limit in "--wall 20" "--kill" ""; do
   sh -c 'echo $$ >"$0"; exec "$@"' "$work/etch_pid" "$ETCH" record --source none --clock 0 $limit -o "$work/run.etch" \
     "$work/waits" ring >"$work/out" 2>"$work/err" &
   sleep 4
-  pid=$(pgrep -P "$(cat "$work/etch_pid")") || fail "a program was ended that nobody asked to end ($limit)"
+  pid=$(program_of "$(cat "$work/etch_pid")") || fail "a program was ended that nobody asked to end ($limit)"
   checks=$((checks + 1))
   kill -9 "$pid"
   wait $! || true

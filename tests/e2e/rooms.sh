@@ -24,9 +24,18 @@ may collector "base proto calibrate" "protobuf-c|intel-pt|Zydis|libelf|gelf"
 may decoder "base proto" "intel-pt|elfutils|dwarf|gelf|libelf|Zydis|protobuf-c|jansson|zstd"
 may slicer "base proto" "llvm-c|protobuf-c|elfutils|dwarf|gelf|libelf|Zydis"
 may sketch "base proto decoder" "protobuf-c|jansson|sqlite3"
+may diagnose "base proto calibrate collector decoder slicer sketch" "protobuf-c"
 # The plugin runs inside QEMU: it has libipt's encoder and Zydis; the collector itself has neither.
 bad=$(grep -rlE '#include <(intel-pt|Zydis)' --include='*.[ch]' collector | grep -v '^collector/vpt/' || true)
 [ -z "$bad" ] || fail "the collector itself uses a decoder's library: $bad"
+
+# Every file that etch writes goes through base/output.h. What runs inside the recorded program cannot, and makes its files alone.
+bad=$(grep -rnE '\b(fopen|fdopen|freopen)\([^;]*"[wa]|\bcreat\(|O_CREAT' --include='*.[ch]' base proto calibrate collector decoder slicer sketch diagnose cli |
+  grep -vE '^base/output\.c:|O_CREAT \| (O_EXCL|O_NOFOLLOW)' || true)
+[ -z "$bad" ] || fail "a file is written past base/output.h: $bad"
+bad=$(grep -rnE '\bmkdir\([^;]*, 07[1-7]' --include='*.[ch]' base proto calibrate collector decoder slicer sketch diagnose cli || true)
+[ -z "$bad" ] || fail "a folder is made for others too: $bad"
+checks=$((checks + 1))
 
 # Every source says its licence in its first two lines.
 bad=$(find . \( -name 'build*' -o -name .git \) -prune -o -type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.sh' -o -name '*.cmake' \

@@ -26,9 +26,10 @@ readelf -sW only | grep -q 'main.etch' && fail "a recorder in main, which was no
 cat >pause.c <<'C'
 #include <x86intrin.h>
 unsigned long long paused;
-void wait_here(void) /* by its name it may wait */
+int pause(void) /* in place of the library's, which may wait */
 {
     paused = __rdtsc();
+    return 0;
 }
 C
 "$ETCH" cc -O2 -g -c pause.c -o pause.o
@@ -38,10 +39,9 @@ cat >late.c <<'C'
 #include <x86intrin.h>
 int *volatile where;
 extern unsigned long long paused;
-void wait_here(void);
 __attribute__((noinline)) static void rest(void)
 {
-    wait_here();
+    pause();
 }
 int main(int argc, char **argv)
 {

@@ -255,9 +255,8 @@ def check_overflow(case):
     got, lost = pieces(case.bundle)
     want = case.truth()
     n = sound(got, want)
-    # An overflow shortly before the thread leaves its CPU also hides how far it came.
-    assert any("overflow" in line for line in lost), lost[:3]
-    assert all("overflow" in line or "tracing was cut" in line for line in lost), lost[:3]
+    # Also where the thread enters the kernel while packets are lost: the OVF stands alone then, and takes the place of the TIP.PGD.
+    assert lost and all("overflow" in line for line in lost), lost[:3]
     assert n < sum(map(len, want.values()))
 
 

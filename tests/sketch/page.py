@@ -76,7 +76,7 @@ def shows_the_cause(b):
     check(b.run("document.querySelector('.cause, .letter, .marked, .because, .deciding')") is None, "no cause without comparison")
     b.open(url("with_loss"))
     text = b.run("document.body.innerText")
-    for words in ("steps may be missing here", "Lost: aux truncated, 4096 bytes", "pbzip.c has changed", "read ?"):
+    for words in ("steps may be missing here", "Lost: AUX truncated, 4096 bytes", "pbzip.c has changed", "read ?"):
         check(words in text, words + " is visible")
     shoot(b, "loss")
     b.open(url("lost_update"))

@@ -64,6 +64,9 @@ static int visit(void *context, const struct etch_call *call)
     case ETCH_CALL_LOSS:
         note(log, " loss");
         break;
+    case ETCH_CALL_NOWHERE:
+        note(log, " nowhere@%d", call->depth);
+        break;
     case ETCH_CALL_THREAD_END:
         log->nested &= log->open == 0;
         break;
@@ -199,6 +202,17 @@ static void ignore_interrupt_that_resumes(void **state)
            made_block(middle, NONE));
 }
 
+/* A call to nowhere is none of a function: it is told where it would have been. */
+static void tell_where_the_thread_died(void **state)
+{
+    struct etch_step nowhere = made_event(ETCH_STEP_INTERRUPT, (const char *)0x1234);
+
+    (void)state;
+    nowhere.nowhere = true;
+    EXPECT(" +top +middle nowhere@2 -middle(end) -top(end)", made_block(top, CALL), made_block(middle, CALL), nowhere,
+           made_event(ETCH_STEP_END, NULL));
+}
+
 static void keep_frame_across_loss(void **state)
 {
     (void)state;
@@ -257,6 +271,7 @@ int main(void)
         cmocka_unit_test(nest_signal_in_system_call),
         cmocka_unit_test(leave_handler_by_longjmp),
         cmocka_unit_test(ignore_interrupt_that_resumes),
+        cmocka_unit_test(tell_where_the_thread_died),
         cmocka_unit_test(keep_frame_across_loss),
         cmocka_unit_test(begin_anew_after_loss),
         cmocka_unit_test(tell_threads_apart),

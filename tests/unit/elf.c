@@ -34,7 +34,9 @@ static void read_no_elf(void **state)
     struct etch_elf elf;
 
     (void)state;
-    assert_int_equal(etch_elf_read(&elf, "/dev/null", &err), -1);
+    assert_int_equal(etch_elf_read(&elf, "/dev/null", &err), -1); /* no file: never opened */
+    assert_non_null(strstr(err.what, "cannot open /dev/null"));
+    assert_int_equal(etch_elf_read(&elf, "/etc/passwd", &err), -1);
     assert_non_null(strstr(err.what, "not an ELF file"));
     assert_int_equal(etch_elf_read(&elf, "/nonexistent", &err), -1);
     assert_non_null(strstr(err.what, "cannot open"));

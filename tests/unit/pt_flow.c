@@ -16,11 +16,11 @@
 
 /* 1000: nop; je 1005; nop; nop; 1005: call 1010; 100a: syscall; 100c: jmp 1000; 1010: ret
  * 1020: nop; 1021: syscall; 1023: jmp *%rax; 1025: ptwrite %eax; 1029: syscall; 102b: jmp 102b;
- * 102d: xend; 1030: syscall */
+ * 102d: xend; 1030: syscall; 1032: je 1036; 1034: jmp *%rax; 1036: jmp 1036 */
 static const uint8_t code[] = {
-    [0x00] = 0x90, 0x74, 0x02, 0x90, 0x90,          0xe8,          0x06, 0x00, 0x00, 0x00, 0x0f, 0x05,
-    0xeb,          0xf2, 0x90, 0x90, [0x10] = 0xc3, [0x20] = 0x90, 0x0f, 0x05, 0xff, 0xe0, 0xf3, 0x0f,
-    0xae,          0xe0, 0x0f, 0x05, 0xeb,          0xfe,          0x0f, 0x01, 0xd5, 0x0f, 0x05,
+    [0x00] = 0x90, 0x74, 0x02,          0x90,          0x90, 0xe8, 0x06, 0x00, 0x00, 0x00, 0x0f, 0x05, 0xeb, 0xf2,
+    0x90,          0x90, [0x10] = 0xc3, [0x20] = 0x90, 0x0f, 0x05, 0xff, 0xe0, 0xf3, 0x0f, 0xae, 0xe0, 0x0f, 0x05,
+    0xeb,          0xfe, 0x0f,          0x01,          0xd5, 0x0f, 0x05, 0x74, 0x02, 0xff, 0xe0, 0xeb, 0xfe,
 };
 
 static struct pt_stream stream;
@@ -119,7 +119,8 @@ static void report_nothing_behind_the_last_packet(void **state)
     seen_free(&seen);
 }
 
-/* tip.pge X; tip.pgd; tip.pge X, where a branch comes before any system call: nothing of X ran the first time. */
+/* tip.pge X; tip.pgd; tip.pge X, where a branch comes before any system call: nothing of X ran the first time, and
+ * nothing is lost. A debugger's breakpoint at X does that. */
 static void cut_before_a_branch(void **state)
 {
     struct seen seen;
@@ -128,13 +129,51 @@ static void cut_before_a_branch(void **state)
     begin();
     put_ip(&stream, ppt_tip_pge, 0x1000);
     put_ip(&stream, ppt_tip_pgd, 0);
+    put_tsc(&stream, 150);
     put_ip(&stream, ppt_tip_pge, 0x1000);
     put_tnt(&stream, "TT");
     put_ip(&stream, ppt_tip_pgd, 0);
     seen = DECODE(0x1000, 0x1001, 0x1005, 0x1010, 0x100a);
-    assert_losses(&seen, LOSS(DECODE), 1);
+    assert_int_equal(count(&seen, ETCH_STEP_LOSS, LOSS(DECODE)), 0);
     assert_int_equal(count(&seen, ETCH_STEP_BEGIN, 0), 2);
     assert_int_equal(count(&seen, ETCH_STEP_END, 0), 2);
+    seen_free(&seen);
+}
+
+/* Something ran, or may have: the thread is elsewhere when tracing begins again, or had come from elsewhere, or nobody
+ * knows where it is. */
+static void cut_and_gone_on(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    begin();
+    put_ip(&stream, ppt_tip_pge, 0x1000);
+    put_ip(&stream, ppt_tip_pgd, 0);
+    put_ip(&stream, ppt_tip_pge, 0x1001);
+    put_tnt(&stream, "TT");
+    put_ip(&stream, ppt_tip_pgd, 0);
+    seen = DECODE(0x1001, 0x1005, 0x1010, 0x100a);
+    assert_losses(&seen, LOSS(DECODE), 1);
+    seen_free(&seen);
+
+    begin();
+    put_ip(&stream, ppt_tip_pge, 0x100c);
+    put_tnt(&stream, "T");
+    put_ip(&stream, ppt_tip_pgd, 0); /* before the return at 1010 */
+    put_ip(&stream, ppt_tip_pge, 0x100c);
+    put_tnt(&stream, "T");
+    seen = DECODE(0x100c, 0x1000, 0x1001, 0x100c, 0x1000, 0x1001);
+    assert_losses(&seen, LOSS(DECODE), 1);
+    seen_free(&seen);
+
+    begin();
+    put_ip(&stream, ppt_tip_pge, 0x1000);
+    put_ip(&stream, ppt_tip_pgd, 0);
+    put(&stream, ppt_ovf);
+    put_ip(&stream, ppt_tip_pge, 0x1000);
+    seen = DECODE();
+    assert_int_equal(count(&seen, ETCH_STEP_LOSS, LOSS(DECODE)), 1);
     seen_free(&seen);
 }
 
@@ -371,6 +410,100 @@ static void report_code_that_is_missing(void **state)
     seen = DECODE(0x1023, 0x1020, 0x1021);
     assert_losses(&seen, LOSS(UNMAPPED_CODE), 1);
     assert_int_equal(seen.blocks.v[0].to, 0x5000);
+    seen_free(&seen);
+}
+
+static uint64_t loss_at(const struct seen *seen, size_t n)
+{
+    for (size_t i = 0; i < seen->events.n; i++)
+        if (seen->events.v[i].kind == ETCH_STEP_LOSS && n-- == 0)
+            return seen->events.v[i].ip;
+    return 0;
+}
+
+/* A return into code that is missing ran, though nobody knows where to. */
+static void return_to_a_caller_that_is_missing(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    begin();
+    put_ip(&stream, ppt_tip_pge, 0x1023);
+    put_ip(&stream, ppt_tip, 0x5000);
+    put_ip(&stream, ppt_tip, 0x1010); /* the missing code calls back */
+    put_tnt(&stream, "TTT");
+    put_ip(&stream, ppt_tip_pgd, 0);
+    seen = DECODE(0x1023, 0x1010);
+    assert_losses(&seen, LOSS(UNMAPPED_CODE), 2);
+    assert_int_equal(loss_at(&seen, 0), 0x5000);
+    seen_free(&seen);
+}
+
+/* The CPU puts off no TIP: that shows where its TNT packets had room left. The TIP behind the missing code is as good
+ * as any then. */
+static void go_on_behind_code_that_is_missing(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    begin();
+    put_ip(&stream, ppt_tip_pge, 0x1000);
+    for (unsigned i = 0; i < 2; i++) {
+        put_tnt(&stream, "TT");
+        put_ip(&stream, ppt_tip_pgd, 0);
+        put_ip(&stream, ppt_tip_pge, 0x1032);
+        put_tnt(&stream, "N");
+        put_ip(&stream, ppt_tip, 0x1000);
+    }
+    put_tnt(&stream, "TT");
+    put_ip(&stream, ppt_tip_pgd, 0);
+    put_ip(&stream, ppt_tip_pge, 0x1023);
+    put_ip(&stream, ppt_tip, 0x5000);
+    put_tnt(&stream, "TTT");
+    put_ip(&stream, ppt_tip, 0x1020);
+    put_ip(&stream, ppt_tip_pgd, 0);
+    seen = DECODE(0x1000, 0x1001, 0x1005, 0x1010, 0x100a, 0x1032, 0x1034, 0x1000, 0x1001, 0x1005, 0x1010, 0x100a,
+                  0x1032, 0x1034, 0x1000, 0x1001, 0x1005, 0x1010, 0x100a, 0x1023, 0x1020, 0x1021);
+    assert_losses(&seen, LOSS(UNMAPPED_CODE), 1);
+    seen_free(&seen);
+}
+
+/* The same, and what follows does not fit: the TIP was put off after all, and is not used. */
+static void do_not_trust_what_does_not_fit(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    begin();
+    put_ip(&stream, ppt_tip_pge, 0x1032);
+    for (unsigned i = 0; i < 2; i++) {
+        put_tnt(&stream, "N");
+        put_ip(&stream, ppt_tip, 0x1032);
+    }
+    put_tnt(&stream, "N");
+    put_ip(&stream, ppt_tip, 0x5000);
+    put_tnt(&stream, "TTT");
+    put_ip(&stream, ppt_tip, 0x1020);
+    put_tnt(&stream, "T"); /* but at 1021 is a system call */
+    put_psb(&stream, 200, 0x1020);
+    put_ip(&stream, ppt_tip_pgd, 0);
+    seen = DECODE(0x1032, 0x1034, 0x1032, 0x1034, 0x1032, 0x1034, 0x1020, 0x1021);
+    assert_losses(&seen, LOSS(UNMAPPED_CODE), 1);
+    seen_free(&seen);
+}
+
+static void tell_of_a_target_that_is_not_given(void **state)
+{
+    struct seen seen;
+
+    (void)state;
+    begin();
+    put_ip(&stream, ppt_tip_pge, 0x1023);
+    put_ip(&stream, ppt_tip, 0);
+    put_tnt(&stream, "T");
+    seen = DECODE(0x1023);
+    assert_losses(&seen, LOSS(DECODE), 1);
+    assert_int_equal(seen.blocks.v[0].to, 0);
     seen_free(&seen);
 }
 
@@ -684,6 +817,116 @@ static void cut_a_cpu_into_threads(void **state)
     etch_recording_free(r);
 }
 
+/* The kernel is traced too, and comes back to code that is missing: each time is told. */
+static void tell_each_entry_to_missing_code(void **state)
+{
+    static const uint64_t kernel = 0xffffffff81000000, entries[] = {0x5000, 0x5010, 0x5000, 0x1020, 0x5000};
+    struct etch_recording *r = memory_recording("synthetic");
+    struct etch_steps_options options = {.jobs = 1};
+    struct seen seen = {0};
+
+    (void)state;
+    stream.n = 0;
+    put_psb(&stream, 100, kernel);
+    for (size_t i = 0; i < 5; i++) {
+        put_tnt(&stream, "TNT"); /* the kernel's */
+        put_ip(&stream, ppt_tip, entries[i]);
+        put_ip(&stream, ppt_tip, kernel + 16);
+        put_tsc(&stream, 200 + i);
+    }
+    memory_stream(r, 3, 0, 0, stream.bytes, stream.n);
+    memory_image(r, 1, 0x1000, sizeof(code), NULL, code);
+    add_switch(r, 50, true, 11);
+    run(r, &seen, &options);
+    assert_losses(&seen, LOSS(UNMAPPED_CODE), 4);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(loss_at(&seen, i), entries[i]);
+    assert_int_equal(seen.ips.n, 2);
+    seen_free(&seen);
+    etch_recording_free(r);
+}
+
+/* An overflow hides that one thread left and another came. */
+static void change_threads_within_an_overflow(void **state)
+{
+    struct etch_recording *r = memory_recording("synthetic");
+    struct etch_steps_options options = {.jobs = 1};
+    struct seen one = {.tid = 11}, two = {.tid = 12};
+
+    (void)state;
+    begin();
+    put_ip(&stream, ppt_tip_pge, 0x1000);
+    put_tnt(&stream, "N");
+    put_tsc(&stream, 150);
+    put(&stream, ppt_ovf);
+    put_tsc(&stream, 350);
+    put_ip(&stream, ppt_fup, 0x1010); /* 12 runs */
+    put_ip(&stream, ppt_tip, 0x1020);
+    put_tsc(&stream, 360);
+    put(&stream, ppt_ovf);
+    put_ip(&stream, ppt_tip_pge, 0x1025); /* 11 again */
+    put_tsc(&stream, 550);
+    put_ip(&stream, ppt_tip_pgd, 0);
+    put_tsc(&stream, 560);
+    memory_stream(r, 3, 0, 0, stream.bytes, stream.n);
+    memory_image(r, 1, 0x1000, sizeof(code), NULL, code);
+    for (unsigned i = 0; i < 3; i++) {
+        add_switch(r, 50 + 200 * i, true, i == 1 ? 12 : 11);
+        add_switch(r, 210 + 200 * i, false, i == 1 ? 12 : 11);
+    }
+    run(r, &one, &options);
+    run(r, &two, &options);
+    assert_int_equal(one.ips.n, 4);
+    assert_int_equal(one.ips.v[2], 0x1025);
+    assert_losses(&one, LOSS(OVERFLOW), 1);
+    assert_int_equal(two.ips.n, 1);
+    assert_int_equal(two.ips.v[0], 0x1010);
+    assert_losses(&two, LOSS(OVERFLOW), 1);
+    seen_free(&one);
+    seen_free(&two);
+    etch_recording_free(r);
+}
+
+/* Thread 11 is cut at 1000 on a CPU, and is at `to` when it comes back; 12 runs at 1000 in between. Returns the losses
+ * of 11. */
+static size_t cut_among_threads(uint64_t to)
+{
+    struct etch_recording *r = memory_recording("synthetic");
+    struct etch_steps_options options = {.jobs = 1};
+    struct seen seen = {.tid = 11};
+    size_t n;
+
+    begin();
+    for (unsigned i = 0; i < 3; i++) {
+        put_ip(&stream, ppt_tip_pge, i == 2 ? to : 0x1000);
+        put_tsc(&stream, 150 + 200 * i);
+        if (i > 0)
+            put_tnt(&stream, "TT");
+        put_ip(&stream, ppt_tip_pgd, 0);
+        put_tsc(&stream, 200 + 200 * i);
+    }
+    memory_stream(r, 3, 0, 0, stream.bytes, stream.n);
+    memory_image(r, 1, 0x1000, sizeof(code), NULL, code);
+    for (unsigned i = 0; i < 3; i++) {
+        add_switch(r, 50 + 200 * i, true, i == 1 ? 12 : 11);
+        add_switch(r, 210 + 200 * i, false, i == 1 ? 12 : 11);
+    }
+    run(r, &seen, &options);
+    assert_int_equal(seen.ips.n, to == 0x1000 ? 5 : 4);
+    n = count(&seen, ETCH_STEP_LOSS, LOSS(DECODE));
+    seen_free(&seen);
+    etch_recording_free(r);
+    return n;
+}
+
+/* Where another thread begins does not tell whether this one went on. */
+static void cut_while_others_run(void **state)
+{
+    (void)state;
+    assert_int_equal(cut_among_threads(0x1000), 0);
+    assert_int_equal(cut_among_threads(0x1001), 1);
+}
+
 static void add_failure(struct etch_recording *r, uint32_t tid, uint64_t ip)
 {
     Etch__Failure *failure = malloc(sizeof(*failure));
@@ -756,6 +999,45 @@ static void end_at_the_fault(void **state)
     seen_free(&seen);
 }
 
+static void put_full_ip(enum pt_packet_type type, uint64_t ip)
+{
+    struct pt_packet packet = {.type = type};
+
+    packet.payload.ip.ipc = pt_ipc_full;
+    packet.payload.ip.ip = ip;
+    put_packet(&stream, &packet);
+}
+
+/* A thread that jumps to nowhere dies there: no instruction of that place is listed, and nothing is lost. */
+static void die_where_no_code_is(void **state)
+{
+    static const uint64_t places[] = {0x5000, 0};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct etch_steps_options options = {.jobs = 1};
+        struct etch_recording *r;
+        struct seen seen = {0};
+
+        begin();
+        put_ip(&stream, ppt_tip_pge, 0x1023);
+        put_full_ip(ppt_tip, places[i]);
+        put_full_ip(ppt_fup, places[i]);
+        put_ip(&stream, ppt_tip_pgd, 0);
+        r = recording_of(&stream);
+        add_failure(r, 1, places[i]);
+        run(r, &seen, &options);
+        assert_int_equal(seen.ips.n, 1);
+        assert_losses(&seen, LOSS(DECODE), 0);
+        assert_int_equal(seen.blocks.v[0].to, places[i]);
+        assert_int_equal(seen.events.v[1].kind, ETCH_STEP_INTERRUPT);
+        assert_true(seen.events.v[1].nowhere);
+        assert_int_equal(seen.events.v[1].ip, places[i]);
+        seen_free(&seen);
+        etch_recording_free(r);
+    }
+}
+
 /* An interrupt at that instruction is no end where the thread went on elsewhere. */
 static void go_on_behind_the_address_of_the_fault(void **state)
 {
@@ -814,6 +1096,7 @@ int main(void)
         cmocka_unit_test(walk_calls_and_branches),
         cmocka_unit_test(report_nothing_behind_the_last_packet),
         cmocka_unit_test(cut_before_a_branch),
+        cmocka_unit_test(cut_and_gone_on),
         cmocka_unit_test(cut_before_a_system_call),
         cmocka_unit_test(interrupt_before_the_first_instruction),
         cmocka_unit_test(overflow_then_time_then_address),
@@ -827,6 +1110,13 @@ int main(void)
         cmocka_unit_test(resynchronise_behind_nonsense),
         cmocka_unit_test(take_a_deferred_tip),
         cmocka_unit_test(report_code_that_is_missing),
+        cmocka_unit_test(return_to_a_caller_that_is_missing),
+        cmocka_unit_test(go_on_behind_code_that_is_missing),
+        cmocka_unit_test(do_not_trust_what_does_not_fit),
+        cmocka_unit_test(tell_of_a_target_that_is_not_given),
+        cmocka_unit_test(tell_each_entry_to_missing_code),
+        cmocka_unit_test(cut_while_others_run),
+        cmocka_unit_test(change_threads_within_an_overflow),
         cmocka_unit_test(pass_over_the_end_of_a_transaction),
         cmocka_unit_test(stop_in_a_loop_without_trace),
         cmocka_unit_test(bound_time_by_cycles),
@@ -838,6 +1128,7 @@ int main(void)
         cmocka_unit_test(report_a_hole_at_the_end),
         cmocka_unit_test(cut_a_cpu_into_threads),
         cmocka_unit_test(end_at_the_fault),
+        cmocka_unit_test(die_where_no_code_is),
         cmocka_unit_test(go_on_behind_the_address_of_the_fault),
         cmocka_unit_test(see_the_code_of_the_time),
     };

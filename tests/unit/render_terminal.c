@@ -49,9 +49,9 @@ static void check_lines(const char *text, unsigned width, const char *sample)
         if (n && line[n - 1] == ' ')
             fail_msg("%s: blanks at the end of: %s", sample, copy);
         for (const char *c = copy; *c;) {
-            uint32_t rune = etch_render_utf8(&c);
+            uint32_t rune = etch_utf8_next(&c);
 
-            if (rune < 0x20 || (rune >= 0x7f && rune < 0xa0) || etch_render_is_invisible(rune))
+            if (rune < 0x20 || (rune >= 0x7f && rune < 0xa0) || etch_rune_is_invisible(rune))
                 fail_msg("%s: U+%04X reached the terminal", sample, rune);
         }
         free(copy);
@@ -139,7 +139,7 @@ static void says_what_is_unknown(void **state)
     for (unsigned width = 40; width <= 200; width += 20) {
         assert_has("with_loss", width, "R ?", true);
         assert_has("with_loss", width, "lost", true);
-        assert_has("with_loss", width, "LOST  aux truncated, 4096 bytes", true);
+        assert_has("with_loss", width, "LOST  AUX truncated, 4096 bytes", true);
         assert_has("with_loss", width, "pbzip.c has changed", true);
         assert_has("with_loss", width, "Nothing was lost", false);
         assert_has("lost_update", width, "3~", true);
@@ -223,7 +223,7 @@ static void decodes_utf8_strictly(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         const char *at = cases[i].bytes;
 
-        assert_int_equal(etch_render_utf8(&at), cases[i].rune);
+        assert_int_equal(etch_utf8_next(&at), cases[i].rune);
         assert_int_equal(at - cases[i].bytes, cases[i].used);
     }
 }

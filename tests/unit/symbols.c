@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/auxv.h>
 
 #include <cmocka.h>
@@ -60,6 +61,40 @@ static void join_cold_part(void **state)
     assert_false(part.is_entry);
     assert_int_equal(entry.function_id, part.function_id);
     assert_int_not_equal(entry.function_id, other.function_id);
+    etch_symbols_free(symbols);
+}
+
+/* Another recording's image of the same file, at another address, finds the module that is there already; an image at
+ * the address of one that was freed is not taken for it. */
+static void serve_many_recordings(void **state)
+{
+    struct etch_symbols *symbols = symbols_new();
+    struct etch_location first, second, other;
+    Etch__Image *image = malloc(sizeof(*image));
+    char missing[] = "/nowhere";
+    size_t loaded;
+
+    (void)state;
+    assert_non_null(image);
+    *image = *made_image_get();
+    etch_symbols_find(symbols, image, (uintptr_t)whole, &first);
+    loaded = etch_symbols_loaded(symbols);
+    assert_true(loaded <= 1);
+    etch_symbols_forget_images(symbols);
+    image->start += 0x10000;
+    etch_symbols_find(symbols, image, (uintptr_t)whole + 0x10000, &second);
+    assert_ptr_equal(first.symbol, second.symbol);
+    assert_int_equal(first.function_id, second.function_id);
+    etch_symbols_forget_images(symbols);
+    image->path = missing;
+    etch_symbols_find(symbols, image, (uintptr_t)whole + 0x10000, &other);
+    assert_null(other.symbol);
+    assert_string_equal(first.symbol, "whole"); /* still there */
+    assert_int_equal(etch_symbols_loaded(symbols), loaded);
+    etch_symbols_forget_images(symbols);
+    free(image);
+    etch_symbols_find(symbols, made_image_get(), (uintptr_t)whole, &second);
+    assert_ptr_equal(first.symbol, second.symbol);
     etch_symbols_free(symbols);
 }
 
@@ -220,6 +255,7 @@ int main(void)
         cmocka_unit_test(flatten_nested_ranges),
         cmocka_unit_test(find_symbol_with_offset),
         cmocka_unit_test(join_cold_part),
+        cmocka_unit_test(serve_many_recordings),
         cmocka_unit_test(name_nothing_of_other_build),
         cmocka_unit_test(name_nothing_of_missing_file),
         cmocka_unit_test(read_vdso_from_memory),

@@ -41,6 +41,22 @@ static void put(struct etch_sync_ring *ring)
     event->sequence = index + 1;
 }
 
+/* As the library does it: from the next lap on the events are in a large ring. */
+static void grow(struct etch_sync_memory *m, struct etch_sync_ring *ring)
+{
+    ring->large = m->larges++;
+    ring->grown = ring->next + ETCH_SYNC_EVENTS / 2;
+}
+
+static void put_grown(struct etch_sync_memory *m, struct etch_sync_ring *ring)
+{
+    uint64_t index = ring->next++;
+    struct etch_sync_event *event = etch_sync_place(m, ring, ring->grown, ring->large, index);
+
+    event->object = index;
+    event->sequence = index + 1;
+}
+
 static int make(void **state)
 {
     struct etch_sync_reader *reader;
@@ -70,6 +86,47 @@ static void drain_in_order(void **state)
     assert_true(seen.events == 10 && seen.lost == 0 && seen.tid == 103);
     assert_int_equal(etch_sync_reader_drain(*state, &sink, 0), 0);
     assert_int_equal(seen.events, 10);
+}
+
+static void drain_grown(void **state)
+{
+    struct seen seen = {0};
+    const struct etch_sync_sink sink = {&seen, on_event, on_lost};
+    struct etch_sync_memory *m = etch_sync_reader_memory(*state);
+    struct etch_sync_ring *ring = use(m, 5);
+
+    for (unsigned i = 0; i < ETCH_SYNC_EVENTS / 2; i++)
+        put(ring);
+    grow(m, ring);
+    for (unsigned i = 0; i < ETCH_SYNC_EVENTS / 2 + ETCH_SYNC_LARGE; i++)
+        put_grown(m, ring);
+    etch_sync_reader_drain(*state, &sink, 0);
+    assert_int_equal(seen.events, ETCH_SYNC_EVENTS + ETCH_SYNC_LARGE);
+    assert_int_equal(seen.lost, 0);
+    assert_int_equal(ring->read, seen.events);
+    for (unsigned i = 0; i < ETCH_SYNC_LARGE + 7; i++)
+        put_grown(m, ring);
+    etch_sync_reader_drain(*state, &sink, 0);
+    assert_int_equal(seen.lost, 7);
+    assert_int_equal(seen.last, ring->next - 1);
+}
+
+/* What the program may write there leads nowhere else. */
+static void drain_grown_nonsense(void **state)
+{
+    struct seen seen = {0};
+    const struct etch_sync_sink sink = {&seen, on_event, on_lost};
+    struct etch_sync_ring *ring = use(etch_sync_reader_memory(*state), 0);
+    const uint64_t numbers[] = {1, ETCH_SYNC_EVENTS, UINT64_MAX, UINT64_MAX - 1, UINT64_MAX / 2};
+
+    for (size_t i = 0; i < 5; i++)
+        for (size_t k = 0; k < 5; k++) {
+            ring->large = UINT32_MAX - (uint32_t)k;
+            ring->grown = numbers[i];
+            ring->next = numbers[k];
+            etch_sync_reader_drain(*state, &sink, 1);
+        }
+    assert_int_equal(seen.events, 0);
 }
 
 static void drain_overtaken(void **state)
@@ -140,6 +197,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(drain_in_order, make, unmake),
+        cmocka_unit_test_setup_teardown(drain_grown, make, unmake),
+        cmocka_unit_test_setup_teardown(drain_grown_nonsense, make, unmake),
         cmocka_unit_test_setup_teardown(drain_overtaken, make, unmake),
         cmocka_unit_test_setup_teardown(drain_waits_for_an_unfinished_one, make, unmake),
         cmocka_unit_test_setup_teardown(drain_frees_ended_rings, make, unmake),

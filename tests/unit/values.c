@@ -213,6 +213,86 @@ static void doubt_what_may_be_anothers(void **state)
     etch_array_free(&r.accesses);
 }
 
+static bool met(const Etch__Access *a, const Etch__Access *b)
+{
+    uint64_t apart = a->tsc < b->tsc ? b->tsc - a->tsc : a->tsc - b->tsc;
+
+    return a->tid != b->tid && (a->write || b->write) && a->address < b->address + b->size &&
+           b->address < a->address + a->size && a->since <= b->tsc + 4096 && b->since <= a->tsc + 4096 &&
+           apart < 100000000;
+}
+
+static void push_random(struct etch_recording *r, uint32_t *seed)
+{
+    Etch__Access a = ETCH__ACCESS__INIT;
+    uint32_t x[6];
+
+    for (int i = 0; i < 6; i++)
+        x[i] = (*seed = *seed * 1664525u + 1013904223u) >> 16;
+    a.tid = x[0] % 3;
+    a.write = x[1] % 4 == 0;
+    a.address = 0x1000 + x[2] % 64;
+    a.size = 1u << x[3] % 5;
+    a.tsc = 1000000000u + (uint64_t)x[4] * 20000;
+    a.since = a.tsc - (x[5] % 8 ? (uint64_t)x[5] % 3000 : (uint64_t)x[5] * 4000);
+    a.known_case = ETCH__ACCESS__KNOWN_VALUE;
+    assert_true(etch_array_push(&r->accesses, a));
+}
+
+/* The sweep says what a look at each pair would, also of accesses that overlap in part. */
+static void doubt_as_pair_by_pair(void **state)
+{
+    size_t known[2] = {0, 0};
+
+    (void)state;
+    for (uint32_t round = 0, seed = 1; round < 20; round++) {
+        struct etch_recording r = {0};
+        struct etch_error err;
+
+        for (unsigned i = 0; i < 60 + 12 * round; i++)
+            push_random(&r, &seed);
+        assert_int_equal(etch_accesses_doubt(&r, &err), 0);
+        for (size_t i = 0; i < r.accesses.n; i++) {
+            bool doubtful = false;
+
+            for (size_t k = 0; k < r.accesses.n; k++)
+                doubtful |= met(&r.accesses.v[i], &r.accesses.v[k]);
+            assert_int_equal(r.accesses.v[i].known_case == ETCH__ACCESS__KNOWN_VALUE, !doubtful);
+            known[doubtful]++;
+        }
+        etch_array_free(&r.accesses);
+    }
+    assert_true(known[0] > 100 && known[1] > 100);
+}
+
+/* However many accesses are between two that met: the value is doubted. */
+static void doubt_over_many(void **state)
+{
+    struct etch_recording r = {0};
+    struct etch_error err;
+    Etch__Access a = ETCH__ACCESS__INIT;
+
+    (void)state;
+    a.tid = 1;
+    a.size = 8;
+    a.tsc = 1000;
+    a.known_case = ETCH__ACCESS__KNOWN_VALUE;
+    for (unsigned i = 0; i < 6000; i++) {
+        a.address = i ? 0x2000 : 0x1000;
+        assert_true(etch_array_push(&r.accesses, a));
+    }
+    a.tid = 2;
+    a.write = true;
+    a.address = 0x1000;
+    a.tsc = 1001;
+    assert_true(etch_array_push(&r.accesses, a));
+    assert_int_equal(etch_accesses_doubt(&r, &err), 0);
+    assert_int_equal(r.accesses.v[0].known_case, ETCH__ACCESS__KNOWN__NOT_SET);
+    assert_int_equal(r.accesses.v[1].known_case, ETCH__ACCESS__KNOWN_VALUE);
+    assert_int_equal(r.accesses.v[6000].known_case, ETCH__ACCESS__KNOWN__NOT_SET);
+    etch_array_free(&r.accesses);
+}
+
 /* mov eax, [rbx + 8]: the pointer is rbx's, where the operand is where it failed. */
 static void find_pointer(void **state)
 {
@@ -232,11 +312,43 @@ static void find_pointer(void **state)
     assert_false(etch_value_pointer(load, 2, CODE, registers, 0x1008, &pointer));
 }
 
+/* A register that a policy hid is not known: neither the value that is in it, nor one that is computed from it. */
+static void keep_masked_unknown(void **state)
+{
+    static const uint8_t store[] = {0x89, 0x43, 0x08}, add[] = {0x01, 0x43, 0x08};
+    uint64_t registers[24] = {[AX] = 5, [BX] = WATCHED - 8};
+    struct etch_value_question q = {.ip = CODE + 3,
+                                    .ip_is_after = true,
+                                    .code = store,
+                                    .code_address = CODE,
+                                    .code_size = 3,
+                                    .boundary_known = true,
+                                    .registers = registers,
+                                    .address = WATCHED,
+                                    .size = 4,
+                                    .previous_known = true,
+                                    .previous = 1};
+    struct etch_value_answer answer;
+
+    (void)state;
+    etch_value_find(&q, &answer);
+    assert_true(answer.known && answer.value == 5);
+    q.masked = 1u << AX;
+    etch_value_find(&q, &answer);
+    assert_true(answer.write && !answer.known);
+    q.code = add;
+    etch_value_find(&q, &answer);
+    assert_true(answer.write && !answer.known);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(find_pointer),
+        cmocka_unit_test(keep_masked_unknown),
         cmocka_unit_test(doubt_what_may_be_anothers),
+        cmocka_unit_test(doubt_as_pair_by_pair),
+        cmocka_unit_test(doubt_over_many),
         cmocka_unit_test(find_rows),
         cmocka_unit_test(find_without_boundary),
         cmocka_unit_test(fill_replays_until_a_loss),

@@ -2,6 +2,7 @@
 // locks dead: two threads take two mutexes in opposite orders, and each has its first before it wants the second. Without an
 // argument both take them in one order.
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <thread>
 
@@ -13,7 +14,7 @@ static void take(std::mutex &one, std::mutex &other, bool meet)
     std::lock_guard<std::mutex> first(one); //@first
     ready++;
     while (meet && ready < 2)
-        std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1)); // rounds without a pause would fill the ring
     std::lock_guard<std::mutex> second(other); //@second
 }
 

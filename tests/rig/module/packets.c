@@ -196,7 +196,8 @@ void rig_put_overflow(struct rig_packets *p, u64 ip)
     p->cycles = 0;
     put(p, ovf, sizeof(ovf));
     put_tsc(p);
-    put_ip(p, FUP, ip);
+    if (ip)
+        put_ip(p, FUP, ip);
 }
 
 void rig_put_stop(struct rig_packets *p)

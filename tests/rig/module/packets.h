@@ -31,7 +31,7 @@ void rig_put_disable(struct rig_packets *p);        /* TIP.PGD to the kernel */
 void rig_put_leave(struct rig_packets *p, u64 ip);  /* TIP.PGD to code beyond the filters */
 void rig_put_interrupt(struct rig_packets *p,
                        u64 ip); /* FUP and TIP.PGD: at ip, which did not run, something else began */
-void rig_put_overflow(struct rig_packets *p, u64 ip); /* OVF and FUP */
+void rig_put_overflow(struct rig_packets *p, u64 ip); /* OVF, and FUP where tracing goes on at once; 0: it does not */
 void rig_put_stop(struct rig_packets *p);             /* TraceStop */
 void rig_put_psb(struct rig_packets *p, u64 ip);      /* the whole PSB+; ip 0: tracing is off here */
 void rig_put_time(struct rig_packets *p);             /* MTC where its time has come */

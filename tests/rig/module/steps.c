@@ -82,9 +82,20 @@ static void enable(struct tracer *cpu)
     cpu->on = true;
 }
 
+/* Tracing ends while packets are being lost: the OVF stands alone then, and a TIP.PGE will follow. */
+static bool end_lost(struct tracer *cpu)
+{
+    bool lost = cpu->lost;
+
+    cpu->lost = 0;
+    if (lost)
+        rig_put_overflow(&cpu->packets, 0);
+    return lost;
+}
+
 static void interrupt(struct tracer *cpu, u64 ip)
 {
-    if (cpu->on && !quiet(cpu)) {
+    if (cpu->on && !quiet(cpu) && !end_lost(cpu)) {
         rig_put_time(&cpu->packets);
         rig_put_interrupt(&cpu->packets, ip);
     }
@@ -347,12 +358,11 @@ static void on_sys_enter(void *data, struct pt_regs *regs, long id)
         cpu->ip = regs->ip - 2; /* the instruction has two bytes; a restarted one was not foreseen */
         rig_log_add(cpu->ip, RIG_LOG_RAN);
         enable(cpu);
-        if (cpu->on && !quiet(cpu)) {
+        if (cpu->on && !quiet(cpu) && !end_lost(cpu)) {
             rig_put_time(&cpu->packets);
             rig_put_disable(&cpu->packets);
         }
         cpu->on = false;
-        cpu->lost = 0;
         cpu->ip = regs->ip;
         hand_over(cpu);
         regs->flags &= ~X86_EFLAGS_TF; /* nobody who looks at the registers shall see it */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Recorded runs in processes of their own; see runner.h. */
-#include "cli/runner.h"
+#include "diagnose/runner.h"
+
+#include "base/output.h"
 
 #include "proto/etch.pb-c.h"
 
@@ -21,7 +23,7 @@
 #define GRACE 10.0       /* seconds that a recorder has to finish its bundle, before it is ended by force */
 
 /* What a child has to say, in memory that both see. */
-struct runner_report {
+struct etch_runner_report {
     bool recorded;
     bool out_of_time, hung, crashed;
     int status;
@@ -29,7 +31,7 @@ struct runner_report {
     struct etch_error err;
 };
 
-double runner_now(void)
+double etch_runner_now(void)
 {
     struct timespec t;
 
@@ -37,10 +39,10 @@ double runner_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-int runner_open(struct runner *r, struct etch_error *err)
+int etch_runner_open(struct etch_runner *r, struct etch_error *err)
 {
-    void *map =
-        mmap(NULL, RUNNER_JOBS_MAX * sizeof(*r->reports), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *map = mmap(NULL, ETCH_RUNNER_JOBS_MAX * sizeof(*r->reports), PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (map == MAP_FAILED)
         return etch_error_set_errno(err, errno, "cannot get memory");
@@ -49,10 +51,11 @@ int runner_open(struct runner *r, struct etch_error *err)
 }
 
 /* Only a check has use for what the program prints, and it may print without end. */
-static int redirect(const struct runner *r, const struct runner_job *job, struct etch_error *err)
+static int redirect(const struct etch_runner *r, const struct etch_runner_job *job, struct etch_error *err)
 {
     const char *input = r->input ? r->input : "/dev/null", *output = r->fails_if ? job->output : "/dev/null";
-    int in = open(input, O_RDONLY | O_CLOEXEC), out = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int in = open(input, O_RDONLY | O_CLOEXEC),
+        out = r->fails_if ? etch_output_fresh(output) : open(output, O_WRONLY | O_CLOEXEC);
 
     if (in < 0 || dup2(in, 0) < 0)
         return etch_error_set_errno(err, errno, "cannot read %s", input);
@@ -61,11 +64,13 @@ static int redirect(const struct runner *r, const struct runner_job *job, struct
     return 0;
 }
 
-static _Noreturn void become_recorder(struct runner *r, const struct runner_job *job, struct runner_report *report,
-                                      const struct runner_watches *watches)
+static _Noreturn void become_recorder(struct etch_runner *r, const struct etch_runner_job *job,
+                                      struct etch_runner_report *report, const struct etch_runner_watches *watches)
 {
     bool bare = strcmp(r->source, "none") == 0; /* nothing but what watches, and the failure itself, tell */
     struct etch_record_options options = {.output = job->bundle,
+                                          .max_size = ETCH_RECORD_MAX_SIZE,
+                                          .max_rings = ETCH_RECORD_MAX_RINGS,
                                           .source = r->source,
                                           .argv = r->argv,
                                           .clock = r->clock,
@@ -93,26 +98,33 @@ static _Noreturn void become_recorder(struct runner *r, const struct runner_job 
     for (size_t i = 0; i < watches->n && i < ETCH_RECORD_MAX_WATCHES; i++)
         options.watches[options.n_watches++] = watches->list[i];
     report->recorded = redirect(r, job, &report->err) == 0 && etch_record(&options, &summary, &report->err) == 0;
+    if (report->recorded && summary.broken[0]) {
+        etch_error_set(&report->err, "%s", summary.broken);
+        etch_error_advise(&report->err, "room on the disk, or --store DIR on another");
+        report->recorded = false;
+    }
     report->status = summary.status;
     report->out_of_time = summary.out_of_time;
     report->crashed = summary.failed && summary.failure_placed;
     report->hung = summary.failure_kind == ETCH__FAILURE_KIND__FAILURE_HANG ||
                    summary.failure_kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT;
-    report->ended = runner_now();
+    report->ended = etch_runner_now();
     _exit(0);
 }
 
-bool runner_start(struct runner *r, int64_t number, const char *bundle, const struct runner_watches *watches)
+bool etch_runner_start(struct etch_runner *r, int64_t number, const char *bundle,
+                       const struct etch_runner_watches *watches)
 {
     unsigned i = 0;
-    struct runner_job *job;
+    struct etch_runner_job *job;
 
     while (i < r->jobs && r->job[i].pid)
         i++;
     if (i == r->jobs)
         return false;
     job = &r->job[i];
-    *job = (struct runner_job){.number = number, .sigma = watches->sigma, .set = watches->set, .started = runner_now()};
+    *job = (struct etch_runner_job){
+        .number = number, .sigma = watches->sigma, .set = watches->set, .started = etch_runner_now()};
     job->limit = watches->sigma && r->tracked_timeout > r->timeout ? r->tracked_timeout : r->timeout;
     snprintf(job->bundle, sizeof(job->bundle), "%s", bundle);
     snprintf(job->output, sizeof(job->output), "%.4080s.output", bundle);
@@ -128,7 +140,7 @@ bool runner_start(struct runner *r, int64_t number, const char *bundle, const st
 }
 
 /* Whether the user's own command takes the run for a failure. */
-static bool check_fails(const struct runner *r, const struct runner_job *job, int status)
+static bool check_fails(const struct etch_runner *r, const struct etch_runner_job *job, int status)
 {
     char number[16];
     pid_t pid = fork();
@@ -152,28 +164,30 @@ static bool check_fails(const struct runner *r, const struct runner_job *job, in
     return pid > 0 && WIFEXITED(result) && WEXITSTATUS(result) == 0;
 }
 
-static const char *judge(const struct runner *r, const struct runner_job *job, const struct runner_report *report)
+static enum etch_verdict judge(const struct etch_runner *r, const struct etch_runner_job *job,
+                               const struct etch_runner_report *report)
 {
     int status = report->status;
     bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 
     if (r->subject && report->crashed && !report->hung)
-        return "fail";
+        return ETCH_VERDICT_FAIL;
     if ((report->hung || report->out_of_time) && killed)
-        return "hang";
+        return ETCH_VERDICT_HANG;
     if (r->fails_if && !WIFSIGNALED(status))
-        return check_fails(r, job, status) ? "fail" : "pass";
-    return WIFSIGNALED(status) || WEXITSTATUS(status) ? "fail" : "pass";
+        return check_fails(r, job, status) ? ETCH_VERDICT_FAIL : ETCH_VERDICT_PASS;
+    return WIFSIGNALED(status) || WEXITSTATUS(status) ? ETCH_VERDICT_FAIL : ETCH_VERDICT_PASS;
 }
 
-static void finish(struct runner *r, unsigned i, int wait_status, struct runner_result *result)
+static void finish(struct etch_runner *r, unsigned i, int wait_status, struct etch_runner_result *result)
 {
-    struct runner_job *job = &r->job[i];
-    const struct runner_report *report = &r->reports[i];
+    struct etch_runner_job *job = &r->job[i];
+    const struct etch_runner_report *report = &r->reports[i];
 
-    *result = (struct runner_result){
+    *result = (struct etch_runner_result){
         .number = job->number, .sigma = job->sigma, .set = job->set, .seconds = report->ended - job->started};
     snprintf(result->bundle, sizeof(result->bundle), "%s", job->bundle);
+    result->recorded = report->recorded;
     if (report->recorded)
         result->verdict = judge(r, job, report);
     else if (report->err.what[0])
@@ -186,18 +200,18 @@ static void finish(struct runner *r, unsigned i, int wait_status, struct runner_
 }
 
 /* A recorder ends its run in time by itself; one that does not is ended by force. */
-static void enforce_limits(struct runner *r)
+static void enforce_limits(struct etch_runner *r)
 {
-    double now = runner_now();
+    double now = etch_runner_now();
 
     for (unsigned i = 0; i < r->jobs; i++)
         if (r->job[i].pid && now > r->job[i].started + r->job[i].limit + GRACE)
             kill(-r->job[i].pid, SIGKILL);
 }
 
-bool runner_wait(struct runner *r, double seconds, struct runner_result *result)
+bool etch_runner_wait(struct etch_runner *r, double seconds, struct etch_runner_result *result)
 {
-    double until = runner_now() + seconds;
+    double until = etch_runner_now() + seconds;
     const struct timespec nap = {0, 5000000};
 
     /* First those that have ended: the caller may have been away for longer than a run may take. */
@@ -212,11 +226,11 @@ bool runner_wait(struct runner *r, double seconds, struct runner_result *result)
         }
         enforce_limits(r);
         nanosleep(&nap, NULL);
-    } while (runner_now() < until);
+    } while (etch_runner_now() < until);
     return false;
 }
 
-unsigned runner_busy(const struct runner *r)
+unsigned etch_runner_busy(const struct etch_runner *r)
 {
     unsigned n = 0;
 
@@ -225,16 +239,16 @@ unsigned runner_busy(const struct runner *r)
     return n;
 }
 
-void runner_kill(const struct runner *r)
+void etch_runner_kill(const struct etch_runner *r)
 {
     for (unsigned i = 0; i < r->jobs; i++)
         if (r->job[i].pid)
             kill(-r->job[i].pid, SIGKILL);
 }
 
-void runner_close(struct runner *r)
+void etch_runner_close(struct etch_runner *r)
 {
-    runner_kill(r);
+    etch_runner_kill(r);
     for (unsigned i = 0; i < r->jobs; i++) {
         if (!r->job[i].pid)
             continue;
@@ -245,6 +259,6 @@ void runner_close(struct runner *r)
         r->job[i].pid = 0;
     }
     if (r->reports)
-        munmap(r->reports, RUNNER_JOBS_MAX * sizeof(*r->reports));
+        munmap(r->reports, ETCH_RUNNER_JOBS_MAX * sizeof(*r->reports));
     r->reports = NULL;
 }

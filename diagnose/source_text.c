@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Source lines, a file read once; see source_text.h. */
-#include "cli/source_text.h"
+#include "diagnose/source_text.h"
 
 #include "base/array.h"
+#include "base/input.h"
 #include "base/md5.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define FILE_MAX (64 << 20)
 
@@ -18,6 +20,7 @@ struct source_file {
 };
 
 struct source_text {
+    char *program;
     struct timespec built;
     bool built_known;
     source_text_checksum *checksum;
@@ -31,6 +34,7 @@ struct source_text *source_text_new(const char *program, source_text_checksum *c
     struct stat st;
 
     if (s) {
+        s->program = strdup(program); /* without it its folder is no root */
         s->checksum = checksum;
         s->context = context;
     }
@@ -51,23 +55,8 @@ void source_text_free(struct source_text *s)
         etch_array_free(&s->files.v[i].lines);
     }
     etch_array_free(&s->files);
+    free(s->program);
     free(s);
-}
-
-static char *read_all(const char *path, off_t size)
-{
-    FILE *in = fopen(path, "r");
-    char *text = in && size <= FILE_MAX ? malloc((size_t)size + 1) : NULL;
-
-    if (text && fread(text, 1, (size_t)size, in) == (size_t)size) {
-        text[size] = '\0';
-    } else {
-        free(text);
-        text = NULL;
-    }
-    if (in)
-        fclose(in);
-    return text;
 }
 
 static bool is_newer(const struct source_text *s, const struct timespec *t)
@@ -76,32 +65,49 @@ static bool is_newer(const struct source_text *s, const struct timespec *t)
            (t->tv_sec > s->built.tv_sec || (t->tv_sec == s->built.tv_sec && t->tv_nsec > s->built.tv_nsec));
 }
 
-static enum source_text_state compare(const struct source_text *s, const struct source_file *f, const struct stat *st)
+/* Whether the text is what the compiler read; false also where that is not known. */
+static bool is_as_compiled(const char *want, const char *text, size_t size)
 {
-    const char *want = s->checksum ? s->checksum(s->context, f->path) : NULL;
     char got[33] = "";
     uint8_t digest[16];
 
     if (!want)
-        return is_newer(s, &st->st_mtim) ? SOURCE_NEWER : SOURCE_AS_COMPILED;
-    etch_md5(f->text, (size_t)st->st_size, digest);
+        return false;
+    etch_md5(text, size, digest);
     for (size_t i = 0; i < sizeof(digest); i++)
         snprintf(got + 2 * i, 3, "%02x", digest[i]);
-    return strcmp(got, want) == 0 ? SOURCE_AS_COMPILED : SOURCE_CHANGED;
+    return strcmp(got, want) == 0;
+}
+
+static enum source_text_state compare(const struct source_text *s, const struct source_file *f, int fd, size_t size)
+{
+    const char *want = s->checksum ? s->checksum(s->context, f->path) : NULL;
+    struct stat st;
+
+    if (is_as_compiled(want, f->text, size))
+        return SOURCE_AS_COMPILED;
+    if (!etch_input_is_below_roots(fd, f->path, s->program)) /* a #line can name any file */
+        return SOURCE_OUTSIDE;
+    if (want)
+        return SOURCE_CHANGED;
+    return fstat(fd, &st) == 0 && is_newer(s, &st.st_mtim) ? SOURCE_NEWER : SOURCE_AS_COMPILED;
 }
 
 static void load(struct source_text *s, struct source_file *f)
 {
-    struct stat st;
+    int fd = etch_input_open(f->path);
     char *rest, *line;
+    size_t size;
 
     f->state = SOURCE_MISSING;
-    if (stat(f->path, &st) < 0 || !S_ISREG(st.st_mode))
+    if (fd < 0)
         return;
-    f->text = read_all(f->path, st.st_size);
-    if (!f->text)
+    f->text = etch_input_read(fd, FILE_MAX, &size);
+    if (f->text)
+        f->state = compare(s, f, fd, size);
+    close(fd);
+    if (f->state == SOURCE_MISSING || f->state == SOURCE_OUTSIDE)
         return;
-    f->state = compare(s, f, &st);
     rest = f->text;
     while (rest && (line = strsep(&rest, "\n")))
         if (!etch_array_push(&f->lines, line))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of source files, as the sketch shows them. */
-#ifndef ETCH_CLI_SOURCE_TEXT_H
-#define ETCH_CLI_SOURCE_TEXT_H
+#ifndef ETCH_DIAGNOSE_SOURCE_TEXT_H
+#define ETCH_DIAGNOSE_SOURCE_TEXT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,9 @@ void source_text_free(struct source_text *s);
 /* An etch_source_line and an etch_render_source. */
 const char *source_text_line(void *source, const char *file, uint32_t line);
 
-enum source_text_state { SOURCE_AS_COMPILED, SOURCE_CHANGED, SOURCE_NEWER, SOURCE_MISSING };
+/* OUTSIDE: it lies below no source root (base/input.h), and its checksum does not say that the compiler read it.
+ * Nothing of it is shown. */
+enum source_text_state { SOURCE_AS_COMPILED, SOURCE_CHANGED, SOURCE_NEWER, SOURCE_OUTSIDE, SOURCE_MISSING };
 
 /* What is known of a file. */
 enum source_text_state source_text_state(struct source_text *s, const char *file);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Recorded runs of a program, several at a time, each in a process of its own, and the verdict on each. */
-#ifndef ETCH_CLI_RUNNER_H
-#define ETCH_CLI_RUNNER_H
+#ifndef ETCH_DIAGNOSE_RUNNER_H
+#define ETCH_DIAGNOSE_RUNNER_H
 
 #include "base/error.h"
 #include "collector/record.h"
+#include "sketch/verdict.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define RUNNER_JOBS_MAX 64u
+#define ETCH_RUNNER_JOBS_MAX 64u
 
-struct runner_job {
+struct etch_runner_job {
     pid_t pid;      /* of the recording etch; 0: free */
     double started; /* seconds */
     double limit;   /* who takes longer hangs */
@@ -20,7 +21,7 @@ struct runner_job {
     uint32_t sigma, set;
 };
 
-struct runner {
+struct etch_runner {
     char **argv;
     const char *source;
     const char *subject;  /* the program in question, where argv starts it; NULL: argv's own */
@@ -31,25 +32,26 @@ struct runner {
     bool sync;              /* under vpt: record synchronisation too */
     unsigned jobs;
     const struct Etch__Clock *clock;
-    struct runner_job job[RUNNER_JOBS_MAX];
-    struct runner_report *reports; /* shared with the children, one per job */
+    struct etch_runner_job job[ETCH_RUNNER_JOBS_MAX];
+    struct etch_runner_report *reports; /* shared with the children, one per job */
 };
 
-struct runner_result {
+struct etch_runner_result {
     int64_t number;
     uint32_t sigma, set; /* what it watched */
     char bundle[4096];
-    const char *verdict; /* "pass", "fail", "hang"; NULL: etch itself failed, `err` says why */
+    bool recorded; /* false: etch itself failed, `err` says why */
+    enum etch_verdict verdict;
     double seconds;
     struct etch_error err;
 };
 
-double runner_now(void);
+double etch_runner_now(void);
 
-int runner_open(struct runner *r, struct etch_error *err);
+int etch_runner_open(struct etch_runner *r, struct etch_error *err);
 
 /* What a run watches. */
-struct runner_watches {
+struct etch_runner_watches {
     char *const *list; /* for vpt */
     size_t n;
     const char *plan; /* a file, for sources that use the debug registers; NULL: nothing */
@@ -58,17 +60,18 @@ struct runner_watches {
 };
 
 /* Starts a run. Returns false where all jobs are taken. */
-bool runner_start(struct runner *r, int64_t number, const char *bundle, const struct runner_watches *watches);
+bool etch_runner_start(struct etch_runner *r, int64_t number, const char *bundle,
+                       const struct etch_runner_watches *watches);
 
 /* Waits up to `seconds` for a run to end. Returns whether one did. */
-bool runner_wait(struct runner *r, double seconds, struct runner_result *result);
+bool etch_runner_wait(struct etch_runner *r, double seconds, struct etch_runner_result *result);
 
-unsigned runner_busy(const struct runner *r);
+unsigned etch_runner_busy(const struct etch_runner *r);
 
 /* Ends the recorders and their programs, at once; a signal's handler may call it. */
-void runner_kill(const struct runner *r);
+void etch_runner_kill(const struct etch_runner *r);
 
 /* Ends all that still run. */
-void runner_close(struct runner *r);
+void etch_runner_close(struct etch_runner *r);
 
 #endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* etch explore: looks for a schedule under which a program fails. */
+#include "cli/command.h"
+#include "cli/lab_file.h"
+#include "cli/lab_twin.h"
+#include "cli/summaries.h"
+#include "collector/lab_cause.h"
+#include "collector/lab_explore.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct options {
+    struct etch_lab_explore explore;
+    const char *strategy, *output, *input;
+    bool quiet;
+    bool plain; /* no experiments with what was found */
+};
+
+#define MORE_SCHEDULES 40 /* for a failing run that shows more than the first */
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stopped = 1;
+}
+
+static bool observe(void *context, uint64_t done, const struct etch_lab_result *result)
+{
+    const struct options *o = context;
+
+    (void)result;
+    if (!o->quiet && isatty(2) && done % 50 == 0)
+        fprintf(stderr, "\retch explore: %" PRIu64 " schedules", done);
+    return !stopped;
+}
+
+static bool read_number(const char *text, double least, double most, double *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtod(text, &end);
+    return end != text && !*end && !errno && *value >= least && *value <= most;
+}
+
+/* Returns a status other than 0 if the option is wrong. */
+static int take_option(const struct etch_command *self, int c, char **argv, struct options *o)
+{
+    double number = 0;
+
+    switch (c) {
+    case 's':
+        o->strategy = optarg;
+        if (!etch_lab_spec_parse(&o->explore.request.spec, optarg))
+            return etch_command_usage(self, "--strategy takes queue, random, pct, pos or surw, not '%s'", optarg);
+        o->explore.given = true;
+        o->explore.seed = o->explore.request.spec.seed;
+        return 0;
+    case 'n':
+        if (!read_number(optarg, 1, 1e12, &number))
+            return etch_command_usage(self, "--schedules takes a number from 1 on, not '%s'", optarg);
+        o->explore.schedules = (uint64_t)number;
+        return 0;
+    case 't':
+        if (!read_number(optarg, 0.001, 1e9, &o->explore.seconds))
+            return etch_command_usage(self, "--time takes seconds, not '%s'", optarg);
+        return 0;
+    case 'T':
+        if (!read_number(optarg, 0.001, 1e6, &o->explore.request.timeout))
+            return etch_command_usage(self, "--timeout takes seconds, not '%s'", optarg);
+        return 0;
+    case 'S':
+        if (!read_number(optarg, 0, 9e15, &number))
+            return etch_command_usage(self, "--seed takes a number, not '%s'", optarg);
+        o->explore.seed = (uint64_t)number;
+        return 0;
+    case 'i':
+        o->input = optarg;
+        return 0;
+    case 'o':
+        o->output = optarg;
+        return 0;
+    case 'a':
+        o->explore.all = true;
+        return 0;
+    case 'H':
+        o->explore.request.no_heap_check = true;
+        return 0;
+    case 'p':
+        o->plain = true;
+        return 0;
+    case 'r':
+        o->explore.request.real_time = true;
+        return 0;
+    default:
+        return etch_command_bad_option(self, c, argv);
+    }
+}
+
+/* PROG-1.schedule.etch, or the next number that is free. */
+static const char *free_name(char name[PATH_MAX], const char *program)
+{
+    const char *slash = strrchr(program, '/');
+
+    for (unsigned i = 1; i < 10000; i++) {
+        snprintf(name, PATH_MAX, "%.200s-%u.schedule.etch", slash ? slash + 1 : program, i);
+        if (access(name, F_OK) < 0)
+            break;
+    }
+    return name;
+}
+
+/* A schedule that does not give the same failure again is worth nothing. */
+static int check_repeats(const struct options *o, const struct etch_lab_schedule *s, const char *twin, unsigned *same,
+                         struct etch_error *err)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        struct etch_lab_result r;
+        bool is_same;
+
+        if (etch_lab_repeat(&r, s, &o->explore.request, &is_same, err) < 0)
+            return -1;
+        *same += is_same;
+        if (i == 0)
+            etch_lab_print_threads(&r, twin, stdout);
+        etch_lab_result_release(&r);
+    }
+    return 0;
+}
+
+static int keep(const struct options *o, const struct etch_lab_found *found, const struct etch_lab_twin *twin,
+                char **argv, struct etch_error *err)
+{
+    struct etch_lab_file file = {.real_time = o->explore.request.real_time,
+                                 .no_heap_check = o->explore.request.no_heap_check,
+                                 .schedule = found->schedule};
+    char name[PATH_MAX];
+    const char *path = o->output ? o->output : free_name(name, argv[0]);
+    bool good = true;
+    int status;
+
+    memcpy(file.program, twin->program, sizeof(file.program));
+    if (!realpath(argv[0], file.exe))
+        return etch_error_set_errno(err, errno, "cannot find %s", argv[0]);
+    if (o->input && !realpath(o->input, file.input))
+        return etch_error_set_errno(err, errno, "cannot find %s", o->input);
+    for (char **a = argv; *a; a++)
+        good = good && etch_array_push(&file.argv, *a);
+    status = good ? etch_lab_file_write(path, &file, err) : etch_error_set(err, "out of memory");
+    etch_array_free(&file.argv);
+    if (status == 0)
+        printf("again      etch replay %s\n", path);
+    return status;
+}
+
+static void print_found(const struct etch_lab_found *f)
+{
+    const struct etch_lab_schedule *s = &f->schedule;
+    struct etch_lab_result like = {.end = s->end, .number = s->number};
+    char text[64];
+
+    etch_lab_describe(&like, text, sizeof(text));
+    printf("%s in schedule %" PRIu64 " (%s:%" PRIu64 "), %" PRIu64 " points, %zu switches\n", text, f->first,
+           etch_lab_strategy_name(s->spec.kind), s->spec.seed, s->points, s->segments.n ? s->segments.n - 1 : 0);
+}
+
+/* Experiments with the failing schedule, and what they showed. */
+static int print_cause(const struct options *o, const struct etch_lab_found *f, const char *twin,
+                       struct etch_error *err)
+{
+    struct etch_lab_explore again = o->explore;
+    struct etch_lab_found known = {0};
+    struct etch_lab_cause cause;
+    bool better;
+    int status;
+
+    /* A run that fails early has few points: a later failure, with all that is known by then, tells more. */
+    again.request.sites = f->learnt;
+    again.schedules = MORE_SCHEDULES;
+    again.all = again.latest = true;
+    again.given = true;
+    again.request.spec = (struct etch_lab_spec){.kind = ETCH_LAB_SURW, .depth = 3};
+    if (etch_lab_explore(&known, &again, err) < 0)
+        return -1;
+    better = known.first && known.schedule.end == f->schedule.end && known.schedule.number == f->schedule.number;
+    status = etch_lab_find_cause(&cause, better ? &known.schedule : &f->schedule, &o->explore.request,
+                                 better ? known.passing : f->passing, better ? known.n_passing : f->n_passing, err);
+    etch_lab_found_release(&known);
+
+    if (status == 0)
+        etch_lab_print_cause(&cause, twin, stdout);
+    etch_lab_cause_release(&cause);
+    return status;
+}
+
+static int report(const struct options *o, const struct etch_lab_found *f, const struct etch_lab_twin *twin,
+                  char **argv, struct etch_error *err)
+{
+    unsigned same = 0;
+
+    if (!f->first) {
+        printf("no failure in %" PRIu64 " schedules of %s; %" PRIu64 " instructions share memory, %" PRIu64
+               " points in a run, hash of all %016" PRIx64 "\n",
+               f->schedules, argv[0], f->sites, f->points, f->hash);
+        if (f->unended)
+            printf("%" PRIu64 " schedules did not end within the limits: they count as neither\n", f->unended);
+        return ETCH_EXIT_FAILED;
+    }
+    print_found(f);
+    if (check_repeats(o, &f->schedule, twin->path, &same, err) < 0)
+        return -1;
+    if (o->explore.all)
+        printf("failing    %" PRIu64 " of %" PRIu64 " schedules, in %u ways\n", f->failing, f->schedules, f->distinct);
+    if (!f->schedule.points)
+        printf("note       no other thread had begun: the failure does not depend on the schedule\n");
+    else if (same == 3 && !o->plain && print_cause(o, f, twin->path, err) < 0)
+        return -1;
+    printf("repeated   %u of 3 times at the same points\n", same);
+    if (same < 3)
+        printf("note       the program has input that the lab does not control (its process number, random numbers, "
+               "the world outside)\n");
+    return keep(o, f, twin, argv, err) < 0 ? -1 : ETCH_EXIT_DONE;
+}
+
+static int explore(const struct etch_command *self, struct options *o, char **argv)
+{
+    struct sigaction action = {.sa_handler = on_signal}, before;
+    struct etch_lab_found found = {0};
+    struct etch_lab_twin twin;
+    struct etch_error err;
+    int status = -1;
+
+    if (etch_lab_twin(&twin, argv[0], &err) < 0)
+        return etch_command_failed(self, &err);
+    o->explore.request.program = twin.path;
+    o->explore.request.argv = argv;
+    o->explore.request.input = o->input;
+    o->explore.request.silent = true;
+    o->explore.observe = observe;
+    o->explore.context = o;
+    sigaction(SIGINT, &action, &before);
+    if (etch_lab_explore(&found, &o->explore, &err) == 0)
+        status = report(o, &found, &twin, argv, &err);
+    sigaction(SIGINT, &before, NULL);
+    etch_lab_found_release(&found);
+    return etch_command_close_output(self, status < 0 ? etch_command_failed(self, &err) : status);
+}
+
+static int run(const struct etch_command *self, int argc, char **argv)
+{
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"strategy", required_argument, NULL, 's'},
+                                                 {"schedules", required_argument, NULL, 'n'},
+                                                 {"time", required_argument, NULL, 't'},
+                                                 {"timeout", required_argument, NULL, 'T'},
+                                                 {"seed", required_argument, NULL, 'S'},
+                                                 {"input", required_argument, NULL, 'i'},
+                                                 {"all", no_argument, NULL, 'a'},
+                                                 {"no-heap-check", no_argument, NULL, 'H'},
+                                                 {"no-cause", no_argument, NULL, 'p'},
+                                                 {"real-time", no_argument, NULL, 'r'},
+                                                 {0}};
+    struct options o = {.explore = {.schedules = 1000}};
+    int c, status;
+
+    o.explore.request.timeout = 10;
+    o.explore.request.max_points = 5000000;
+    while ((c = getopt_long(argc, argv, "+:ho:", long_options, NULL)) != -1) {
+        if (c == 'h')
+            return etch_command_help(self);
+        status = take_option(self, c, argv, &o);
+        if (status)
+            return status;
+    }
+    if (optind == argc)
+        return etch_command_usage(self, "which program?");
+    return explore(self, &o, argv + optind);
+}
+
+const struct etch_command etch_command_explore = {
+    .name = "explore",
+    .summary = ETCH_SUMMARY_EXPLORE,
+    .help = "usage: etch explore [OPTION...] [--] PROG [ARGUMENT...]\n\n"
+            "Runs PROG again and again, and decides each switch between its threads. It stops at the first run that\n"
+            "fails: by a signal, by an exit status other than 0, by misuse of the heap, or because no thread can run\n"
+            "any more. That run can be repeated: the same schedule gives the same failure. PROG must be built and "
+            "linked by etch cc or\n"
+            "etch c++. A lab build of it is made from the bitcode in it, and kept in the user's cache.\n\n"
+            "  --strategy S     queue, random, pct[:SEED,DEPTH], pos or surw (default: surw, after a few random runs\n"
+            "                   that learn which instructions share memory)\n"
+            "  --schedules N    at most so many runs (default 1000)\n"
+            "  --time S         at most so many seconds\n"
+            "  --timeout S      a run that takes longer counts as neither passing nor failing (default 10)\n"
+            "  --seed N         the first seed (default 0); each run takes the next one\n"
+            "  --no-heap-check  uses of freed memory, double frees and accesses behind a block are no failures\n"
+            "  --no-cause       makes no experiments with the failing schedule\n"
+            "  --all            does not stop at the first failure; counts\n"
+            "  --input FILE     is standard input (default: none)\n"
+            "  --real-time      sleeps and clocks are the machine's; else they are virtual and cost nothing\n"
+            "  -o FILE          the schedule goes there (default PROG-1.schedule.etch, or the next free number)\n\n"
+            "Exit status: 0: a failing schedule was found, 1: none was found, or it could not be looked for.\n\n"
+            "examples:\n"
+            "  etch cc -g -pthread queue.c -o queue && etch explore ./queue\n"
+            "  etch explore --strategy pct:1,3 --schedules 5000 -- ./server --once\n",
+    .run = run,
+    .keeps_signals = true,
+};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The lab build of a program: made when it is first needed, and kept. */
+#ifndef ETCH_CLI_LAB_TWIN_H
+#define ETCH_CLI_LAB_TWIN_H
+
+#include "base/error.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct etch_lab_twin {
+    char path[PATH_MAX];
+    uint8_t program[16]; /* MD5 of the program's file */
+    bool made;           /* just now */
+};
+
+/* Finds or makes the lab build of `program`. Returns 0, or -1 with `err` set. */
+int etch_lab_twin(struct etch_lab_twin *twin, const char *program, struct etch_error *err);
+
+#endif

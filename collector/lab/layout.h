@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory that etch and a program in the lab share: etch writes the head and the inputs before the program starts,
+ * the runtime writes the rest while it runs. It outlives the program, so a crash loses nothing. The runtime is the only
+ * writer of its part and etch reads it after the program's death, so no field needs to be atomic. */
+#ifndef ETCH_COLLECTOR_LAB_LAYOUT_H
+#define ETCH_COLLECTOR_LAB_LAYOUT_H
+
+#include "collector/lab/strategy.h"
+
+#define ETCH_LAB_MAGIC UINT64_C(0x3142414c48435445) /* "ETCHLAB1" */
+#define ETCH_LAB_VARIABLE "ETCH_LAB_FD"
+#define ETCH_LAB_SITES (1u << 16)    /* instructions that make points; a power of two */
+#define ETCH_LAB_SEGMENTS (1u << 21) /* stretches of one thread; beyond them a run cannot be repeated exactly */
+#define ETCH_LAB_CHECK_EVERY 256u    /* points between two kept hashes */
+#define ETCH_LAB_CHECKS (1u << 17)
+#define ETCH_LAB_EVENTS (1u << 16) /* points whose particulars are kept, the first ones */
+#define ETCH_LAB_RULES 8u
+#define ETCH_LAB_CALLERS 6u
+#define ETCH_LAB_FRAMES 32u /* callers that are kept, the outermost first */
+
+/* `count` points in a row of one thread. */
+struct etch_lab_segment {
+    uint32_t thread, count;
+};
+
+/* What happened at one point. */
+struct etch_lab_event {
+    uint64_t site, object;
+    uint64_t callers[ETCH_LAB_CALLERS]; /* the innermost first; 0: none */
+    uint32_t thread, visit; /* the `visit`-th time that the thread was at this site, from 1; 0: too many to count */
+    bool write;
+};
+
+/* A moment of a run, named so that it can be found in another run. */
+struct etch_lab_moment {
+    uint64_t site;
+    uint32_t thread, visit;
+};
+
+/* An order to enforce: `then` does not happen before `first` has. */
+struct etch_lab_rule {
+    struct etch_lab_moment first, then;
+};
+
+/* How `input` is repeated. */
+enum etch_lab_repeat {
+    ETCH_LAB_NOT,
+    ETCH_LAB_EXACTLY, /* a thread that cannot run ends the run */
+    ETCH_LAB_LOOSELY, /* others run until it can */
+};
+
+enum etch_lab_misuse {
+    ETCH_LAB_NO_MISUSE,
+    ETCH_LAB_AFTER_FREE,  /* an access to freed memory */
+    ETCH_LAB_BEYOND,      /* an access right behind a block */
+    ETCH_LAB_FREED_TWICE, /* a block was freed again */
+};
+
+enum etch_lab_outcome {
+    ETCH_LAB_RUNNING,     /* the program ended by itself: its status says how */
+    ETCH_LAB_DEADLOCK,    /* no thread can run, and none ever will */
+    ETCH_LAB_LIMIT,       /* the limit of points was reached */
+    ETCH_LAB_DESYNC,      /* the schedule to repeat does not fit */
+    ETCH_LAB_INFEASIBLE,  /* a rule cannot be kept: all that could run wait for it */
+    ETCH_LAB_MISUSED,     /* memory or a lock was used as it must not be: `misuse` says how */
+    ETCH_LAB_THREADS_OUT, /* more threads than ETCH_LAB_THREADS */
+};
+
+/* What a thread waits for. */
+enum etch_lab_wait {
+    ETCH_LAB_NOTHING,
+    ETCH_LAB_MUTEX,
+    ETCH_LAB_RWLOCK,
+    ETCH_LAB_CONDITION,
+    ETCH_LAB_SEMAPHORE,
+    ETCH_LAB_BARRIER,
+    ETCH_LAB_JOIN,
+    ETCH_LAB_ONCE,
+    ETCH_LAB_FUTEX,
+    ETCH_LAB_SLEEP,
+    ETCH_LAB_DESCRIPTOR,
+    ETCH_LAB_CHILD,
+};
+
+struct etch_lab_thread {
+    uint32_t creator, ordinal; /* the `ordinal`-th thread that `creator` made, from 1 */
+    uint32_t tid;
+    uint32_t wait; /* enum etch_lab_wait; at the end of the run */
+    uint32_t dead;
+    uint32_t holder; /* of the mutex that it waits for; UINT32_MAX: unknown */
+    uint64_t object; /* that it waits for */
+    uint64_t site;   /* the last instruction of the program that it was seen at */
+    uint64_t routine;
+    uint64_t points, interesting;
+    uint64_t depth; /* of calls; may be beyond ETCH_LAB_FRAMES */
+    uint64_t frames[ETCH_LAB_FRAMES];
+};
+
+struct etch_lab_shared {
+    /* Written by etch. */
+    uint64_t magic;
+    uint64_t size; /* of all this */
+    struct etch_lab_spec spec;
+    uint64_t max_points;                /* 0: no limit */
+    uint64_t slack_ns;                  /* a sleep may end that much early in comparison with others */
+    uint64_t realtime_ns, monotonic_ns; /* the clocks at the start */
+    uint32_t real_time;                 /* sleeps and clocks are the machine's own */
+    uint32_t heap_check;                /* freed memory is kept, and accesses to it end the run */
+    uint32_t all_points;                /* every access is a point */
+    uint32_t repeat;                    /* enum etch_lab_repeat; behind `input`, `spec` goes on */
+    uint32_t n_input;
+    uint32_t n_rules;
+    struct etch_lab_rule rules[ETCH_LAB_RULES];
+    uint64_t expected[ETCH_LAB_THREADS]; /* interesting operations of each thread, from an earlier run; 0: unknown */
+    uint64_t sites[ETCH_LAB_SITES];      /* a hash table by address; 0: free */
+
+    /* Written by the runtime. */
+    uint32_t started;
+    uint32_t outcome; /* enum etch_lab_outcome */
+    uint32_t threads;
+    uint32_t desync_thread;
+    uint32_t running;   /* who had the baton last */
+    uint64_t base, end; /* of the program's own code and data */
+    uint64_t points, switches, hash;
+    uint64_t virtual_ns;
+    uint64_t uncontrolled; /* points in signal handlers of threads that were not to run */
+    uint64_t forks;
+    uint64_t sites_lost; /* the table was full */
+    uint32_t misuse;     /* enum etch_lab_misuse */
+    uint32_t misuse_made_by, misuse_freed_by;
+    uint64_t misuse_address, misuse_size, misuse_made, misuse_freed;
+    int64_t misuse_offset; /* from the block's begin */
+    uint32_t n_segments, segments_lost;
+    uint32_t n_checks, n_events;
+    uint32_t kept; /* rules whose two moments both came */
+    struct etch_lab_thread thread[ETCH_LAB_THREADS];
+    uint64_t learnt[ETCH_LAB_SITES]; /* as `sites`: those of `sites`, and what this run found */
+    uint64_t check[ETCH_LAB_CHECKS]; /* the hash at each ETCH_LAB_CHECK_EVERY points */
+    struct etch_lab_event events[ETCH_LAB_EVENTS];
+    struct etch_lab_segment segments[ETCH_LAB_SEGMENTS];
+    struct etch_lab_segment input[ETCH_LAB_SEGMENTS];
+};
+
+/* Where `site` is in a table of sites, or where it would go; ETCH_LAB_SITES if the table is full. */
+static inline uint32_t etch_lab_site_slot(const uint64_t *table, uint64_t site)
+{
+    uint32_t at = (uint32_t)(site * UINT64_C(0x9e3779b97f4a7c15) >> 48) & (ETCH_LAB_SITES - 1);
+
+    for (uint32_t i = 0; i < ETCH_LAB_SITES; i++, at = (at + 1) & (ETCH_LAB_SITES - 1))
+        if (!table[at] || table[at] == site)
+            return at;
+    return ETCH_LAB_SITES;
+}
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Private: the runtime inside a program in the lab. One thread runs at a time: the holder of the baton. It hands the
+ * baton on at points, and a strategy says to whom. Only the holder of the baton touches the state below, so it needs no
+ * lock; handing over by futex orders the accesses. */
+#ifndef ETCH_COLLECTOR_LAB_RUNTIME_H
+#define ETCH_COLLECTOR_LAB_RUNTIME_H
+
+#include "collector/lab/layout.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <time.h>
+
+#define LAB_API __attribute__((visibility("default")))
+#define LAB_SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
+#define LAB_NEVER UINT64_MAX
+
+enum lab_state { LAB_FREE, LAB_READY, LAB_BLOCKED, LAB_DEAD };
+
+struct lab_thread {
+    uint32_t state;
+    int go; /* futex: 1: has the baton */
+    struct etch_lab_op op;
+    uint32_t wait; /* enum etch_lab_wait, if blocked */
+    uint64_t object;
+    uint64_t deadline; /* virtual; LAB_NEVER: none */
+    int fd;            /* ETCH_LAB_DESCRIPTOR: waits for these events of it */
+    short events;
+    bool timed_out;
+    bool canceled;
+    bool detached;
+    uint32_t made; /* threads that it made */
+    uint64_t turn; /* when it began to wait, for first come, first served */
+    pthread_t self;
+    void *result;
+};
+
+extern struct etch_lab_shared *lab; /* NULL: not in the lab, or a child of fork */
+extern struct lab_thread lab_threads[ETCH_LAB_THREADS];
+extern __thread uint32_t lab_me;
+extern uint32_t lab_alive;
+
+/* True if the calling thread is under control and has the baton. */
+bool lab_controlled(void);
+
+/* A point before an operation: others may run first. */
+void lab_point(struct etch_lab_op op, uint64_t site);
+
+/* The same, and others are to run first if they can. */
+void lab_yield(uint64_t site);
+
+/* Waits until lab_wake() for the same object, or until `deadline`. Returns false if the time was up first. */
+bool lab_block(enum etch_lab_wait wait, uint64_t object, uint64_t deadline, uint64_t site);
+
+/* Waits until `fd` has one of `events`, or until `deadline`. Returns false if the time was up first. */
+bool lab_block_fd(int fd, short events, uint64_t deadline, uint64_t site);
+
+/* Lets one, or all, of those go on that wait for `object`. Returns how many. */
+uint32_t lab_wake(uint64_t object, bool all);
+
+/* Virtual time since the start. */
+uint64_t lab_now(void);
+
+/* Makes the state of a new thread; the caller starts it. Returns its number. */
+uint32_t lab_new_thread(uint64_t routine);
+
+/* The new thread's first act: waits for its turn. */
+void lab_begin_thread(uint32_t thread);
+
+/* The last act of a thread under control. */
+void lab_end_thread(void);
+
+/* Ends the program: the run's outcome is known. */
+__attribute__((noreturn)) void lab_stop(enum etch_lab_outcome outcome);
+
+/* An access of the program to `size` bytes. */
+void lab_access(const void *at, size_t size, bool write, uint64_t site);
+
+/* What the heap knows of eight bytes. */
+enum { LAB_HEAP_FINE, LAB_HEAP_GONE, LAB_HEAP_ZONE };
+void lab_heap_mark(const void *at, size_t size, uint32_t mark);
+
+/* An access to eight bytes that are marked: ends the run if it must not be. */
+void lab_heap_judge(uint64_t address, uint32_t mark, uint64_t site);
+
+/* A function of the C library by its name. */
+void *lab_next(const char *name);
+
+/* Memory that was given back: what is there next has nothing to do with it. */
+void lab_forget(const void *at, size_t size);
+
+#define LAB_OBJECT(p) ((uint64_t)(uintptr_t)(p))
+
+/* The functions of the C library behind ours. */
+#define LAB_REAL(result, name, ...) extern result (*lab_real_##name)(__VA_ARGS__);
+#include "collector/lab/real.h"
+#undef LAB_REAL
+
+/* Finds the functions of the C library. Libraries may call ours before our constructor has run. */
+void lab_find_real(void);
+#define LAB_ENTER()                                                                                                    \
+    do {                                                                                                               \
+        if (!lab_real_syscall)                                                                                         \
+            lab_find_real();                                                                                           \
+    } while (0)
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What makes a schedule fail, by experiment: the schedule is shortened, then orders of two moments in it are turned
+ * round one by one. An order whose turning round makes the failure go away is necessary. If enforcing it alone makes
+ * the program fail under other schedules too, it is proven. */
+#ifndef ETCH_COLLECTOR_LAB_CAUSE_H
+#define ETCH_COLLECTOR_LAB_CAUSE_H
+
+#include "collector/lab_explore.h"
+
+#define ETCH_LAB_TRIES 10u /* of each order, in each direction */
+#define ETCH_LAB_ORDERS 16u
+
+/* How often the program failed in the same way, of the runs in which the order could be enforced. */
+struct etch_lab_count {
+    uint32_t failed, of;
+};
+
+/* `before` comes before `after` in the failing run, in another thread, on the same object. */
+struct etch_lab_order {
+    struct etch_lab_event before, after;
+    bool absent; /* the failing run ends before `after` */
+    struct etch_lab_count turned, alone;
+};
+
+struct etch_lab_cause {
+    struct etch_lab_schedule schedule; /* the shortest that was found */
+    uint64_t runs;
+    uint64_t base, end;                            /* of the program, in memory */
+    uint32_t n_tried;                              /* orders that were turned round */
+    struct etch_lab_order orders[ETCH_LAB_ORDERS]; /* the necessary ones, the best first */
+    uint32_t n_orders;
+    struct etch_lab_count together; /* all of them enforced, if there are several */
+};
+
+/* Experiments with a failing schedule. `like` says what is run; `passing` are the events of a run that passed (none:
+ * 0). Returns 0, or -1 with `err` set. */
+int etch_lab_find_cause(struct etch_lab_cause *cause, const struct etch_lab_schedule *failing,
+                        const struct etch_lab_request *like, const struct etch_lab_event *passing, uint32_t n_passing,
+                        struct etch_error *err);
+
+/* Proven: turned round it never fails, enforced it always does. */
+bool etch_lab_order_is_proven(const struct etch_lab_order *order);
+
+void etch_lab_cause_release(struct etch_lab_cause *cause);
+
+#endif

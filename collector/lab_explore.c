@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* See lab_explore.h. */
+#include "collector/lab_explore.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LEARNING 8 /* runs at the beginning whose points are still becoming known, at most */
+
+struct search {
+    const struct etch_lab_explore *about;
+    struct etch_lab_found *found;
+    struct etch_lab_request request;
+    uint64_t sites[ETCH_LAB_SITES], expected[ETCH_LAB_THREADS];
+    uint64_t length;
+    uint32_t quiet; /* runs in a row that learnt nothing */
+    uint64_t ends[64];
+    double begin;
+};
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static uint64_t count_sites(const uint64_t *table)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < ETCH_LAB_SITES; i++)
+        n += table[i] != 0;
+    return n;
+}
+
+/* An exit status other than 0, a signal, a hang. A run that was cut by a limit says nothing. */
+static bool is_failure(const struct etch_lab_result *r)
+{
+    return r->end == ETCH_LAB_SIGNALED || r->end == ETCH_LAB_WRONG || r->end == ETCH_LAB_HUNG ||
+           (r->end == ETCH_LAB_EXITED && r->number != 0);
+}
+
+/* The first run is close to what the machine would do; then random ones learn what is shared. */
+static struct etch_lab_spec spec_of(const struct search *s)
+{
+    uint64_t i = s->found->schedules;
+    bool learns = i < LEARNING && s->quiet < 2;
+    struct etch_lab_spec spec = s->about->request.spec;
+
+    if (!s->about->given)
+        spec.kind = i == 0 ? ETCH_LAB_QUEUE : learns ? ETCH_LAB_RANDOM : ETCH_LAB_SURW;
+    spec.seed = s->about->seed + i;
+    spec.length = s->length;
+    if (!spec.depth)
+        spec.depth = 3;
+    return spec;
+}
+
+static void keep_passing(struct etch_lab_found *f, const struct etch_lab_result *r)
+{
+    uint32_t n = r->shared->n_events;
+    struct etch_lab_event *v = realloc(f->passing, (n + 1) * sizeof(*v));
+
+    if (!v)
+        return; /* the one before serves as well */
+    memcpy(v, r->shared->events, n * sizeof(*v));
+    f->passing = v;
+    f->n_passing = n;
+}
+
+static void learn(struct search *s, const struct etch_lab_result *r)
+{
+    uint64_t before = s->found->sites;
+
+    memcpy(s->sites, r->shared->learnt, sizeof(s->sites));
+    s->found->sites = count_sites(s->sites);
+    s->quiet = s->found->sites == before ? s->quiet + 1 : 0;
+    if (is_failure(r) || r->end != ETCH_LAB_EXITED)
+        return;
+    s->length = s->found->points = r->shared->points;
+    keep_passing(s->found, r);
+    for (uint32_t i = 0; i < ETCH_LAB_THREADS; i++)
+        s->expected[i] = r->shared->thread[i].interesting;
+}
+
+static int keep(struct etch_lab_schedule *k, const struct search *s, const struct etch_lab_result *r,
+                struct etch_error *err)
+{
+    uint32_t n = r->shared->n_segments;
+
+    if (r->shared->segments_lost)
+        return etch_error_set(err, "the failing run has more than %u switches, and cannot be kept", ETCH_LAB_SEGMENTS);
+    k->sites = malloc(sizeof(s->sites));
+    if (!k->sites || !etch_array_reserve(&k->segments, n + 1) || !k->segments.v)
+        return etch_error_set(err, "out of memory");
+    memcpy(k->sites, r->shared->sites, sizeof(s->sites)); /* the sites that were points in this run */
+    for (uint32_t i = 0; i < n; i++)
+        k->segments.v[k->segments.n++] = r->shared->segments[i];
+    k->spec = s->request.spec;
+    k->points = r->shared->points;
+    k->hash = r->shared->hash;
+    k->end = r->end;
+    k->number = r->number;
+    return 0;
+}
+
+static uint64_t end_code(const struct etch_lab_result *r)
+{
+    return (uint64_t)r->end << 32 | (uint32_t)(r->end == ETCH_LAB_HUNG ? 0 : r->number);
+}
+
+static void count_distinct(struct search *s, const struct etch_lab_result *r)
+{
+    uint32_t n = s->found->distinct;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (s->ends[i] == end_code(r))
+            return;
+    if (n < sizeof(s->ends) / sizeof(s->ends[0]))
+        s->ends[s->found->distinct++] = end_code(r);
+}
+
+/* Returns 1 if the search goes on, 0 if it ends, -1 with `err` set. */
+static int take(struct search *s, const struct etch_lab_result *r, struct etch_error *err)
+{
+    struct etch_lab_found *f = s->found;
+
+    f->schedules++;
+    f->hash = (f->hash ^ r->shared->hash) * UINT64_C(1099511628211);
+    f->unended += r->end == ETCH_LAB_ENDLESS;
+    if (is_failure(r)) {
+        f->failing++;
+        count_distinct(s, r);
+        if (f->first && s->about->latest)
+            etch_lab_schedule_release(&f->schedule);
+        if ((!f->first || s->about->latest) && keep(&f->schedule, s, r, err) < 0)
+            return -1;
+        f->first = f->first ? f->first : f->schedules;
+    }
+    learn(s, r);
+    if (s->about->observe && !s->about->observe(s->about->context, f->schedules, r))
+        return 0;
+    return (!f->first || s->about->all) && f->schedules < s->about->schedules &&
+           (s->about->seconds <= 0 || now() - s->begin < s->about->seconds);
+}
+
+int etch_lab_explore(struct etch_lab_found *found, const struct etch_lab_explore *explore, struct etch_error *err)
+{
+    struct search *s = calloc(1, sizeof(*s));
+    int more = 1;
+
+    memset(found, 0, sizeof(*found));
+    if (!s)
+        return etch_error_set(err, "out of memory");
+    s->about = explore;
+    s->found = found;
+    s->request = explore->request;
+    if (explore->request.sites)
+        memcpy(s->sites, explore->request.sites, sizeof(s->sites));
+    s->request.sites = s->sites;
+    s->request.expected = s->expected;
+    s->begin = now();
+    while (more > 0) {
+        struct etch_lab_result r;
+
+        s->request.spec = spec_of(s);
+        more = etch_lab_run(&r, &s->request, err);
+        if (more == 0) {
+            more = take(s, &r, err);
+            etch_lab_result_release(&r);
+        }
+    }
+    if (more == 0) {
+        found->learnt = malloc(sizeof(s->sites));
+        if (found->learnt)
+            memcpy(found->learnt, s->sites, sizeof(s->sites));
+    }
+    free(s);
+    return more;
+}
+
+void etch_lab_found_release(struct etch_lab_found *found)
+{
+    free(found->passing);
+    free(found->learnt);
+    found->passing = NULL;
+    found->learnt = NULL;
+    etch_lab_schedule_release(&found->schedule);
+}
+
+void etch_lab_schedule_release(struct etch_lab_schedule *schedule)
+{
+    free(schedule->sites);
+    etch_array_free(&schedule->segments);
+    memset(schedule, 0, sizeof(*schedule));
+}
+
+int etch_lab_repeat(struct etch_lab_result *result, const struct etch_lab_schedule *schedule,
+                    const struct etch_lab_request *like, bool *same, struct etch_error *err)
+{
+    struct etch_lab_request request = *like;
+
+    request.spec = schedule->spec;
+    request.sites = schedule->sites;
+    request.expected = NULL;
+    request.repeat = schedule->segments.v;
+    request.n_repeat = (uint32_t)schedule->segments.n;
+    if (etch_lab_run(result, &request, err) < 0)
+        return -1;
+    *same = result->end == schedule->end && (result->end == ETCH_LAB_HUNG || result->number == schedule->number) &&
+            result->shared->points == schedule->points && result->shared->hash == schedule->hash;
+    return 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Looking for a failing schedule: runs of one program in the lab, each with another schedule. What a run learns (which
+ * instructions share memory, how many operations each thread has) serves the runs after it. */
+#ifndef ETCH_COLLECTOR_LAB_EXPLORE_H
+#define ETCH_COLLECTOR_LAB_EXPLORE_H
+
+#include "base/array.h"
+#include "collector/lab_run.h"
+
+/* A run that can be repeated: all that decides it. */
+struct etch_lab_schedule {
+    ETCH_ARRAY(struct etch_lab_segment) segments;
+    uint64_t *sites; /* ETCH_LAB_SITES */
+    struct etch_lab_spec spec;
+    uint64_t points, hash;
+    enum etch_lab_end end;
+    int number;
+};
+
+struct etch_lab_explore {
+    struct etch_lab_request request; /* its schedule and what was learnt are filled in */
+    bool given;                      /* `request.spec` is the strategy; else surw */
+    uint64_t seed;                   /* of the first schedule */
+    uint64_t schedules;              /* at most */
+    double seconds;                  /* at most; 0: no limit */
+    bool all;                        /* goes on behind the first failure */
+    bool latest;                     /* keeps the schedule of the last failure instead of the first */
+
+    /* Called after each run; false ends the search. May be NULL. */
+    bool (*observe)(void *context, uint64_t done, const struct etch_lab_result *result);
+    void *context;
+};
+
+struct etch_lab_found {
+    uint64_t schedules;             /* that ran */
+    uint64_t failing;               /* of them */
+    uint64_t first;                 /* which failed first, from 1; 0: none */
+    uint64_t unended;               /* reached the limit of points or time: neither passed nor failed */
+    uint64_t sites;                 /* instructions that share memory */
+    uint64_t points;                /* of the last run that passed */
+    uint64_t hash;                  /* over all points of all runs: equal for equal searches */
+    uint32_t distinct;              /* failures that ended differently */
+    uint64_t *learnt;               /* ETCH_LAB_SITES: instructions that make points, as the last run knew them */
+    struct etch_lab_event *passing; /* of the last run that passed; NULL: none did */
+    uint32_t n_passing;
+    struct etch_lab_schedule schedule; /* of the first failure */
+};
+
+/* Runs until something fails, or to the limit. Returns 0, or -1 with `err` set. */
+int etch_lab_explore(struct etch_lab_found *found, const struct etch_lab_explore *explore, struct etch_error *err);
+
+void etch_lab_found_release(struct etch_lab_found *found);
+
+void etch_lab_schedule_release(struct etch_lab_schedule *schedule);
+
+/* Repeats a run. `same` tells whether it ended as it did then, at the same points. Returns 0, or -1 with `err` set. */
+int etch_lab_repeat(struct etch_lab_result *result, const struct etch_lab_schedule *schedule,
+                    const struct etch_lab_request *like, bool *same, struct etch_error *err);
+
+#endif

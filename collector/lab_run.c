@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* See lab_run.h. */
+#include "collector/lab_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define START_REALTIME UINT64_C(1700000000000000000) /* each run begins at the same moment */
+#define START_MONOTONIC UINT64_C(100000000000)
+#define SLACK_NS UINT64_C(20000000)
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* ---- The shared memory ---- */
+
+static void fill(struct etch_lab_shared *s, const struct etch_lab_request *r)
+{
+    s->magic = ETCH_LAB_MAGIC;
+    s->size = sizeof(*s);
+    s->spec = r->spec;
+    s->max_points = r->max_points;
+    s->slack_ns = SLACK_NS;
+    s->realtime_ns = START_REALTIME;
+    s->monotonic_ns = START_MONOTONIC;
+    s->real_time = r->real_time;
+    s->all_points = r->all_points;
+    s->heap_check = !r->no_heap_check;
+    if (r->sites)
+        memcpy(s->sites, r->sites, sizeof(s->sites));
+    if (r->expected)
+        memcpy(s->expected, r->expected, sizeof(s->expected));
+    s->n_rules = r->n_rules < ETCH_LAB_RULES ? r->n_rules : ETCH_LAB_RULES;
+    for (uint32_t i = 0; i < s->n_rules; i++)
+        s->rules[i] = r->rules[i];
+    if (!r->repeat)
+        return;
+    s->repeat = r->loosely ? ETCH_LAB_LOOSELY : ETCH_LAB_EXACTLY;
+    s->n_input = r->n_repeat < ETCH_LAB_SEGMENTS ? r->n_repeat : ETCH_LAB_SEGMENTS;
+    memcpy(s->input, r->repeat, s->n_input * sizeof(*r->repeat));
+}
+
+static int make_shared(struct etch_lab_shared **shared, const struct etch_lab_request *r, struct etch_error *err)
+{
+    int fd = memfd_create("etch-lab", 0); /* the program inherits it */
+    void *at = MAP_FAILED;
+
+    if (fd >= 0 && ftruncate(fd, sizeof(**shared)) == 0)
+        at = mmap(NULL, sizeof(**shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED) {
+        etch_error_set_errno(err, errno, "cannot make the memory that the lab shares with the program");
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    *shared = at;
+    fill(*shared, r);
+    return fd;
+}
+
+/* ---- The program ---- */
+
+static void redirect(const char *path, int flags, int fd)
+{
+    int opened = open(path, flags | O_CLOEXEC);
+
+    if (opened < 0 || dup2(opened, fd) < 0)
+        _exit(127);
+}
+
+/* Without randomised addresses: the same schedule gives the same run. The variables that say where the shared memory is
+ * are taken out again by the runtime. */
+static void become(const struct etch_lab_request *r, int shared, int failed)
+{
+    extern char **environ;
+    char variable[64];
+    size_t n = 0, k = 0;
+    char **environment;
+
+    while (environ[n])
+        n++;
+    environment = calloc(n + 2, sizeof(*environment));
+    snprintf(variable, sizeof(variable), "%s=%d", ETCH_LAB_VARIABLE, shared);
+    if (environment) {
+        while (k < n) {
+            environment[k] = environ[k];
+            k++;
+        }
+        environment[k] = variable;
+        personality(ADDR_NO_RANDOMIZE);
+        redirect(r->input ? r->input : "/dev/null", O_RDONLY, 0);
+        if (r->silent) {
+            redirect("/dev/null", O_WRONLY, 1);
+            redirect("/dev/null", O_WRONLY, 2);
+        }
+        execve(r->program, r->argv, environment);
+    }
+    n = (size_t)errno;
+    if (write(failed, &n, sizeof(n)) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+/* Returns the process, or -1 with `err` set. */
+static pid_t start(const struct etch_lab_request *r, int shared, struct etch_error *err)
+{
+    int failed[2];
+    size_t errnum;
+    pid_t pid;
+
+    if (pipe2(failed, O_CLOEXEC) < 0)
+        return etch_error_set_errno(err, errno, "cannot run %s", r->program);
+    pid = fork();
+    if (pid == 0)
+        become(r, shared, failed[1]);
+    close(failed[1]);
+    if (pid < 0) {
+        etch_error_set_errno(err, errno, "cannot run %s", r->program);
+    } else if (read(failed[0], &errnum, sizeof(errnum)) == (ssize_t)sizeof(errnum)) {
+        waitpid(pid, NULL, 0);
+        etch_error_set_errno(err, (int)errnum, "cannot run %s", r->program);
+        pid = -1;
+    }
+    close(failed[0]);
+    return pid;
+}
+
+/* Returns whether the program had to be ended. */
+static bool await(pid_t pid, double timeout, int *status)
+{
+    int fd = timeout > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    bool killed = false;
+
+    if (fd >= 0) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+
+        if (poll(&p, 1, (int)(timeout * 1000)) == 0) {
+            kill(pid, SIGKILL);
+            killed = true;
+        }
+        close(fd);
+    }
+    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+        ;
+    return killed;
+}
+
+static void judge(struct etch_lab_result *result, int status, bool killed)
+{
+    const struct etch_lab_shared *s = result->shared;
+
+    result->number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+    result->end = WIFSIGNALED(status) ? ETCH_LAB_SIGNALED : ETCH_LAB_EXITED;
+    if (killed || s->outcome == ETCH_LAB_LIMIT)
+        result->end = ETCH_LAB_ENDLESS;
+    else if (s->outcome == ETCH_LAB_MISUSED) {
+        result->end = ETCH_LAB_WRONG;
+        result->number = (int)s->misuse;
+    } else if (s->outcome == ETCH_LAB_DEADLOCK)
+        result->end = ETCH_LAB_HUNG;
+    else if (s->outcome == ETCH_LAB_DESYNC)
+        result->end = ETCH_LAB_UNLIKE;
+    else if (s->outcome == ETCH_LAB_INFEASIBLE)
+        result->end = ETCH_LAB_UNKEPT;
+}
+
+int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *request, struct etch_error *err)
+{
+    double begin = now();
+    int status = 0, fd;
+    bool killed;
+    pid_t pid;
+
+    memset(result, 0, sizeof(*result));
+    fd = make_shared(&result->shared, request, err);
+    if (fd < 0)
+        return -1;
+    pid = start(request, fd, err);
+    close(fd);
+    if (pid < 0) {
+        etch_lab_result_release(result);
+        return -1;
+    }
+    killed = await(pid, request->timeout, &status);
+    result->seconds = now() - begin;
+    judge(result, status, killed);
+    if (!result->shared->started) {
+        etch_lab_result_release(result);
+        return etch_error_set(err, "%s ended before the lab had control of it", request->program);
+    }
+    if (result->shared->outcome == ETCH_LAB_THREADS_OUT) {
+        etch_lab_result_release(result);
+        return etch_error_set(err, "%s makes more than %u threads", request->program, ETCH_LAB_THREADS);
+    }
+    return 0;
+}
+
+void etch_lab_result_release(struct etch_lab_result *result)
+{
+    if (result->shared)
+        munmap(result->shared, sizeof(*result->shared));
+    result->shared = NULL;
+}
+
+bool etch_lab_same_end(const struct etch_lab_result *a, const struct etch_lab_result *b)
+{
+    bool by_number = a->end == ETCH_LAB_EXITED || a->end == ETCH_LAB_WRONG || a->end == ETCH_LAB_SIGNALED;
+
+    return a->end == b->end && (!by_number || a->number == b->number);
+}
+
+void etch_lab_describe(const struct etch_lab_result *result, char *text, size_t size)
+{
+    const char *name = sigabbrev_np(result->number);
+
+    switch (result->end) {
+    case ETCH_LAB_EXITED:
+        snprintf(text, size, "exit status %d", result->number);
+        break;
+    case ETCH_LAB_SIGNALED:
+        snprintf(text, size, "SIG%s", name ? name : "?");
+        break;
+    case ETCH_LAB_WRONG:
+        snprintf(text, size, "%s",
+                 result->number == ETCH_LAB_AFTER_FREE    ? "use after free"
+                 : result->number == ETCH_LAB_FREED_TWICE ? "double free"
+                                                          : "access behind the end of a heap block");
+        break;
+    case ETCH_LAB_HUNG:
+        snprintf(text, size, "no thread can run");
+        break;
+    case ETCH_LAB_ENDLESS:
+        snprintf(text, size, "no end within the limit");
+        break;
+    case ETCH_LAB_UNKEPT:
+        snprintf(text, size, "the order cannot be enforced");
+        break;
+    default:
+        snprintf(text, size, "the schedule does not fit");
+    }
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* One run of a program in the lab: etch's side of lab/layout.h. */
+#ifndef ETCH_COLLECTOR_LAB_RUN_H
+#define ETCH_COLLECTOR_LAB_RUN_H
+
+#include "base/error.h"
+#include "collector/lab/layout.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct etch_lab_request {
+    const char *program; /* the lab build */
+    char *const *argv;   /* as the program sees it, NULL behind the last */
+    const char *input;   /* standard input; NULL: none */
+    bool silent;         /* standard output and error go nowhere */
+    struct etch_lab_spec spec;
+    uint64_t max_points;
+    double timeout; /* seconds of real time; 0: none */
+    bool real_time, all_points, no_heap_check;
+    const uint64_t *sites;                 /* ETCH_LAB_SITES; NULL: none are known yet */
+    const uint64_t *expected;              /* ETCH_LAB_THREADS; NULL: unknown */
+    const struct etch_lab_segment *repeat; /* NULL: the strategy decides */
+    bool loosely;                          /* as ETCH_LAB_LOOSELY; else exactly */
+    const struct etch_lab_rule *rules;
+    uint32_t n_rules; /* at most ETCH_LAB_RULES */
+    uint32_t n_repeat;
+};
+
+/* How the run ended, by itself or in the lab. */
+enum etch_lab_end {
+    ETCH_LAB_EXITED,   /* `number` is the status */
+    ETCH_LAB_SIGNALED, /* `number` is the signal */
+    ETCH_LAB_WRONG,    /* memory was misused; `number` is enum etch_lab_misuse */
+    ETCH_LAB_HUNG,     /* no thread could run any more */
+    ETCH_LAB_ENDLESS,  /* the limit of points or of time was reached */
+    ETCH_LAB_UNLIKE,   /* the schedule to repeat did not fit */
+    ETCH_LAB_UNKEPT,   /* a rule could not be kept */
+};
+
+struct etch_lab_result {
+    enum etch_lab_end end;
+    int number;
+    double seconds;
+    struct etch_lab_shared *shared; /* unmapped by etch_lab_result_release() */
+};
+
+/* Runs the program to its end. Returns 0, or -1 with `err` set if it could not be run. */
+int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *request, struct etch_error *err);
+
+void etch_lab_result_release(struct etch_lab_result *result);
+
+/* True if two runs ended alike. */
+bool etch_lab_same_end(const struct etch_lab_result *a, const struct etch_lab_result *b);
+
+/* "SIGSEGV", "exit status 3", "no thread can run", ... */
+void etch_lab_describe(const struct etch_lab_result *result, char *text, size_t size);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Private to the software recorder's runtime: what its two parts share, and the few things it has of its own instead of
+ * libc's. */
+#ifndef ETCH_COLLECTOR_SOFT_RUNTIME_H
+#define ETCH_COLLECTOR_SOFT_RUNTIME_H
+
+#include "proto/soft_layout.h"
+
+#include <asm/unistd.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The names of what recorded code calls end with the version of how it calls recorded code of other files: objects of
+ * another version are refused by the linker, where calls between them would go wrong. */
+#define SHARED __attribute__((visibility("default"))) /* one for all modules of a process */
+#define HIDDEN __attribute__((visibility("hidden")))
+
+#define EOWNERDEAD 130
+
+struct etch_soft_recorder {
+    struct etch_soft_pool *pool; /* NULL: nothing is recorded */
+    uint8_t *nowhere;            /* what threads without a ring write to */
+    uint32_t *here;              /* not 0 in the process that set it; NULL: not known */
+    uint32_t chunks, slots, pid;
+    bool started, robust, adopted;
+};
+
+extern SHARED struct etch_soft_recorder etch_soft_recorder;
+
+/* Not 0: no stamps. Reading the time stamp counter would be a fault. */
+extern SHARED uint32_t etch_soft_quiet;
+
+/* Of the library that records synchronisation, where it is there: it reads the counter too. */
+extern SHARED void (*etch_soft_quieting)(void);
+
+extern HIDDEN uint8_t etch_soft_on;
+
+/* In the child, after fork. */
+HIDDEN void etch_soft_forked(void);
+
+extern int pthread_mutex_trylock(void *mutex) __attribute__((weak));
+extern int *__errno_location(void) __attribute__((weak));
+
+static inline long call6(long number, long a, long b, long c, long d, long e, long f)
+{
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    long result;
+
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+static inline long call3(long number, long a, long b, long c)
+{
+    return call6(number, a, b, c, 0, 0, 0);
+}
+
+/* Not memcpy: libc's may use vector registers, and may be the program's own. */
+static inline void put(void *to, const void *from, size_t size)
+{
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
+}
+
+static inline size_t length(const char *text)
+{
+    size_t n = 0;
+
+    while (text[n])
+        n++;
+    return n;
+}
+
+static inline bool is_same(const char *a, const char *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
+static inline bool ends_in(const char *text, size_t n, const char *with)
+{
+    size_t k = length(with);
+
+    return n > k && is_same(text + n - k, with, k);
+}
+
+/* Returns whether it has seen enough. */
+typedef bool etch_soft_on_line(void *context, const char *line, size_t size);
+
+/* Lines of /proc/self/maps, those that are too long cut. False: they cannot be read. */
+HIDDEN bool etch_soft_each_mapping(etch_soft_on_line *take, void *context);
+
+HIDDEN void etch_soft_note_maps(struct etch_soft_pool *pool);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The whole loop on one machine: runs the program until it fails, slices from where it did, watches what the slice's
+ * nearest statements use, runs on, ranks what failing runs do that passing ones do not, and widens until the best
+ * answer is strong and stays. Prints nothing: an observer is told how it goes. */
+#ifndef ETCH_DIAGNOSE_DIAGNOSE_H
+#define ETCH_DIAGNOSE_DIAGNOSE_H
+
+#include "diagnose/run_set.h"
+
+struct etch_diagnose_options {
+    char **argv;
+    unsigned runs, jobs;
+    uint32_t sigma; /* statements to begin with; 0: as many as tell most failures */
+    double time, timeout;
+    const char *fails_if, *store, *source, *input, *program, *bug;
+    bool fresh;
+    bool patient; /* the user said how many runs, or how long */
+};
+
+/* How it stands. */
+struct etch_diagnose_state {
+    unsigned runs, failures;
+    unsigned unplaced; /* runs that failed, but nowhere in the program */
+    unsigned round;    /* 0: nothing is watched yet */
+    uint32_t sigma;    /* statements that are watched */
+    const char *best;  /* the best predictor's words; NULL: none yet */
+    double best_f;
+    unsigned needed; /* failures of the bug after which a strong cause stood; 0: there is none */
+    double seconds;
+    const char *folder; /* of the store */
+};
+
+struct etch_diagnose_observer {
+    void *context;
+    void (*progress)(void *context, const struct etch_diagnose_state *state); /* NULL: nobody wants to know */
+    bool (*is_interrupted)(void *context); /* asked between runs: true ends the loop; NULL: never */
+};
+
+struct etch_diagnosis;
+
+/* Reads the program and the runs of the store. `options` must stay. Returns 0, or -1 with `err` set; to be freed in
+ * either case, where `*diagnosis` is not NULL. */
+int etch_diagnosis_open(struct etch_diagnosis **diagnosis, const struct etch_diagnose_options *options,
+                        const struct etch_diagnose_observer *observer, struct etch_error *err);
+
+/* Runs the program until the diagnosis is done, or cannot go on. Returns 0, or -1 with `err` set; the runs so far are
+ * good in either case. */
+int etch_diagnosis_run(struct etch_diagnosis *diagnosis, struct etch_error *err);
+
+/* Ends recorders and their programs at once; a signal's handler may call it. */
+void etch_diagnosis_kill(const struct etch_diagnosis *diagnosis);
+
+struct etch_diagnose_state etch_diagnosis_state(const struct etch_diagnosis *diagnosis);
+
+/* The runs, for the source lines of a sketch. */
+struct etch_run_set *etch_diagnosis_runs(struct etch_diagnosis *diagnosis);
+
+/* The sketch of the runs so far, of which one failed at least, to be freed with etch__sketch__free_unpacked(). NULL
+ * with `err` set where there is none. */
+Etch__Sketch *etch_diagnosis_sketch(struct etch_diagnosis *diagnosis, bool all, struct etch_error *err);
+
+void etch_diagnosis_free(struct etch_diagnosis *diagnosis);
+
+#endif

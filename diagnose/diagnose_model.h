@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Private to diagnose*.c: a diagnosis under way. */
+#ifndef ETCH_DIAGNOSE_DIAGNOSE_MODEL_H
+#define ETCH_DIAGNOSE_DIAGNOSE_MODEL_H
+
+#include "diagnose/diagnose.h"
+#include "diagnose/runner.h"
+#include "diagnose/stop.h"
+#include "sketch/store.h"
+
+/* The watches of this round. */
+struct etch_round {
+    unsigned number;
+    uint32_t sigma;
+    ETCH_ARRAY(char *) watches;            /* for vpt */
+    char plan[4200];                       /* for soft and none: the file with the watches, in sets; empty: none */
+    size_t found;                          /* watches of the plan whose object other runs have shown */
+    ETCH_ARRAY(struct etch_set_seen) sets; /* of the plan, the nearest to the failure first; one without a plan */
+};
+
+struct etch_diagnosis {
+    const struct etch_diagnose_options *o;
+    struct etch_diagnose_observer observer;
+    char program[4096]; /* the binary */
+    char folder[4096];
+    struct etch_run_set runs;
+    struct etch_runner runner;
+    struct etch_store *store;
+    Etch__Clock *clock;
+    double began;
+    struct etch_stop stop;
+    struct etch_round round;
+    unsigned stored; /* runs of the store */
+    unsigned failures, unplaced;
+    unsigned needed; /* failures of the bug when its best predictor became the best, and strong */
+    bool done;
+};
+
+bool etch_diagnosis_is_ours(const struct etch_diagnosis *d, const struct etch_run_bundle *b);
+
+/* Failing runs with watches of one bug. */
+unsigned etch_diagnosis_count_tracked(const struct etch_diagnosis *d, const char *bucket);
+
+/* Begins the next round, with the first `sigma` statements of the slice. */
+int etch_diagnosis_next_round(struct etch_diagnosis *d, uint32_t sigma, struct etch_error *err);
+
+/* Whether runs have shown of what the plan looks for at instructions that it is the program's own variables: these can
+ * be watched from the start, and need no register for each of those instructions. */
+bool etch_diagnosis_has_found(const struct etch_diagnosis *d);
+
+void etch_round_release(struct etch_round *round);
+
+/* Opens the store and takes its runs in. */
+int etch_diagnosis_open_store(struct etch_diagnosis *d, struct etch_error *err);
+
+/* Takes a run in. A recording that adds nothing is removed, and the run only counted. */
+int etch_diagnosis_keep(struct etch_diagnosis *d, const struct etch_runner_result *result, bool *kept,
+                        struct etch_error *err);
+
+/* The set of watches that a run of this round took; NULL: it took none. */
+struct etch_set_seen *etch_diagnosis_set_of(struct etch_diagnosis *d, const struct etch_runner_result *result);
+
+#endif

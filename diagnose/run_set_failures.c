@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Which failure a set of runs is about: failures are told apart by their buckets. */
+#include "diagnose/run_set_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Failures that are taken for one bug: they failed at the same statement with the same callers. */
+struct failure {
+    struct etch_run_bundle *first;
+    size_t runs;
+};
+
+static int by_runs(const void *x, const void *y)
+{
+    const struct failure *a = x, *b = y;
+
+    if (a->runs != b->runs)
+        return a->runs > b->runs ? -1 : 1;
+    return strcmp(a->first->bucket, b->first->bucket);
+}
+
+/* Each failure once, the commonest first. Returns how many; `list` has room for one per bundle. */
+static size_t list_failures(const struct etch_run_set *s, struct failure *list)
+{
+    size_t n = 0, k;
+
+    for (size_t i = 0; i < s->bundles.n; i++) {
+        struct etch_run_bundle *b = &s->bundles.v[i];
+
+        if (!b->failing || b->unplaced)
+            continue;
+        for (k = 0; k < n && strcmp(list[k].first->bucket, b->bucket) != 0; k++)
+            ;
+        if (k == n)
+            list[n++] = (struct failure){b, 0};
+        list[k].runs++;
+    }
+    if (n)
+        qsort(list, n, sizeof(*list), by_runs);
+    return n;
+}
+
+/* The failure in question: the commonest, or the commonest of those that have the name asked for. */
+int etch_run_set_choose_failure(struct etch_run_set *s, struct etch_run_bundle **chosen, struct etch_error *err)
+{
+    struct failure *list = calloc(s->bundles.n + 1, sizeof(*list));
+    size_t n = list ? list_failures(s, list) : 0, i = 0;
+    const char *known = n && list[0].first ? list[0].first->bucket : "";
+
+    while (s->bug && i < n && list[i].first && !strstr(list[i].first->bucket, s->bug))
+        i++;
+    if (i == n && s->lenient)
+        i = 0;
+    *chosen = i < n ? list[i].first : NULL;
+    if (n && !*chosen) {
+        etch_error_set(err, "no run failed at '%s'", s->bug);
+        etch_error_advise(err, "a part of: %.300s", known);
+    }
+    free(list);
+    return !list ? etch_run_set_out_of_memory(err) : n && !*chosen ? -1 : 0;
+}
+
+void etch_run_set_note_failures(struct etch_run_set *s)
+{
+    struct failure *list = calloc(s->bundles.n + 1, sizeof(*list));
+    size_t n = list ? list_failures(s, list) : 0;
+    char text[2048];
+
+    for (size_t i = 0; i < n; i++) {
+        const char *name = list[i].first->bucket, *place = strstr(name, ", ");
+
+        if (strcmp(name, s->sliced) == 0)
+            continue;
+        place = place ? place + 2 : name;
+        snprintf(text, sizeof(text), "another failure, in %zu run%s: %.1200s (--bug '%.*s' shows it)", list[i].runs,
+                 list[i].runs == 1 ? "" : "s", name, (int)strcspn(place, "<,") - (strchr(place, '<') ? 1 : 0), place);
+        etch_run_set_note_now(s, text);
+    }
+    free(list);
+}

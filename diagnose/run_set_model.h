@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Private to run_set*.c. */
+#ifndef ETCH_DIAGNOSE_RUN_SET_MODEL_H
+#define ETCH_DIAGNOSE_RUN_SET_MODEL_H
+
+#include "diagnose/run_set.h"
+
+int etch_run_set_out_of_memory(struct etch_error *err);
+
+/* The failure in question: the commonest, or the commonest of those that have the name asked for. NULL: none failed. */
+int etch_run_set_choose_failure(struct etch_run_set *s, struct etch_run_bundle **chosen, struct etch_error *err);
+
+/* The other failures, in words. */
+void etch_run_set_note_failures(struct etch_run_set *s);
+
+/* What this sketch's reader must know, said once. */
+void etch_run_set_note_now(struct etch_run_set *s, const char *text);
+void etch_run_set_drop_notes(struct etch_run_set *s);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory that a program in QEMU shares with etch: events of any size and content, as the program may write them.
+ * The reader is part of the source of vpt itself, so that is taken in whole. */
+#include "collector/vpt.c"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct etch_record_options options;
+static struct etch_record_summary summary;
+static struct etch_recorder recorder;
+static struct vpt vpt;
+static struct vpt_control control;
+static uint8_t events[EVENT_SIZE];
+static _Alignas(4096) uint8_t header[VPT_PAGE];
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    options.n_watches = 2;
+    options.watches[0] = "counter";
+    options.watches[1] = "@0x1000:4";
+    recorder.options = &options;
+    recorder.summary = &summary;
+    recorder.state = &vpt;
+    recorder.pid = 1;
+    vpt.control = &control;
+    for (size_t i = 0; i < ACCESSES_AT_ONCE; i++)
+        vpt.access_list[i] = &vpt.accesses[i];
+    return 0;
+}
+
+/* The first byte says where in the ring the events begin. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct slot slot = {.shared = (struct vpt_thread *)header, .flow = events, .events = events};
+    uint64_t tail = size ? (uint64_t)data[0] * 512 : 0;
+    struct etch_error err;
+
+    if (size < 1 || size - 1 > EVENT_SIZE / 2)
+        return -1;
+    for (size_t i = 1; i < size; i++)
+        events[(tail + i - 1) % EVENT_SIZE] = data[i];
+    atomic_store(&slot.shared->event_tail, tail);
+    atomic_store(&slot.shared->event_head, tail + size - 1);
+    if (etch_bundle_create_fd(&recorder.bundle, open("/dev/null", O_WRONLY | O_CLOEXEC), "fuzz", &err) < 0)
+        return 0;
+    memset(vpt.armed, 0, sizeof(vpt.armed));
+    take_events(&recorder, &slot, &err);
+    vpt.n_accesses = 0;
+    etch_array_free(&vpt.subjects);
+    etch_array_free(&vpt.children);
+    etch_array_free(&vpt.processes);
+    etch_bundle_writer_free(recorder.bundle);
+    return 0;
+}
