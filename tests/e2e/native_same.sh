@@ -41,11 +41,13 @@ has "$work/err" "cannot run ./nosuch"
 
 # A signal for etch reaches the program once; one for the group, once as well.
 for to in "" "-"; do
-  rm -f patient.out
-  setsid "${record[@]}" ./patient 1 >patient.out 2>patient.err &
+  rm -f patient.out over
+  setsid "${record[@]}" ./patient over 1 >patient.out 2>patient.err &
   pid=$!
   until grep -qs ready patient.out; do sleep 0.02; done
   kill -TERM -- "$to$pid" # after setsid the shell's child leads its group
+  sleep 1 # time for a second one, which would be wrong
+  : >over
   status=0
   wait $pid || status=$?
   [ $status -eq 5 ] || fail "status $status after TERM to '$to'"
@@ -53,20 +55,22 @@ for to in "" "-"; do
 done
 
 # Joining: the program goes on when etch leaves, and accesses were seen.
-rm -f patient.out
-./patient 8 >patient.out & # longer than joining takes on a busy machine
+rm -f patient.out over
+./patient over >patient.out &
 target=$!
 until grep -qs ready patient.out; do sleep 0.02; done
 watch=()
 "$ETCH" doctor --json | grep -q '"delivered": true' && watch=(--watch ticks)
 "${record[@]}" --pid $target "${watch[@]}" 2>join.err &
 etch=$!
-sleep 0.6
+until grep -q "TracerPid:.[1-9]" /proc/$target/status; do sleep 0.02; done
+sleep 0.6 # so many accesses
 expect 125 "$ETCH" record -o "$work/second.etch" --pid $target
 has "$work/err" "traces it already"
 kill -INT $etch
 wait $etch || fail "joining ended with $?"
 has join.err "the program goes on"
+: >over
 status=0
 wait $target || status=$?
 [ $status -eq 5 ] || fail "the joined program ended with $status"
@@ -104,7 +108,7 @@ expect 133 "${record[@]}" ./stray
 expect 133 ./stray
 
 # Without permission: an error with a way out, the program not started or left running.
-ASAN_OPTIONS=detect_leaks=0 expect 125 ./deny 101 "${record[@]}" ./patient 1
+ASAN_OPTIONS=detect_leaks=0 expect 125 ./deny 101 "${record[@]}" ./patient over
 has "$work/err" "try: "
 has "$work/err" "ptrace"
 [ ! -s "$work/out" ] || fail "the program ran"
@@ -112,11 +116,12 @@ expect 125 ./deny 298 "${record[@]}" --watch counter ./counter 1
 has "$work/err" "perf_event_open"
 [ ! -s "$work/out" ] || fail "the program ran"
 expect 0 ./deny 298 "${record[@]}" ./counter 1
-rm -f patient.out
-./patient 6 >patient.out &
+rm -f patient.out over
+./patient over >patient.out &
 target=$!
 until grep -qs ready patient.out; do sleep 0.02; done
 expect 125 ./deny 298 "${record[@]}" --pid $target --watch ticks
+: >over
 status=0
 wait $target || status=$?
 [ $status -eq 5 ] || fail "the program was harmed by a refused watch: $status"
@@ -124,19 +129,21 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   chmod 777 "$work"
   chmod 755 patient
   cp "$ETCH" "$work/etch"
-  rm -f patient.out
-  ./patient 6 >patient.out & # longer than being refused takes on a busy machine
+  rm -f patient.out over
+  ./patient over >patient.out &
   target=$!
   until grep -qs ready patient.out; do sleep 0.02; done
   expect 125 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$work/etch" record -o "$work/un.etch" --pid $target
   has "$work/err" "try: "
+  : >over
   status=0
   wait $target || status=$?
   [ $status -eq 5 ] || fail "the program was harmed by one who may not: $status"
 fi
 
 # Ctrl-Z on a terminal stops both, fg goes on.
-python3 - "${record[@]}" ./patient 2 <<'PY' || fail "job control"
+rm -f over
+python3 - "${record[@]}" ./patient over <<'PY' || fail "job control"
 import os, pty, signal, sys, time
 # A shell in small: a session with a terminal, a job in the foreground. (A job without a parent in its session is not
 # stopped by the terminal.)
@@ -171,6 +178,7 @@ if shell == 0:
             else:
                 return f"the program is {state(child)} after SIGCONT"
             os.write(say, b"c")
+        open("over", "w").close()
         got, status = os.waitpid(job, 0)
         return "good" if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 5 else f"ended with {status}"
     try:
