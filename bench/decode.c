@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_decode FILE ipt|etch [JOBS]: decodes a recording of per-thread streams and prints the number of instructions:
  * by libipt's instruction decoder in the plainest loop, or by etch. Times are the caller's to take. */
-#include "decoder/code_file.h"
+#include "binary/code_file.h"
 #include "decoder/steps.h"
 
 #include <intel-pt.h>

@@ -5,8 +5,8 @@
 #define ETCH_CLI_DECODE_VIEW_H
 
 #include "base/error.h"
+#include "binary/symbols.h"
 #include "decoder/steps.h"
-#include "decoder/symbols.h"
 
 #include <stdio.h>
 

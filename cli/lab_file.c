@@ -4,7 +4,7 @@
 
 #include "base/function_name.h"
 #include "base/printable.h"
-#include "decoder/symbols.h"
+#include "binary/symbols.h"
 #include "proto/bundle.h"
 
 #include <inttypes.h>

@@ -2,13 +2,13 @@
 /* etch record: runs a program and records it. */
 #include "collector/record.h"
 #include "base/printable.h"
+#include "binary/variable.h"
 #include "cli/command.h"
 #include "collector/folder.h"
 #include "collector/pt.h"
 #include "collector/recover.h"
 #include "collector/soft.h"
 #include "collector/target.h"
-#include "decoder/variable.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -5,7 +5,7 @@
 #define ETCH_COLLECTOR_RECORD_H
 
 #include "base/error.h"
-#include "collector/elf.h"
+#include "binary/elf.h"
 
 #include <stdbool.h>
 #include <stddef.h>

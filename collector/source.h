@@ -4,8 +4,8 @@
 #ifndef ETCH_COLLECTOR_SOURCE_H
 #define ETCH_COLLECTOR_SOURCE_H
 
-#include "collector/limit.h"
 #include "collector/record.h"
+#include "collector/session/limit.h"
 #include "proto/bundle.h"
 
 #include <sys/types.h>

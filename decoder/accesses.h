@@ -4,9 +4,9 @@
 #ifndef ETCH_DECODER_ACCESSES_H
 #define ETCH_DECODER_ACCESSES_H
 
+#include "binary/symbols.h"
 #include "decoder/code.h"
 #include "decoder/recording.h"
-#include "decoder/symbols.h"
 
 /* Works on recording->accesses in place; those that need nothing are left alone. Returns 0, or -1 with `err` set. */
 int etch_accesses_settle(struct etch_recording *recording, const struct etch_code *code, struct etch_symbols *symbols,

@@ -5,8 +5,8 @@
 #ifndef ETCH_DECODER_CALLS_H
 #define ETCH_DECODER_CALLS_H
 
+#include "binary/symbols.h"
 #include "decoder/steps.h"
-#include "decoder/symbols.h"
 
 enum etch_call_kind {
     ETCH_CALL_THREAD, /* what follows is of thread `pid`, `tid` */

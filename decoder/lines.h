@@ -3,8 +3,8 @@
 #ifndef ETCH_DECODER_LINES_H
 #define ETCH_DECODER_LINES_H
 
+#include "binary/symbols.h"
 #include "decoder/steps.h"
-#include "decoder/symbols.h"
 
 /* One line of source, or one symbol or module where lines are not known. The same line has the same `id` all along. */
 struct etch_line {

@@ -5,8 +5,8 @@
 #define ETCH_DECODER_STEPS_H
 
 #include "base/error.h"
+#include "base/text.h"
 #include "decoder/recording.h"
-#include "decoder/text.h"
 #include "proto/etch.pb-c.h"
 
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 #ifndef ETCH_DECODER_THROWN_H
 #define ETCH_DECODER_THROWN_H
 
+#include "binary/symbols.h"
 #include "decoder/recording.h"
-#include "decoder/symbols.h"
 
 /* The nearest of `frames` (as ThreadState has them) within the user's own source: neither in a library of the system
  * nor in one of its headers. Returns its number and fills `own`, the user's line; `n` where there is none. */

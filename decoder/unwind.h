@@ -4,8 +4,8 @@
 #ifndef ETCH_DECODER_UNWIND_H
 #define ETCH_DECODER_UNWIND_H
 
+#include "binary/symbols.h"
 #include "decoder/recording.h"
-#include "decoder/symbols.h"
 
 typedef struct Dwfl Dwfl; /* libdwfl.h's */
 

@@ -6,7 +6,7 @@
 #include "diagnose/diagnose.h"
 #include "diagnose/runner.h"
 #include "diagnose/stop.h"
-#include "sketch/store.h"
+#include "diagnose/store.h"
 
 /* The watches of this round. */
 struct etch_round {

@@ -5,9 +5,9 @@
 #define ETCH_DIAGNOSE_RUN_SET_H
 
 #include "base/array.h"
-#include "collector/elf.h"
+#include "binary/elf.h"
+#include "binary/symbols.h"
 #include "decoder/kept_steps.h"
-#include "decoder/symbols.h"
 #include "diagnose/stop.h"
 #include "sketch/compose.h"
 #include "sketch/run.h"

@@ -3,9 +3,9 @@
 #ifndef ETCH_SKETCH_RUN_BUILD_H
 #define ETCH_SKETCH_RUN_BUILD_H
 
+#include "binary/symbols.h"
 #include "decoder/kept_steps.h"
 #include "decoder/recording.h"
-#include "decoder/symbols.h"
 #include "sketch/run.h"
 #include "sketch/verdict.h"
 

@@ -4,8 +4,8 @@
  * libstdc++ takes ten times as long as all the rest, and is not what is tested. */
 #include "tests/damage/records.h"
 
+#include "binary/symbols.h"
 #include "decoder/recording.h"
-#include "decoder/symbols.h"
 #include "decoder/unwind.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@ add_library(damaged_bundles STATIC damage/damage.c damage/input.c damage/message
 target_link_libraries(damaged_bundles PUBLIC etch_diagnose etch_slicer etch_sketch etch_sketch_render etch_decoder etch_collector
   etch_proto PkgConfig::JANSSON PRIVATE etch_options Threads::Threads)
 add_executable(pack_runs damage/pack.c damage/records.c)
-target_link_libraries(pack_runs PRIVATE etch_options etch_decoder etch_symbols)
+target_link_libraries(pack_runs PRIVATE etch_options etch_decoder etch_views)
 add_executable(edit_bundle damage/edit_bundle.c damage/records.c)
 target_link_libraries(edit_bundle PRIVATE etch_options etch_proto)
 add_executable(read_damaged damage/read_damaged.c)

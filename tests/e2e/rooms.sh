@@ -20,20 +20,51 @@ may() {
 may base "base" "none"
 may proto "base" "zstd|protobuf-c"
 may calibrate "base" "none"
-may collector "base proto calibrate" "protobuf-c|intel-pt|Zydis|libelf|gelf"
-may decoder "base proto" "intel-pt|elfutils|dwarf|gelf|libelf|Zydis|protobuf-c|jansson|zstd"
-may slicer "base proto" "llvm-c|protobuf-c|elfutils|dwarf|gelf|libelf|Zydis"
-may sketch "base proto decoder" "protobuf-c|jansson|sqlite3"
-may diagnose "base proto calibrate collector decoder slicer sketch" "protobuf-c"
+may binary "base proto" "protobuf-c|elfutils|dwarf|gelf|libelf"
+may collector "base proto binary calibrate" "protobuf-c|intel-pt|Zydis"
+may decoder "base proto binary" "elfutils|dwarf|gelf|libelf|Zydis|protobuf-c|jansson|zstd"
+may slicer "base proto binary" "llvm-c|protobuf-c|elfutils|dwarf|gelf|libelf|Zydis"
+may sketch "base proto binary decoder" "protobuf-c|jansson"
+may diagnose "base proto binary calibrate collector decoder slicer sketch" "protobuf-c|sqlite3"
+
+# A header in a sub-folder is private to its room: other rooms go through the door, the headers in the room's folder.
+for room in collector decoder slicer sketch; do
+  bad=$(grep -rnE "^ *#include \"$room/[a-z_]+/" --include='*.[ch]' base proto binary calibrate collector decoder slicer sketch diagnose cli |
+    grep -v "^$room/" || true)
+  [ -z "$bad" ] || fail "a private header of $room/ is used outside: $bad"
+  checks=$((checks + 1))
+done
+
+# inside FOLDER FOLDERS: the folders of the same room whose private headers its files may include
+inside() {
+  local folder=$1 room=${1%%/*} others=$2 bad
+  bad=$(grep -rnE "^ *#include \"$room/[a-z_]+/" --include='*.[ch]' "$folder" |
+    grep -vE "#include \"(${folder}${others:+|${others// /|}})/" || true)
+  [ -z "$bad" ] || fail "$folder/ reaches through an inner wall: $bad"
+  checks=$((checks + 1))
+}
+inside decoder/recording ""
+inside decoder/flow ""
+inside decoder/order ""
+inside decoder/values ""
+inside slicer/model ""
+inside slicer/instrument "slicer/model"
+inside slicer/slice "slicer/model"
+inside slicer/plan "slicer/model slicer/slice"
+inside slicer/lab ""
+inside sketch/runs ""
+inside sketch/predict "sketch/runs"
+inside sketch/explain "sketch/runs sketch/predict"
+inside sketch/render ""
 # The plugin runs inside QEMU: it has libipt's encoder and Zydis; the collector itself has neither.
 bad=$(grep -rlE '#include <(intel-pt|Zydis)' --include='*.[ch]' collector | grep -v '^collector/vpt/' || true)
 [ -z "$bad" ] || fail "the collector itself uses a decoder's library: $bad"
 
 # Every file that etch writes goes through base/output.h. What runs inside the recorded program cannot, and makes its files alone.
-bad=$(grep -rnE '\b(fopen|fdopen|freopen)\([^;]*"[wa]|\bcreat\(|O_CREAT' --include='*.[ch]' base proto calibrate collector decoder slicer sketch diagnose cli |
+bad=$(grep -rnE '\b(fopen|fdopen|freopen)\([^;]*"[wa]|\bcreat\(|O_CREAT' --include='*.[ch]' base proto binary calibrate collector decoder slicer sketch diagnose cli |
   grep -vE '^base/output\.c:|O_CREAT \| (O_EXCL|O_NOFOLLOW)' || true)
 [ -z "$bad" ] || fail "a file is written past base/output.h: $bad"
-bad=$(grep -rnE '\bmkdir\([^;]*, 07[1-7]' --include='*.[ch]' base proto calibrate collector decoder slicer sketch diagnose cli || true)
+bad=$(grep -rnE '\bmkdir\([^;]*, 07[1-7]' --include='*.[ch]' base proto binary calibrate collector decoder slicer sketch diagnose cli || true)
 [ -z "$bad" ] || fail "a folder is made for others too: $bad"
 checks=$((checks + 1))
 

@@ -190,8 +190,8 @@ expect 125 "$ETCH" record -o links.etch --rings links
 
 # ---- Such names are opened in one place: base/input.c
 cd "$ETCH_SOURCE"
-bad=$(grep -nE '\b(open|openat|fopen|open64|fopen64)\(' decoder/*.c slicer/*.c diagnose/source_text.c cli/slice.c cli/info.c collector/elf.c \
-  collector/object.c | grep -vE 'O_TMPFILE|O_WRONLY|"we?"|perf_recording.c.*standard_input|recording.c:.*open\(path|recording_bundle.c.*open\(path' || true)
+bad=$(grep -nE '\b(open|openat|fopen|open64|fopen64)\(' decoder/*.c slicer/*.c diagnose/source_text.c cli/slice.c cli/info.c binary/elf.c \
+  binary/object.c | grep -vE 'O_TMPFILE|O_WRONLY|"we?"|perf_recording.c.*standard_input|recording.c:.*open\(path|recording_bundle.c.*open\(path' || true)
 [ -z "$bad" ] || fail "opened without base/input.h: $bad"
 checks=$((checks + 1))
 done_checking

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Any text as the description of an LLDB bundle, in a folder that holds nothing else. */
-#include "decoder/lldb_trace.h"
+#include "decoder/recording/lldb_trace.h"
 #include "tests/unit/recording_release.h"
 
 #include <stdio.h>

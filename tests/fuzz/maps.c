@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Text of /proc/PID/maps, line by line, and the texts that name what to watch. */
-#include "collector/place.h"
-#include "collector/process.h"
+#include "collector/session/place.h"
+#include "collector/session/process.h"
 
 #include <stdlib.h>
 #include <string.h>

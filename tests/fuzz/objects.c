@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Damaged ELF files, through the readers of the collector and the search for binaries. */
-#include "collector/elf.h"
-#include "collector/object.h"
+#include "binary/elf.h"
+#include "binary/find_binary.h"
+#include "binary/object.h"
+#include "binary/returns.h"
+#include "binary/variable.h"
 #include "collector/soft.h"
-#include "decoder/find_binary.h"
-#include "decoder/returns.h"
-#include "decoder/variable.h"
 #include "tests/fuzz/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as a perf.data: loaded, its streams read, and written again as a perf.data. */
 #include "decoder/perf_data_write.h"
-#include "decoder/perf_recording.h"
+#include "decoder/recording/perf_recording.h"
 #include "tests/unit/recording_release.h"
 
 struct input {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Plan files, as etch record takes them: the frames' checksums are set right, so that what is in them is reached. */
 #include "base/crc32c.h"
-#include "collector/place.h"
-#include "collector/plan_file.h"
+#include "collector/session/place.h"
+#include "collector/session/plan_file.h"
 #include "proto/frame.h"
 #include "tests/fuzz/file.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of rings as a program left them, damaged. An input is the head of the file (48 bytes), the size of the
  * mappings' text (two bytes), the text, then the rings; what lies between is zero. */
-#include "collector/soft_pool.h"
+#include "collector/soft/pool_files.h"
 #include "proto/soft_layout.h"
 #include "tests/fuzz/file.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as a PT stream of a thread and of a CPU, over a small program: no crash, no hang, the same from one worker
  * and from two, and no instruction that is not in the program. */
-#include "../unit/memory_recording.h"
+#include "tests/unit/memory_recording.h"
 
 #include <stdlib.h>
 

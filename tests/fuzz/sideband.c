@@ -2,7 +2,7 @@
 /* perf's records beside a trace, as no kernel would write them: through the ring, the reader, and the processes built
  * from them. */
 #include "collector/perf_ring.h"
-#include "collector/spaces.h"
+#include "collector/pt/process_map.h"
 
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void take(void *context, const uint8_t *record, size_t size)
     struct etch_side side;
 
     if (etch_side_read(&side, record, size))
-        etch_spaces_take(context, &side, side.time);
+        etch_process_map_take(context, &side, side.time);
 }
 
 /* The first eight bytes say where in the ring the records stand; of a process that may exist nothing is looked up. */
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct etch_perf_ring ring = {&page, memory, RING};
     size_t sum = 0;
     struct etch_flow_sink sink = {.context = &sum, .write = ignore};
-    struct etch_spaces *spaces;
+    struct etch_process_map *spaces;
     uint64_t tail;
 
     if (size < 8)
@@ -46,13 +46,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     page.data_head = page.data_tail + size;
     for (size_t i = 0; i < size; i++)
         memory[(page.data_tail + i) % RING] = data[8 + i];
-    spaces = etch_spaces_new(&sink);
+    spaces = etch_process_map_new(&sink);
     if (!spaces)
         return 0;
     etch_perf_ring_drain(&ring, take, spaces);
-    etch_spaces_apply(spaces, tail);
-    etch_spaces_apply(spaces, UINT64_MAX);
-    etch_spaces_conclude(spaces);
-    etch_spaces_free(spaces);
+    etch_process_map_apply(spaces, tail);
+    etch_process_map_apply(spaces, UINT64_MAX);
+    etch_process_map_conclude(spaces);
+    etch_process_map_free(spaces);
     return 0;
 }

@@ -2,8 +2,8 @@
 /* The software recorder's bytes from a stranger: a binary's tables, and a ring. The input is the size of the first as
  * two bytes, then both. */
 #include "decoder/code.h"
+#include "decoder/flow/soft_flow.h"
 #include "decoder/recording.h"
-#include "decoder/soft_flow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Etch__Image *images[] = {&image};
     struct etch_recording recording = {.path = (char *)(uintptr_t)"fuzz"};
     struct etch_soft_map *map = calloc(1, sizeof(*map));
-    struct etch_tape tape = {0};
+    struct etch_step_buffer tape = {0};
     struct etch_blocks *blocks;
     struct etch_code *code;
     struct etch_error err;
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         etch_blocks_free(blocks);
         etch_code_free(code);
     }
-    etch_tape_release(&tape);
+    etch_step_buffer_release(&tape);
     etch_soft_map_free(map);
     return 0;
 }

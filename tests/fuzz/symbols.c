@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Damaged ELF files and DWARF: the tables are made and asked at many addresses; nothing may crash or run on. */
-#include "decoder/symbols.h"
+#include "binary/symbols.h"
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
 /* Copied stacks and registers of a failed thread, and the unwind tables of a damaged file. An input is the size of the
  * file (two bytes), the file, 24 registers of eight bytes, the stack. */
 #include "decoder/unwind.h"
+#include "binary/symbols.h"
 #include "decoder/recording.h"
-#include "decoder/symbols.h"
 #include "tests/fuzz/file.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory that a program in QEMU shares with etch: events of any size and content, as the program may write them.
  * The reader is part of the source of vpt itself, so that is taken in whole. */
-#include "collector/vpt.c"
+#include "collector/vpt/vpt.c"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,9 +3,9 @@
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 add_executable(symbolize tools/symbolize.c)
 target_link_libraries(symbolize PRIVATE etch_options etch_symbols)
-etch_unit(calls LINKS etch_symbols)
+etch_unit(calls LINKS etch_views)
 etch_unit(symbols LINKS etch_symbols)
-etch_unit(decode_views LINKS etch_views PkgConfig::JANSSON)
+etch_unit(decode_views LINKS etch_decode_views PkgConfig::JANSSON)
 etch_e2e(symbols)
 etch_e2e(decode_source)
 etch_fuzz(symbols 30 LINKS etch_symbols

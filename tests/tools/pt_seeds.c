@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pt_seeds FOLDER: PT streams for the fuzzer to begin with, one file each, by libipt's encoder. */
-#include "../unit/pt_stream.h"
+#include "tests/unit/pt_stream.h"
 
 #include <stdio.h>
 

@@ -3,10 +3,10 @@
  * compare what perf says of the one and of the other. With OUT "-" it prints what was loaded. With --as-vpt the
  * recording is made to look like one of vpt's first: CPUs' streams become their thread's, without switches, and code is
  * held by the recording. */
-#include "decoder/find_binary.h"
-#include "decoder/lldb_trace.h"
+#include "binary/find_binary.h"
 #include "decoder/perf_data_write.h"
-#include "decoder/perf_recording.h"
+#include "decoder/recording/lldb_trace.h"
+#include "decoder/recording/perf_recording.h"
 #include "tests/unit/recording_release.h"
 
 #include <inttypes.h>

@@ -11,8 +11,8 @@
  * end in the middle of something, when the process does, of which either side may have seen a little more.
  */
 #include "decoder/code.h"
+#include "decoder/flow/soft_map.h"
 #include "decoder/recording.h"
-#include "decoder/soft_map.h"
 #include "decoder/steps.h"
 
 #include <inttypes.h>

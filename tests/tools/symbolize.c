@@ -2,7 +2,7 @@
 /* symbolize FILE [--demangle] [--debug-dir DIR] [--time]: reads addresses as FILE's symbols count them and prints what
  * etch says, in the form of llvm-symbolizer, so that the two can be compared. The file is placed as a loader would
  * place it, segment by segment at an odd base, to go through the same arithmetic as a recorded address. */
-#include "decoder/symbols.h"
+#include "binary/symbols.h"
 
 #include <elf.h>
 #include <inttypes.h>

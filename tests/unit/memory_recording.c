@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* See memory_recording.h. */
-#include "memory_recording.h"
+#include "tests/unit/memory_recording.h"
 
-#include "decoder/loaders.h"
+#include "decoder/recording/loaders.h"
 
 #include <stdio.h>
 #include <stdlib.h>

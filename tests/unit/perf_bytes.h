@@ -3,7 +3,7 @@
 #ifndef ETCH_TESTS_PERF_BYTES_H
 #define ETCH_TESTS_PERF_BYTES_H
 
-#include "decoder/perf_data.h"
+#include "decoder/recording/perf_data.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

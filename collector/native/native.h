@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Recording a program that runs on this CPU itself: hardware watchpoints, synchronisation, failures, and control flow
+ * where a recorder of it is given. The parts are in their own modules; here they meet one process and one bundle. */
+#ifndef ETCH_COLLECTOR_NATIVE_NATIVE_H
+#define ETCH_COLLECTOR_NATIVE_NATIVE_H
+
+#include "base/array.h"
+#include "calibrate/calibration.h"
+#include "collector/flow.h"
+#include "collector/native/failure.h"
+#include "collector/record.h"
+#include "collector/session/limit.h"
+#include "collector/session/place.h"
+#include "collector/session/watchdog.h"
+#include "collector/sync/reader.h"
+#include "collector/target.h"
+#include "collector/watch.h"
+#include "proto/bundle.h"
+
+/* Behind etch_record() for "none", and with `flow` for the others that run natively. */
+int etch_native_record(const struct etch_record_options *options, const struct etch_flow_recorder *flow,
+                       struct etch_record_summary *summary, struct etch_error *err);
+
+/* ---- Private to native*.c ---- */
+
+struct native_watch {
+    struct etch_place place;
+    uint32_t id, set;
+    uint64_t address, site;
+    uint32_t size;
+    bool armed;
+    uint64_t found_at;       /* in the file: where runs before found the address; 0: nowhere */
+    uint64_t added;          /* of its library; 0: it is in the program */
+    bool deferred;           /* until that is loaded */
+    bool further;            /* another of the same site is first */
+    unsigned known;          /* arrivals at its site with one that is watched already */
+    uint64_t hits, reported; /* seen; lost by perf's own word */
+    uint64_t counted;        /* by the kernel, of events closed since */
+    bool cut;
+    uint64_t cut_tsc;
+};
+
+/* A library that the plan has addresses of. */
+struct native_library {
+    char path[4096];
+    uint8_t id[64];
+    size_t id_size;
+    uint64_t added; /* to its addresses, in the plan */
+};
+
+struct native_image {
+    uint64_t start, end, offset;
+};
+
+#define NATIVE_BATCH 256u
+
+struct native {
+    const struct etch_record_options *options;
+    struct etch_record_summary *summary;
+    struct etch_bundle_writer *bundle;
+    struct etch_error *err; /* the caller's, for what happens within callbacks */
+    struct etch_watches *watches;
+    struct etch_sync_reader *sync;
+    const struct etch_flow_recorder *flow; /* NULL: none */
+    void *flow_state;
+    struct etch_limit limit;
+    struct etch_target target;
+    struct etch_watchdog *watchdog; /* NULL: none could be had */
+
+    struct native_watch list[ETCH_RECORD_MAX_WATCHES];
+    size_t n_list;
+    size_t plan_build_id_size;
+    ETCH_ARRAY(struct native_library) libraries;
+    uint64_t entry;       /* where the program's code begins, while watches in libraries wait for that; 0: none do */
+    uint32_t entry_index; /* the watch in whose name it is waited for */
+    uint32_t set, sets;
+
+    uint64_t start_unix_ns, start_tsc, start_cpu_ns;
+    struct etch_clock_pair first_pair, pair; /* the first, and the latest */
+    struct etch_calibration calibration;     /* before the run */
+
+    Etch__Access accesses[NATIVE_BATCH];
+    uint64_t registers[NATIVE_BATCH][ETCH_HIT_REGISTERS];
+    uint8_t stacks[NATIVE_BATCH][ETCH_HIT_STACK];
+    size_t n_accesses;
+    Etch__Sync syncs[NATIVE_BATCH];
+    size_t n_syncs;
+    ETCH_ARRAY(struct native_image) images;
+    struct etch_mappings mapped; /* as last looked at */
+
+    bool calibrated;
+    bool flow_started;
+    bool followed;       /* the program ran: there is something to keep */
+    bool starved;        /* etch was stopped, and let go of the program */
+    bool broken;         /* the bundle cannot be written any more, for write_error; the program is not disturbed */
+    bool became_another; /* by exec */
+    bool late;           /* watches were armed in several threads at once */
+    bool busy;           /* at this rate a synchronisation ring would be full before the next look */
+    bool program_written, failure_written;
+    bool unknown_code; /* an event came from code that no image is known for */
+    bool looked;       /* for new mappings, since the last drain began */
+    struct etch_error write_error;
+    char path[4096];           /* of the program */
+    uint8_t plan_build_id[64]; /* of the program that the plan is for */
+};
+
+/* Where a recorder of control flow writes to. */
+struct etch_flow_sink native_flow_sink(struct native *n);
+
+void native_write(struct native *n, Etch__Record__BodyCase kind, void *message);
+void native_write_program(struct native *n);
+void native_write_images(struct native *n);
+void native_write_clock(struct native *n, Etch__ClockPhase phase);
+void native_write_watch(struct native *n, const struct native_watch *watch, const char *skip_reason);
+void native_write_thread(struct native *n, const struct etch_target_thread *thread, bool ended);
+void native_write_loss(struct native *n, Etch__LossCause cause, uint32_t watch, uint32_t tid, uint64_t events,
+                       const char *detail);
+void native_write_failure(struct native *n, struct etch_failure *failure);
+void native_write_outcome(struct native *n);
+void native_note(struct native *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Everything in the rings. `last`: the program is gone. */
+void native_drain(struct native *n, bool last);
+
+uint64_t native_cpu_ns(int who);
+
+#endif

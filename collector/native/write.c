@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: MIT */
+/* The records of a native recording; see native.h. */
+#include "collector/native/native.h"
+
+#include "calibrate/clock.h"
+#include "collector/clock_record.h"
+#include "collector/privacy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+static char no_text[] = "";
+static char version[] = ETCH_VERSION;
+
+/* Of what comes in masses. */
+static bool is_beyond(struct native *n, Etch__Record__BodyCase kind, const void *message)
+{
+    uint64_t events = 0;
+
+    if (kind == ETCH__RECORD__BODY_ACCESSES)
+        events = ((const Etch__Accesses *)message)->n_accesses;
+    else if (kind == ETCH__RECORD__BODY_SYNCS)
+        events = ((const Etch__Syncs *)message)->n_syncs;
+    return events && etch_limit_reached(&n->limit, n->bundle, n->options->max_size, 0, events);
+}
+
+void native_write(struct native *n, Etch__Record__BodyCase kind, void *message)
+{
+    Etch__Record record = ETCH__RECORD__INIT;
+
+    etch_watchdog_beat(n->watchdog);
+    if (n->broken || is_beyond(n, kind, message))
+        return;
+    record.body_case = kind;
+    record.program = message; /* the members of the union are all pointers to messages */
+    n->broken = etch_bundle_write(n->bundle, &record, &n->write_error) < 0;
+}
+
+void native_note(struct native *n, const char *fmt, ...)
+{
+    struct etch_record_summary *s = n->summary;
+    va_list args;
+
+    if (s->n_notes == sizeof(s->notes) / sizeof(s->notes[0]))
+        return;
+    va_start(args, fmt);
+    vsnprintf(s->notes[s->n_notes++], sizeof(s->notes[0]), fmt, args);
+    va_end(args);
+}
+
+/* ---- Control flow ---- */
+
+static void sink_write(void *context, Etch__Record__BodyCase kind, void *message)
+{
+    native_write(context, kind, message);
+}
+
+static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size, bool hurry)
+{
+    struct native *n = context;
+
+    if (n->broken || etch_limit_reached(&n->limit, n->bundle, n->options->max_size, size, 0))
+        return;
+    etch_bundle_hurry(n->bundle, hurry);
+    n->broken = etch_bundle_write_flow(n->bundle, stream, offset, data, size, &n->write_error) < 0;
+    etch_bundle_hurry(n->bundle, false);
+    n->summary->flow_bytes += size;
+}
+
+static void sink_lost(void *context, const Etch__Loss *loss)
+{
+    struct native *n = context;
+
+    if (!n->summary->loss[0])
+        snprintf(n->summary->loss, sizeof(n->summary->loss), "%s", loss->detail);
+    n->summary->lost_bytes += loss->bytes;
+    native_write(n, ETCH__RECORD__BODY_LOSS, (void *)(uintptr_t)loss);
+}
+
+static void sink_note(void *context, const char *text)
+{
+    native_note(context, "%s", text);
+}
+
+struct etch_flow_sink native_flow_sink(struct native *n)
+{
+    return (struct etch_flow_sink){n, sink_write, sink_bytes, sink_lost, sink_note, n->summary};
+}
+
+/* ---- Program, images, threads ---- */
+
+/* A running process' own words, where we did not start it. */
+static size_t read_arguments(pid_t pid, char *text, size_t size, char *words[64])
+{
+    char name[64];
+    size_t n = 0, got;
+    FILE *file;
+
+    snprintf(name, sizeof(name), "/proc/%d/cmdline", (int)pid);
+    file = fopen(name, "re");
+    if (!file)
+        return 0;
+    got = fread(text, 1, size - 1, file);
+    fclose(file);
+    text[got] = '\0';
+    for (size_t at = 0; at < got && n < 64; at += strlen(text + at) + 1)
+        words[n++] = text + at;
+    return n;
+}
+
+void native_write_program(struct native *n)
+{
+    Etch__Program program = ETCH__PROGRAM__INIT;
+    char exe[4096], cwd[4096], link[64], text[4096];
+    char *words[64];
+    uint8_t id[64];
+    ssize_t got;
+
+    etch_process_exe(n->target.pid, exe, sizeof(exe));
+    snprintf(link, sizeof(link), "/proc/%d/cwd", (int)n->target.pid);
+    got = readlink(link, cwd, sizeof(cwd) - 1);
+    cwd[got > 0 ? got : 0] = '\0';
+    program.etch_version = version;
+    if (n->options->argv) {
+        program.argv = (char **)(uintptr_t)n->options->argv;
+        while (n->options->argv[program.n_argv])
+            program.n_argv++;
+    } else {
+        program.argv = words;
+        program.n_argv = read_arguments(n->target.pid, text, sizeof(text), words);
+    }
+    program.exe = exe;
+    program.build_id.data = id;
+    program.build_id.len = etch_process_build_id(n->target.pid, exe, id);
+    program.cwd = cwd;
+    program.pid = (uint32_t)n->target.pid;
+    program.start_unix_ns = n->start_unix_ns;
+    program.start_tsc = n->start_tsc;
+    program.plan = n->options->plan ? (char *)(uintptr_t)n->options->plan : no_text;
+    program.plan_set = n->set;
+    program.source = n->flow ? n->flow->source : ETCH__SOURCE__SOURCE_NONE;
+    native_write(n, ETCH__RECORD__BODY_PROGRAM, &program);
+    n->program_written = true;
+}
+
+static bool image_known(const struct native *n, const struct etch_mapping *m)
+{
+    for (size_t i = 0; i < n->images.n; i++)
+        if (n->images.v[i].start == m->start && n->images.v[i].end == m->end && n->images.v[i].offset == m->offset)
+            return true;
+    return false;
+}
+
+/* A recorder that tells mappings with their times has told this one, once the first are written: all but generated
+ * code, whose bytes nobody else looks at. */
+static bool is_told(const struct native *n, const struct etch_mapping *m)
+{
+    return n->flow && n->flow->tells_mappings && n->flow_started && (m->prot & 4) &&
+           (m->inode || strcmp(m->path, "[vdso]") == 0);
+}
+
+static void no_memory(struct native *n, const char *what)
+{
+    char detail[80];
+
+    snprintf(detail, sizeof(detail), "etch had no memory %s", what);
+    native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_NO_MEMORY, 0, 0, 1, detail);
+}
+
+/* Mappings of files, and code wherever it is. */
+static void write_mapping(struct native *n, const struct etch_mapping *m)
+{
+    struct native_image known = {m->start, m->end, m->offset};
+    Etch__Image image = ETCH__IMAGE__INIT;
+    uint8_t id[64];
+    uint8_t *code = NULL;
+
+    if ((!(m->prot & 4) && (!m->inode || strncmp(m->path, "/memfd:", 7) == 0 || strncmp(m->path, "/dev/", 5) == 0)) ||
+        image_known(n, m) || is_told(n, m) || strncmp(m->path, "[vsyscall", 9) == 0)
+        return;
+    if (!etch_array_push(&n->images, known)) {
+        no_memory(n, "for a mapping");
+        return;
+    }
+    image.pid = (uint32_t)n->target.pid;
+    image.start = m->start;
+    image.size = m->end - m->start;
+    image.file_offset = m->offset;
+    image.path = m->path;
+    image.prot = m->prot;
+    image.build_id.data = id;
+    if (m->inode) {
+        image.build_id.len = etch_process_build_id(n->target.pid, m->path, id);
+    } else if (image.size <= 1u << 20) {
+        code = malloc(image.size);
+        image.code.data = code;
+        image.code.len = code ? etch_process_read(n->target.pid, m->start, code, image.size) : 0;
+        if (!code)
+            no_memory(n, "for code that no file holds");
+    }
+    native_write(n, ETCH__RECORD__BODY_IMAGE, &image);
+    free(code);
+}
+
+void native_write_images(struct native *n)
+{
+    struct etch_mappings mappings;
+    struct etch_error ignored;
+
+    n->unknown_code = false;
+    errno = 0;
+    if (etch_process_mappings(n->target.pid, &mappings, &ignored) < 0) {
+        if (errno == ENOMEM) /* else the program is gone */
+            no_memory(n, "for the list of mappings");
+        return;
+    }
+    for (size_t i = 0; i < mappings.list.n; i++)
+        write_mapping(n, &mappings.list.v[i]);
+    etch_mappings_release(&n->mapped);
+    n->mapped = mappings;
+}
+
+static void look_for_code(struct native *n, uint64_t ip)
+{
+    for (size_t i = 0; i < n->images.n; i++)
+        if (ip >= n->images.v[i].start && ip < n->images.v[i].end)
+            return;
+    if (ip && ip < (uint64_t)1 << 47)
+        n->unknown_code = true;
+}
+
+void native_write_thread(struct native *n, const struct etch_target_thread *thread, bool ended)
+{
+    Etch__Thread record = ETCH__THREAD__INIT;
+    char name[32];
+
+    etch_thread_name(n->target.pid, thread->tid, name);
+    record.pid = (uint32_t)n->target.pid;
+    record.tid = (uint32_t)thread->tid;
+    record.name = name;
+    record.start_tsc = thread->start_tsc;
+    record.end_tsc = ended ? __rdtsc() : 0;
+    record.parent_tid = (uint32_t)thread->parent;
+    record.parent_pid = thread->parent ? (uint32_t)n->target.pid : 0;
+    native_write(n, ETCH__RECORD__BODY_THREAD, &record);
+}
+
+/* ---- Clocks ---- */
+
+/* Without a calibration: health, and the kernel's clock by the two pairs at the ends. */
+static void write_plain_clock(struct native *n, Etch__ClockPhase phase)
+{
+    Etch__Clock clock = ETCH__CLOCK__INIT;
+    Etch__PerfClock perf = ETCH__PERF_CLOCK__INIT;
+    struct etch_clock_health health;
+    struct etch_clock_pair pairs[2] = {n->first_pair};
+    struct etch_clock_fit fit;
+    struct etch_error ignored;
+
+    etch_clock_health_read(&health, "");
+    clock.phase = phase;
+    clock.tsc = __rdtsc();
+    clock.constant = health.constant;
+    clock.nonstop = health.nonstop;
+    etch_clock_pairs_take(&pairs[1], 1, CLOCK_MONOTONIC_RAW, 0);
+    if (phase == ETCH__CLOCK_PHASE__CLOCK_AFTER && etch_clock_fit(pairs, 2, &fit, &ignored) == 0) {
+        perf.ns_zero = fit.ns_zero;
+        perf.tsc_zero = fit.tsc_zero;
+        perf.tsc_per_ns = fit.tsc_per_ns;
+        perf.error_cycles = fit.error;
+        perf.span_ns = fit.span_ns;
+        clock.perf_clock = &perf;
+    }
+    native_write(n, ETCH__RECORD__BODY_CLOCK, &clock);
+}
+
+static bool write_calibration(struct native *n, const struct etch_calibration *calibration, Etch__ClockPhase phase)
+{
+    Etch__Clock *clock = etch_clock_record(calibration, phase);
+
+    if (!clock)
+        return false;
+    native_write(n, ETCH__RECORD__BODY_CLOCK, clock);
+    etch__clock__free_unpacked(clock, NULL);
+    return true;
+}
+
+/* What keeps events of different CPUs from being ordered. */
+static void note_clocks(struct native *n, const struct etch_calibration *after)
+{
+    struct etch_skew_interval change;
+
+    if (after->refused)
+        native_note(n, "events are not ordered across CPUs by their clocks: %s", after->why);
+    for (size_t i = 0; i < after->n_cpus; i++)
+        if (etch_calibration_compare(&n->calibration, after, after->cpus[i].cpu, 0, &change) == ETCH_SKEW_CHANGED)
+            native_note(n, "the clock of CPU %u was changed during the run: its events are not ordered by it",
+                        after->cpus[i].cpu);
+}
+
+void native_write_clock(struct native *n, Etch__ClockPhase phase)
+{
+    bool before = phase == ETCH__CLOCK_PHASE__CLOCK_BEFORE;
+    struct etch_calibration after = {0};
+    struct etch_calibration *calibration = before ? &n->calibration : &after;
+    struct etch_calibration_options options = {.budget_ns = (uint64_t)(n->options->clock_s * 1e9),
+                                               .skip_trap = n->n_list == 0,
+                                               .like = before ? NULL : &n->calibration};
+    struct etch_error ignored;
+    bool done = false;
+
+    if (before && n->options->clock) { /* as measured before */
+        native_write(n, ETCH__RECORD__BODY_CLOCK, (void *)(uintptr_t)n->options->clock);
+        return;
+    }
+    if (options.budget_ns && (before || n->calibrated) && etch_calibrate(calibration, &options, &ignored) == 0)
+        done = write_calibration(n, calibration, phase);
+    if (before)
+        n->calibrated = done;
+    else if (done)
+        note_clocks(n, &after);
+    if (!done)
+        write_plain_clock(n, phase);
+    etch_calibration_free(&after); /* borrows from the one before, which goes last */
+}
+
+/* By the line from the first pair to the latest, between which the event lies: as exact as the pairs. */
+static uint64_t tsc_of(const struct native *n, uint64_t ns)
+{
+    uint64_t first = n->first_pair.before + (n->first_pair.after - n->first_pair.before) / 2;
+    uint64_t last = n->pair.before + (n->pair.after - n->pair.before) / 2;
+    double rate;
+
+    if (n->pair.ns <= n->first_pair.ns)
+        return last;
+    rate = (double)(last - first) / (double)(n->pair.ns - n->first_pair.ns);
+    return first + (uint64_t)(int64_t)((double)(int64_t)(ns - n->first_pair.ns) * rate);
+}
+
+/* ---- Watches and accesses ---- */
+
+void native_write_watch(struct native *n, const struct native_watch *watch, const char *skip_reason)
+{
+    Etch__Watch record = ETCH__WATCH__INIT;
+    uint64_t value = 0;
+
+    record.id = watch->id;
+    record.name = (char *)(uintptr_t)watch->place.text;
+    record.address = watch->address;
+    record.size = watch->size;
+    record.reads = watch->place.reads;
+    record.writes = watch->place.writes;
+    record.site = watch->site;
+    record.set = watch->set;
+    record.skipped = skip_reason != NULL;
+    record.skip_reason = skip_reason ? (char *)(uintptr_t)skip_reason : no_text;
+    if (!skip_reason) {
+        record.armed_tsc = __rdtsc();
+        if (etch_process_read(n->target.pid, watch->address, &value, watch->size) == watch->size) {
+            record.initially_case = ETCH__WATCH__INITIALLY_INITIAL_VALUE;
+            record.initial_value = value;
+        }
+        record.initial_tsc = __rdtsc();
+        record.kernel_unseen = n->watches && !etch_watches_see_kernel(n->watches);
+    }
+    native_write(n, ETCH__RECORD__BODY_WATCH, &record);
+}
+
+void native_write_loss(struct native *n, Etch__LossCause cause, uint32_t watch, uint32_t tid, uint64_t events,
+                       const char *detail)
+{
+    Etch__Loss loss = ETCH__LOSS__INIT;
+
+    loss.cause = cause;
+    loss.watch = watch;
+    loss.tid = tid;
+    loss.events = events;
+    loss.tsc = __rdtsc();
+    loss.detail = (char *)(uintptr_t)detail;
+    if (!n->summary->loss[0])
+        snprintf(n->summary->loss, sizeof(n->summary->loss), "%s", detail);
+    n->summary->lost_events += events;
+    native_write(n, ETCH__RECORD__BODY_LOSS, &loss);
+}
+
+/* A stack is masked by the code that the bundle knows. A word that may be an address of a library that was loaded since
+ * is a reason to look, once a drain. */
+static void look_for_libraries(struct native *n, const struct etch_hit *hit)
+{
+    uint64_t sp = hit->registers[7], word;
+
+    for (size_t at = 0; !n->unknown_code && !n->looked && at + 8 <= hit->stack_size; at += 8) {
+        memcpy(&word, hit->stack + at, 8);
+        n->unknown_code = word >> 40 >= 0x7e && word >> 47 == 0 && (word < sp || word - sp > 8u << 20) &&
+                          !etch_mappings_at(&n->mapped, word);
+    }
+}
+
+static void flush_accesses(struct native *n)
+{
+    Etch__Accesses accesses = ETCH__ACCESSES__INIT;
+    Etch__Access *pointers[NATIVE_BATCH];
+
+    if (n->unknown_code && n->n_accesses && !n->looked && !n->target.gone) {
+        n->looked = true;
+        native_write_images(n);
+    }
+    for (size_t i = 0; i < n->n_accesses; i++)
+        pointers[i] = &n->accesses[i];
+    accesses.n_accesses = n->n_accesses;
+    accesses.accesses = pointers;
+    if (n->n_accesses)
+        native_write(n, ETCH__RECORD__BODY_ACCESSES, &accesses);
+    n->n_accesses = 0;
+}
+
+static void on_hit(void *context, uint32_t id, const struct etch_hit *hit)
+{
+    struct native *n = context;
+    struct native_watch *watch = &n->list[id];
+    Etch__Access *access = &n->accesses[n->n_accesses];
+
+    etch__access__init(access);
+    access->tsc = tsc_of(n, hit->perf_ns);
+    access->perf_ns = hit->perf_ns;
+    access->cpu = hit->cpu;
+    access->tid = hit->tid;
+    access->ip = hit->ip;
+    access->address = watch->address;
+    access->size = watch->size;
+    access->watch = watch->id;
+    access->ip_is_after = hit->ip < (uint64_t)1 << 47;
+    access->write = !watch->place.reads; /* the debug register says only so much; the decoder finds the rest */
+    access->direction_unknown = watch->place.reads;
+    if (hit->registers_known) {
+        memcpy(n->registers[n->n_accesses], hit->registers, sizeof(hit->registers));
+        access->registers = n->registers[n->n_accesses];
+        access->n_registers = ETCH_HIT_REGISTERS;
+    }
+    if (hit->registers_known && hit->stack_size && hit->stack_size <= ETCH_HIT_STACK) {
+        memcpy(n->stacks[n->n_accesses], hit->stack, hit->stack_size);
+        access->stack = (ProtobufCBinaryData){hit->stack_size, n->stacks[n->n_accesses]};
+        look_for_libraries(n, hit);
+    }
+    look_for_code(n, hit->ip);
+    watch->hits++;
+    n->summary->accesses++;
+    if (++n->n_accesses == NATIVE_BATCH)
+        flush_accesses(n);
+}
+
+static void on_lost(void *context, uint32_t id, uint64_t hits)
+{
+    struct native *n = context;
+
+    n->list[id].reported += hits;
+    native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, n->list[id].id, 0, hits,
+                      "watch hits came faster than they could be written");
+}
+
+static void on_cut(void *context, uint32_t id)
+{
+    struct native *n = context;
+
+    n->list[id].cut = true;
+    n->list[id].cut_tsc = __rdtsc();
+    n->summary->cuts++;
+}
+
+static void on_resumed(void *context, uint32_t id, uint64_t ns)
+{
+    struct native *n = context;
+    char detail[256];
+
+    snprintf(detail, sizeof(detail), "%.100s went beyond its budget and was not watched for %.0f ms",
+             n->list[id].place.text, (double)ns / 1e6);
+    n->list[id].cut = false;
+    n->summary->cut_ns += ns;
+    native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_RATE_LIMITED, n->list[id].id, 0, 0, detail);
+}
+
+/* ---- Synchronisation ---- */
+
+static void flush_syncs(struct native *n)
+{
+    Etch__Syncs syncs = ETCH__SYNCS__INIT;
+    Etch__Sync *pointers[NATIVE_BATCH];
+
+    for (size_t i = 0; i < n->n_syncs; i++)
+        pointers[i] = &n->syncs[i];
+    syncs.n_syncs = n->n_syncs;
+    syncs.syncs = pointers;
+    if (n->n_syncs)
+        native_write(n, ETCH__RECORD__BODY_SYNCS, &syncs);
+    n->n_syncs = 0;
+}
+
+static void on_sync(void *context, uint32_t tid, const struct etch_sync_event *event)
+{
+    struct native *n = context;
+    Etch__Sync *sync = &n->syncs[n->n_syncs];
+
+    etch_sync_event_record(sync, tid, event);
+    look_for_code(n, event->caller);
+    n->summary->syncs++;
+    if (++n->n_syncs == NATIVE_BATCH)
+        flush_syncs(n);
+}
+
+static void on_sync_lost(void *context, uint32_t tid, uint64_t events)
+{
+    if (!tid)
+        native_write_loss(context, ETCH__LOSS_CAUSE__LOSS_NO_RING, 0, 0, events, ETCH_SYNC_UNPLACED);
+    else
+        native_write_loss(context, ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED, 0, tid, events,
+                          "synchronisation events came faster than they could be read");
+}
+
+void native_drain(struct native *n, bool last)
+{
+    const struct etch_watch_sink hits = {n, on_hit, on_lost, on_cut, on_resumed};
+    const struct etch_sync_sink syncs = {n, on_sync, on_sync_lost};
+
+    n->looked = false;
+    etch_clock_pairs_take(&n->pair, 1, CLOCK_MONOTONIC_RAW, 0);
+    if (n->watches)
+        etch_watches_drain(n->watches, &hits);
+    if (n->sync)
+        n->busy = etch_sync_reader_drain(n->sync, &syncs, last) > ETCH_SYNC_EVENTS / 8;
+    flush_accesses(n);
+    flush_syncs(n);
+    if (n->unknown_code && !n->target.gone)
+        native_write_images(n);
+}
+
+/* ---- Failure and end ---- */
+
+void native_write_failure(struct native *n, struct etch_failure *failure)
+{
+    struct etch_record_summary *s = n->summary;
+    const Etch__Failure *f = &failure->record;
+
+    for (size_t i = 0; i < failure->mappings.list.n; i++)
+        write_mapping(n, &failure->mappings.list.v[i]);
+    etch_privacy_count(n->options->privacy)->stack_words += failure->masked_words;
+    native_write(n, ETCH__RECORD__BODY_FAILURE, &failure->record);
+    n->failure_written = true;
+    s->failed = true;
+    s->failure_kind = (int)f->kind;
+    s->failure_signal = f->signal;
+    s->failure_tid = f->tid;
+    s->failure_ip = f->ip;
+    s->failure_placed = f->tid != 0;
+    s->failure_address = f->fault_address;
+    s->failure_address_known = f->code > 0 && f->fault_address;
+    snprintf(s->failure_message, sizeof(s->failure_message), "%s", f->message);
+}
+
+uint64_t native_cpu_ns(int who)
+{
+    struct rusage use;
+
+    getrusage(who, &use);
+    return (uint64_t)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000000u +
+           (uint64_t)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1000u;
+}
+
+static uint64_t used_ns(const struct rusage *use)
+{
+    return (uint64_t)(use->ru_utime.tv_sec + use->ru_stime.tv_sec) * 1000000000u +
+           (uint64_t)(use->ru_utime.tv_usec + use->ru_stime.tv_usec) * 1000u;
+}
+
+void native_write_outcome(struct native *n)
+{
+    Etch__Outcome outcome = ETCH__OUTCOME__INIT;
+    struct etch_record_summary *s = n->summary;
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    outcome.end_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    outcome.end_tsc = __rdtsc();
+    if (n->target.gone && WIFSIGNALED(n->target.wait_status)) {
+        outcome.how_case = ETCH__OUTCOME__HOW_SIGNAL;
+        outcome.signal = (uint32_t)WTERMSIG(n->target.wait_status);
+    } else if (n->target.gone) {
+        outcome.how_case = ETCH__OUTCOME__HOW_EXIT_STATUS;
+        outcome.exit_status = (uint32_t)WEXITSTATUS(n->target.wait_status);
+    }
+    outcome.cpu_ns = n->target.usage_known ? used_ns(&n->target.usage) : 0;
+    outcome.recorder_cpu_ns = native_cpu_ns(RUSAGE_SELF) - n->start_cpu_ns;
+    native_write(n, ETCH__RECORD__BODY_OUTCOME, &outcome);
+    s->duration_ns = outcome.end_unix_ns - n->start_unix_ns;
+    s->target_cpu_ns = outcome.cpu_ns;
+    s->recorder_cpu_ns = outcome.recorder_cpu_ns;
+    s->hit_ns = n->watches ? etch_watches_hit_ns(n->watches) : 0;
+}

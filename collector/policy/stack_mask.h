@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* A copied stack without what the program kept there: only words that are addresses of code, or of the stack itself,
+ * stay, and that is all that unwind tables ask for. Return addresses and saved frame pointers are such words; the
+ * strings, numbers and keys of the program are not, nor is its environment. */
+#ifndef ETCH_COLLECTOR_POLICY_STACK_MASK_H
+#define ETCH_COLLECTOR_POLICY_STACK_MASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct etch_stack_mask {
+    uint64_t start;     /* the address of the first byte */
+    uint64_t low, high; /* pointers into [low, high) are the stack's own */
+    /* Whether the word at `address` is an address of code. Asked in the order of addresses. */
+    bool (*is_code)(void *context, uint64_t address, uint64_t word);
+    void *context;
+};
+
+/* Makes every other word 0. Returns how many were not 0 before. */
+uint64_t etch_stack_mask(const struct etch_stack_mask *mask, uint8_t *bytes, size_t size);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* From a software recorder's ring to what ran. Each byte says which way a segment went; the map turns that into nodes,
+ * and a walk over the machine code from each node's mark to the next into blocks. Nothing goes onto the tape before a
+ * record proves that execution got there; where records, map and code contradict each other the tape says so and the
+ * replay goes on at the next record that says where the thread is. Private to decoder/. */
+#ifndef ETCH_DECODER_FLOW_SOFT_FLOW_H
+#define ETCH_DECODER_FLOW_SOFT_FLOW_H
+
+#include "decoder/flow/soft_map.h"
+#include "decoder/flow/step_buffer.h"
+
+struct etch_soft_input {
+    const uint8_t *bytes; /* chunks, one behind the other, in any order */
+    size_t size;
+    uint32_t pid;
+    const struct etch_soft_map *map;
+    /* Where the thread stood at the end, innermost first, where that is known: an instruction, then return addresses.
+     * Of a thread that did not fail these are NULL and 0. */
+    const uint64_t *frames;
+    size_t n_frames;
+    bool failed;             /* the first of them is an instruction that did not finish */
+    struct etch_death death; /* of the thread */
+};
+
+/* Replays all of `input` onto `tape`. */
+void etch_soft_decode(const struct etch_soft_input *input, struct etch_blocks *blocks, struct etch_step_buffer *tape);
+
+#endif

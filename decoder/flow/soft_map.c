@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: MIT */
+/* See soft_map.h. */
+#include "decoder/flow/soft_map.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STAMP_NAME "etch_soft_stamp" /* of the runtime: what compiled code calls to write TIME */
+
+/* ---- The file ---- */
+
+struct file {
+    const uint8_t *bytes;
+    size_t size;
+    uint64_t bias;
+};
+
+static bool header_of(const struct file *f, Elf64_Ehdr *h)
+{
+    if (f->size < sizeof(*h))
+        return false;
+    memcpy(h, f->bytes, sizeof(*h));
+    return memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 && h->e_ident[EI_CLASS] == ELFCLASS64 &&
+           h->e_shentsize == sizeof(Elf64_Shdr) && h->e_phentsize == sizeof(Elf64_Phdr);
+}
+
+/* Section `i`, with bytes within the file. */
+static bool section_at(const struct file *f, const Elf64_Ehdr *h, unsigned i, Elf64_Shdr *section)
+{
+    uint64_t at = h->e_shoff + (uint64_t)i * sizeof(*section);
+
+    if (h->e_shoff > f->size || at > f->size || f->size - at < sizeof(*section))
+        return false;
+    memcpy(section, f->bytes + at, sizeof(*section));
+    return section->sh_type != SHT_NOBITS && !(section->sh_flags & SHF_COMPRESSED) && section->sh_offset <= f->size &&
+           section->sh_size <= f->size - section->sh_offset;
+}
+
+static bool is_named(const struct file *f, const Elf64_Shdr *names, const Elf64_Shdr *section, const char *name)
+{
+    size_t n = strlen(name) + 1;
+
+    return section->sh_name < names->sh_size && names->sh_size - section->sh_name >= n &&
+           memcmp(f->bytes + names->sh_offset + section->sh_name, name, n) == 0;
+}
+
+/* ---- Functions ---- */
+
+#define FUNCTION_HEAD 20u
+
+static bool makes_sense(const struct etch_soft_function *f)
+{
+    for (uint32_t i = 0; i < f->nodes; i++) {
+        struct etch_soft_map_node n, next;
+
+        memcpy(&n, &f->node[i], sizeof(n));
+        if (n.first_edge >= f->edges || n.kind > ETCH_SOFT_RESUME || n.paths > ETCH_SOFT_PATHS)
+            return false;
+        if (i + 1 == f->nodes)
+            continue;
+        memcpy(&next, &f->node[i + 1], sizeof(next));
+        if (next.first_edge <= n.first_edge)
+            return false; /* each has at least one */
+    }
+    for (uint32_t i = 0; i < f->edges; i++)
+        if (f->edge[i].target >= f->nodes && f->edge[i].target != UINT32_MAX)
+            return false;
+    return f->nodes > 0;
+}
+
+static bool take_functions(struct etch_soft_map *map, const struct file *file, const Elf64_Shdr *s)
+{
+    const uint8_t *at = file->bytes + s->sh_offset, *end = at + s->sh_size;
+
+    while ((size_t)(end - at) >= FUNCTION_HEAD) {
+        struct etch_soft_function f = {0};
+        uint64_t nodes, edges;
+
+        memcpy(&f.address, at, 8);
+        memcpy(&f.nodes, at + 8, 4);
+        memcpy(&f.edges, at + 12, 4);
+        f.enters = at[16] & ETCH_SOFT_ENTERS;
+        at += FUNCTION_HEAD;
+        nodes = (uint64_t)f.nodes * sizeof(*f.node);
+        edges = (uint64_t)f.edges * sizeof(*f.edge);
+        if (nodes + edges > (size_t)(end - at)) {
+            map->damaged++;
+            return true;
+        }
+        f.node = (const struct etch_soft_map_node *)(const void *)at;
+        f.edge = (const struct etch_soft_map_edge *)(const void *)(at + nodes);
+        at += nodes + edges;
+        if (!makes_sense(&f)) {
+            map->damaged++;
+            continue;
+        }
+        for (uint32_t i = 0; i < f.nodes; i++)
+            f.tells += f.node[i].flags & ETCH_SOFT_TELLS;
+        if (f.address) { /* 0: the linker left it out */
+            f.address += file->bias;
+            if (!etch_array_push(&map->functions, f))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ---- Marks: the function is its address until all are known ---- */
+
+/* Without a function it is a stub; with one that the binaries lack it is nothing. */
+static bool take_stub(struct etch_soft_map *map, const struct file *file, const struct etch_soft_mark *mark)
+{
+    struct etch_soft_guard guard = {mark->address + file->bias, UINT32_MAX};
+
+    if (mark->function) {
+        guard.function = etch_soft_map_function(map, mark->function + file->bias);
+        if (guard.function == UINT32_MAX) {
+            map->damaged++;
+            return true;
+        }
+        if (!etch_array_push(&map->guards, guard))
+            return false;
+    }
+    return etch_array_push(&map->stubs, guard.address);
+}
+
+static bool take_marks(struct etch_soft_map *map, const struct file *file, const Elf64_Shdr *s)
+{
+    for (uint64_t at = 0; s->sh_size - at >= sizeof(struct etch_soft_mark); at += sizeof(struct etch_soft_mark)) {
+        struct etch_soft_mark mark;
+        struct etch_soft_place place;
+        uint32_t function;
+
+        memcpy(&mark, file->bytes + s->sh_offset + at, sizeof(mark));
+        if (mark.address && mark.kind == ETCH_SOFT_MARK_STUB) {
+            if (!take_stub(map, file, &mark))
+                return false;
+            continue;
+        }
+        if (!mark.address || !mark.function)
+            continue;
+        function = etch_soft_map_function(map, mark.function + file->bias);
+        if (function == UINT32_MAX || !map->functions.v || mark.node >= map->functions.v[function].nodes) {
+            map->damaged++;
+            continue;
+        }
+        place = (struct etch_soft_place){mark.address + file->bias, function, mark.node, (uint32_t)map->places.n};
+        if (!(mark.kind == ETCH_SOFT_MARK_FLUSH ? etch_array_push(&map->flushes, place)
+                                                : etch_array_push(&map->places, place)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- The machine's blocks: LLVM's own section ---- */
+
+struct cursor {
+    const uint8_t *at, *end;
+    bool bad;
+};
+
+static uint64_t take_uleb(struct cursor *c)
+{
+    uint64_t value = 0;
+
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        if (c->at == c->end)
+            break;
+        value |= (uint64_t)(*c->at & 0x7f) << shift;
+        if (!(*c->at++ & 0x80))
+            return value;
+    }
+    c->bad = true;
+    return 0;
+}
+
+static bool take_begins(struct etch_soft_map *map, const struct file *file, const Elf64_Shdr *s)
+{
+    struct cursor c = {.at = file->bytes + s->sh_offset, .end = file->bytes + s->sh_offset + s->sh_size};
+
+    while (!c.bad && c.end - c.at >= 10) {
+        uint8_t version = c.at[0], features = c.at[1];
+        uint64_t address, n;
+
+        if (version != 2 || features)
+            return true; /* not as etch cc made it */
+        memcpy(&address, c.at + 2, 8);
+        c.at += 10;
+        n = take_uleb(&c);
+        address += address ? file->bias : 0;
+        for (uint64_t at = address; n > 0 && !c.bad; n--) {
+            take_uleb(&c);       /* the block's number */
+            at += take_uleb(&c); /* from the end of the one before */
+            if (address && !c.bad && !etch_array_push(&map->begins, at))
+                return false;
+            at += take_uleb(&c);
+            take_uleb(&c); /* what kind it is */
+        }
+    }
+    return true;
+}
+
+/* ---- The runtime's stamp ---- */
+
+static bool take_symbol(struct etch_soft_map *map, const struct file *file, const Elf64_Shdr *names,
+                        const Elf64_Sym *symbol)
+{
+    static const char stamp[] = STAMP_NAME;
+
+    if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF ||
+        symbol->st_name >= names->sh_size || names->sh_size - symbol->st_name < sizeof(stamp) ||
+        memcmp(file->bytes + names->sh_offset + symbol->st_name, stamp, sizeof(stamp)) != 0)
+        return true;
+    return etch_array_push(&map->stamps, symbol->st_value + file->bias);
+}
+
+static bool take_symbols(struct etch_soft_map *map, const struct file *file, const Elf64_Ehdr *h, const Elf64_Shdr *s)
+{
+    Elf64_Shdr names;
+    bool whole = true;
+
+    if (s->sh_type != SHT_SYMTAB || !section_at(file, h, s->sh_link, &names))
+        return true;
+    for (uint64_t at = 0; whole && s->sh_size - at >= sizeof(Elf64_Sym); at += sizeof(Elf64_Sym)) {
+        Elf64_Sym symbol;
+
+        memcpy(&symbol, file->bytes + s->sh_offset + at, sizeof(symbol));
+        whole = take_symbol(map, file, &names, &symbol);
+    }
+    return whole;
+}
+
+/* ---- Together ---- */
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+    return compare(((const struct etch_soft_function *)a)->address, ((const struct etch_soft_function *)b)->address);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+    return compare(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+static int compare_guards(const void *a, const void *b)
+{
+    return compare(((const struct etch_soft_guard *)a)->address, ((const struct etch_soft_guard *)b)->address);
+}
+
+static int compare_marks(const void *a, const void *b)
+{
+    const struct etch_soft_place *x = a, *y = b;
+    int c = compare(x->address, y->address);
+
+    return c ? c : compare(x->order, y->order);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct etch_soft_place *x = a, *y = b;
+    int c = compare(x->function, y->function);
+
+    c = c ? c : compare(x->node, y->node);
+    return c ? c : compare(x->address, y->address);
+}
+
+static void sort(void *v, size_t n, size_t size, int (*by)(const void *, const void *))
+{
+    if (n)
+        qsort(v, n, size, by);
+}
+
+enum pass { FUNCTIONS, MARKS };
+
+static bool add(struct etch_soft_map *map, const struct file *file, enum pass pass)
+{
+    Elf64_Ehdr h;
+    Elf64_Shdr names, section;
+    size_t stamps = map->stamps.n;
+    bool whole = true, recorded = false;
+
+    if (!header_of(file, &h) || !section_at(file, &h, h.e_shstrndx, &names))
+        return true;
+    for (unsigned i = 1; i < h.e_shnum && whole; i++) {
+        if (!section_at(file, &h, i, &section))
+            continue;
+        if (pass == FUNCTIONS && is_named(file, &names, &section, ETCH_SOFT_MAP_SECTION))
+            whole = take_functions(map, file, &section);
+        else if (pass == MARKS && is_named(file, &names, &section, ETCH_SOFT_MARK_SECTION))
+            whole = recorded = take_marks(map, file, &section);
+        else if (pass == MARKS && is_named(file, &names, &section, ".llvm_bb_addr_map"))
+            whole = take_begins(map, file, &section);
+        else if (pass == MARKS && map->functions.n)
+            whole = take_symbols(map, file, &h, &section);
+    }
+    map->unstamped |= recorded && map->stamps.n == stamps;
+    return whole;
+}
+
+/* Equal ones come from copies of a section: the first stays. */
+static void sort_functions(struct etch_soft_map *map)
+{
+    size_t kept = 0;
+
+    sort(map->functions.v, map->functions.n, sizeof(map->functions.v[0]), compare_functions);
+    for (size_t i = 0; i < map->functions.n; i++)
+        if (!kept || map->functions.v[kept - 1].address != map->functions.v[i].address)
+            map->functions.v[kept++] = map->functions.v[i];
+    map->functions.n = kept;
+}
+
+static uint64_t bias_of(const struct etch_code_section *s)
+{
+    const struct file file = {s->file, s->file_size, 0};
+    uint64_t offset = s->image->file_offset;
+    Elf64_Ehdr h;
+
+    if (!header_of(&file, &h))
+        return 0;
+    for (unsigned i = 0; i < h.e_phnum; i++) {
+        Elf64_Phdr p;
+        uint64_t at = h.e_phoff + (uint64_t)i * sizeof(p);
+
+        if (at > s->file_size || s->file_size - at < sizeof(p))
+            break;
+        memcpy(&p, s->file + at, sizeof(p));
+        if (p.p_type == PT_LOAD && p.p_flags & PF_X && offset <= p.p_offset + p.p_filesz &&
+            offset + s->image->size > p.p_offset)
+            return s->start - (p.p_vaddr - p.p_offset + offset);
+    }
+    return 0;
+}
+
+static bool add_all(struct etch_soft_map *map, const struct etch_code *code, enum pass pass)
+{
+    size_t n;
+    const struct etch_code_section *s = etch_code_space_sections(etch_code_space_of(code, map->pid), &n);
+    bool whole = true;
+
+    for (size_t i = 0; i < n && whole; i++) {
+        struct file file = {s[i].file, s[i].file_size, 0};
+        Elf64_Ehdr ignored;
+        bool again = false;
+
+        for (size_t k = 0; k < i && s[i].file; k++) /* one file may have several mappings of code */
+            again |= s[k].file == s[i].file && bias_of(&s[k]) == bias_of(&s[i]);
+        if (!file.bytes || again || !header_of(&file, &ignored))
+            continue;
+        file.bias = bias_of(&s[i]);
+        whole = add(map, &file, pass);
+    }
+    return whole;
+}
+
+bool etch_soft_map_add(struct etch_soft_map *map, const uint8_t *bytes, size_t size, uint64_t bias)
+{
+    struct file file = {bytes, size, bias};
+
+    if (!add(map, &file, FUNCTIONS))
+        return false;
+    sort_functions(map);
+    return add(map, &file, MARKS);
+}
+
+static uint64_t swapped(uint64_t address)
+{
+    return address << 32 | address >> 32;
+}
+
+bool etch_soft_map_finish(struct etch_soft_map *map)
+{
+    for (size_t i = 0; i < map->functions.n; i++)
+        if (!etch_array_push(&map->halves, swapped(map->functions.v[i].address)))
+            return false;
+    for (size_t i = 0; i < map->guards.n; i++)
+        if (!etch_array_push(&map->halves, swapped(map->guards.v[i].address)))
+            return false;
+    sort(map->guards.v, map->guards.n, sizeof(map->guards.v[0]), compare_guards);
+    sort(map->halves.v, map->halves.n, sizeof(map->halves.v[0]), compare_addresses);
+    sort(map->places.v, map->places.n, sizeof(map->places.v[0]), compare_places);
+    sort(map->begins.v, map->begins.n, sizeof(map->begins.v[0]), compare_addresses);
+    sort(map->stubs.v, map->stubs.n, sizeof(map->stubs.v[0]), compare_addresses);
+    if (map->unstamped)
+        map->stamps.n = 0;
+    sort(map->stamps.v, map->stamps.n, sizeof(map->stamps.v[0]), compare_addresses);
+    sort(map->flushes.v, map->flushes.n, sizeof(map->flushes.v[0]), compare_addresses);
+    if (!etch_array_reserve(&map->marks, map->places.n))
+        return false;
+    map->marks.n = map->places.n;
+    if (map->places.n)
+        memcpy(map->marks.v, map->places.v, map->places.n * sizeof(map->places.v[0]));
+    sort(map->marks.v, map->marks.n, sizeof(map->marks.v[0]), compare_marks);
+    for (size_t i = 0; i < map->places.n; i++) {
+        struct etch_soft_function *f = &map->functions.v[map->places.v[i].function];
+
+        if (!f->n_marks++)
+            f->first_mark = (uint32_t)i;
+    }
+    return true;
+}
+
+struct etch_soft_map *etch_soft_map_new(const struct etch_code *code, uint32_t pid)
+{
+    struct etch_soft_map *map = calloc(1, sizeof(*map));
+
+    if (!map)
+        return NULL;
+    map->pid = pid;
+    if (add_all(map, code, FUNCTIONS)) {
+        sort_functions(map);
+        if (add_all(map, code, MARKS) && etch_soft_map_finish(map))
+            return map;
+    }
+    etch_soft_map_free(map);
+    return NULL;
+}
+
+void etch_soft_map_free(struct etch_soft_map *map)
+{
+    if (!map)
+        return;
+    etch_array_free(&map->functions);
+    etch_array_free(&map->places);
+    etch_array_free(&map->marks);
+    etch_array_free(&map->flushes);
+    etch_array_free(&map->begins);
+    etch_array_free(&map->stubs);
+    etch_array_free(&map->guards);
+    etch_array_free(&map->stamps);
+    etch_array_free(&map->halves);
+    free(map);
+}
+
+/* ---- Asking ---- */
+
+uint32_t etch_soft_map_function(const struct etch_soft_map *map, uint64_t address)
+{
+    size_t lo = 0, hi = map->functions.n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (map->functions.v[mid].address < address)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < map->functions.n && map->functions.v[lo].address == address ? (uint32_t)lo : UINT32_MAX;
+}
+
+uint64_t etch_soft_map_address(const struct etch_soft_map *map, uint32_t half, uint64_t near)
+{
+    size_t lo = 0, hi = map->halves.n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if ((uint32_t)(map->halves.v[mid] >> 32) < half)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (hi = lo; hi < map->halves.n && map->halves.v[hi] >> 32 == half; hi++)
+        if (swapped(map->halves.v[hi]) >> 32 == near >> 32)
+            return swapped(map->halves.v[hi]);
+    return hi == lo + 1 ? swapped(map->halves.v[lo]) : 0;
+}
+
+bool etch_soft_map_is_stub(const struct etch_soft_map *map, uint64_t address)
+{
+    return map->stubs.n && bsearch(&address, map->stubs.v, map->stubs.n, sizeof(address), compare_addresses);
+}
+
+uint32_t etch_soft_map_guarded(const struct etch_soft_map *map, uint64_t address)
+{
+    const struct etch_soft_guard wanted = {.address = address}, *found;
+
+    if (!map->guards.n)
+        return UINT32_MAX;
+    found = bsearch(&wanted, map->guards.v, map->guards.n, sizeof(wanted), compare_guards);
+    return found ? found->function : UINT32_MAX;
+}
+
+bool etch_soft_map_is_stamp(const struct etch_soft_map *map, uint64_t address)
+{
+    return map->stamps.n && bsearch(&address, map->stamps.v, map->stamps.n, sizeof(address), compare_addresses);
+}
+
+/* The last address at or before one, in a sorted list; 0: there is none. */
+static uint64_t last_before(const uint64_t *v, size_t n, uint64_t address)
+{
+    size_t lo = 0, hi = n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (v[mid] <= address)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo > 0 ? v[lo - 1] : 0;
+}
+
+uint64_t etch_soft_map_stub_before(const struct etch_soft_map *map, uint64_t address)
+{
+    return last_before(map->stubs.v, map->stubs.n, address);
+}
+
+uint32_t etch_soft_map_edges(const struct etch_soft_function *f, uint32_t node)
+{
+    uint32_t next = node + 1 < f->nodes ? f->node[node + 1].first_edge : f->edges;
+
+    return next - f->node[node].first_edge;
+}
+
+static size_t first_at(const struct etch_soft_place *v, size_t n, uint64_t address)
+{
+    size_t lo = 0, hi = n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (v[mid].address < address)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+size_t etch_soft_map_mark_at(const struct etch_soft_map *map, uint64_t address)
+{
+    return first_at(map->marks.v, map->marks.n, address);
+}
+
+const struct etch_soft_place *etch_soft_map_flush(const struct etch_soft_map *map, uint64_t address)
+{
+    size_t at = first_at(map->flushes.v, map->flushes.n, address);
+
+    return at < map->flushes.n && map->flushes.v[at].address == address ? &map->flushes.v[at] : NULL;
+}
+
+const struct etch_soft_place *etch_soft_map_places(const struct etch_soft_map *map, uint32_t function, uint32_t node,
+                                                   size_t *n)
+{
+    const struct etch_soft_function *f = &map->functions.v[function];
+    size_t lo = f->first_mark, end = f->first_mark + f->n_marks, hi = end;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (map->places.v[mid].node < node)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (*n = 0; lo + *n < end && map->places.v[lo + *n].node == node;)
+        ++*n;
+    return map->places.v + lo;
+}
+
+uint64_t etch_soft_map_begin(const struct etch_soft_map *map, uint64_t address)
+{
+    uint64_t begin = last_before(map->begins.v, map->begins.n, address);
+
+    return begin ? begin : address;
+}

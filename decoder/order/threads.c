@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Edges from the life of threads: create, start, exit, join. */
+#include "decoder/order/sync.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The lives of one thread handle: it is used again only after the thread before it has been joined. */
+struct lives {
+    uint32_t creates[64], starts[64];
+    size_t n_creates, n_starts;
+};
+
+static void sort_by_hi(const struct etch_order *o, uint32_t *v, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        for (size_t k = i; k > 0 && o->hi[v[k]] < o->hi[v[k - 1]]; k--) {
+            uint32_t swap = v[k];
+
+            v[k] = v[k - 1];
+            v[k - 1] = swap;
+        }
+}
+
+/* Whether starts[i] is certainly of creates[i], for all i. With one create there is no question; with more, all by one
+ * thread, the i-th start is known by having happened before the next create. */
+static bool lives_pair(const struct etch_order *o, struct lives *lives)
+{
+    if (lives->n_creates != lives->n_starts || lives->n_creates == 0)
+        return false;
+    if (o->sync_lost)
+        return false; /* a create and a start of one handle may be of two lives, each of which lost the other half */
+    if (lives->n_creates == 1)
+        return true;
+    sort_by_hi(o, lives->starts, lives->n_starts);
+    for (size_t i = 0; i + 1 < lives->n_creates; i++)
+        if (o->thread[lives->creates[i]] != o->thread[lives->creates[i + 1]] ||
+            o->hi[lives->starts[i]] >= o->lo[lives->creates[i + 1]])
+            return false;
+    return true;
+}
+
+/* Which life a join ended: the last one created before it by the joining thread itself, or the only one. */
+static size_t life_of_join(const struct etch_order *o, const struct lives *lives, uint32_t join)
+{
+    size_t life = SIZE_MAX;
+
+    if (lives->n_creates == 1)
+        return 0;
+    for (size_t i = 0; i < lives->n_creates; i++)
+        if (o->thread[lives->creates[i]] == o->thread[join] && o->position[lives->creates[i]] < o->position[join])
+            life = i;
+    return life;
+}
+
+/* The last event of the life that begins with `start`: a thread id may be used again by another thread. */
+static uint32_t end_of_life(const struct etch_order *o, uint32_t start)
+{
+    uint32_t thread = o->thread[start];
+    uint32_t at = o->position[start];
+
+    while (at + 1 < etch_thread_size(o, thread)) {
+        const struct etch_event *next = &o->in->events[etch_event_at(o, thread, at + 1)];
+
+        if (next->kind == ETCH_EVENT_SYNC && next->op == ETCH__SYNC_OP__SYNC_THREAD_START)
+            break;
+        at++;
+    }
+    return etch_event_at(o, thread, at);
+}
+
+/* Whether all of the thread, in whichever sequence, is of this one life. */
+static bool only_life(const struct etch_order *o, uint32_t start)
+{
+    uint32_t thread = o->thread[start];
+
+    for (uint32_t k = 0; k < etch_thread_size(o, thread); k++) {
+        uint32_t e = etch_event_at(o, thread, k);
+
+        if (e != start && o->in->events[e].kind == ETCH_EVENT_SYNC &&
+            o->in->events[e].op == ETCH__SYNC_OP__SYNC_THREAD_START)
+            return false;
+    }
+    return true;
+}
+
+/* The create is before all that the thread does, the join behind all that it did, whether its exit was recorded or not:
+ * in each of its sequences. `join` is ETCH_NO_EVENT for the create, and the other way around. */
+static bool link_life(struct etch_order *o, uint32_t create, uint32_t start, uint32_t join)
+{
+    uint32_t thread = o->thread[start];
+
+    if (create != ETCH_NO_EVENT ? !etch_order_edge(o, create, start, ETCH_BY_CREATE)
+                                : !etch_order_edge(o, end_of_life(o, start), join, ETCH_BY_JOIN))
+        return false;
+    if (o->sibling[thread] == thread || !only_life(o, start))
+        return true;
+    for (uint32_t t = o->sibling[thread]; t != thread; t = o->sibling[t]) {
+        uint32_t size = etch_thread_size(o, t);
+
+        if (size && (create != ETCH_NO_EVENT ? !etch_order_edge(o, create, etch_event_at(o, t, 0), ETCH_BY_CREATE)
+                                             : !etch_order_edge(o, etch_event_at(o, t, size - 1), join, ETCH_BY_JOIN)))
+            return false;
+    }
+    return true;
+}
+
+static bool link_lives(struct etch_order *o, const struct keyed *v, size_t n)
+{
+    struct lives lives = {.n_creates = 0};
+
+    for (size_t i = 0; i < n; i++) {
+        const struct etch_event *e = &o->in->events[v[i].event];
+
+        if (e->op == ETCH__SYNC_OP__SYNC_THREAD_CREATE && e->result == 0 && lives.n_creates < 64)
+            lives.creates[lives.n_creates++] = v[i].event;
+        if (e->op == ETCH__SYNC_OP__SYNC_THREAD_START && lives.n_starts < 64)
+            lives.starts[lives.n_starts++] = v[i].event;
+    }
+    if (lives.n_creates == 64 || lives.n_starts == 64 || !lives_pair(o, &lives))
+        return true;
+    for (size_t i = 0; i < lives.n_creates; i++)
+        if (!link_life(o, lives.creates[i], lives.starts[i], ETCH_NO_EVENT))
+            return false;
+    for (size_t i = 0; i < n; i++) {
+        const struct etch_event *e = &o->in->events[v[i].event];
+        size_t life;
+
+        if (e->op != ETCH__SYNC_OP__SYNC_THREAD_JOIN || e->result != 0)
+            continue;
+        life = life_of_join(o, &lives, v[i].event);
+        if (life != SIZE_MAX && !link_life(o, ETCH_NO_EVENT, lives.starts[life], v[i].event))
+            return false;
+    }
+    return true;
+}
+
+bool etch_order_link_threads(struct etch_order *o)
+{
+    struct keyed_list list;
+    bool good = etch_sync_events(o, OP(THREAD_CREATE) | OP(THREAD_START) | OP(THREAD_JOIN), &list);
+
+    for (size_t i = 0, end; good && i < list.n; i = end) {
+        end = etch_sync_group_end(&list, i);
+        good = link_lives(o, list.v + i, end - i);
+    }
+    free(list.v);
+    return good;
+}

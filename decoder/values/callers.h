@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Who in the program made an access that a library, a system header's code or the kernel carried out: the innermost
+ * return address that lies in the user's own code, by the unwind tables of the code between, from the registers and the
+ * piece of stack that were sampled with the access. */
+#ifndef ETCH_DECODER_VALUES_CALLERS_H
+#define ETCH_DECODER_VALUES_CALLERS_H
+
+#include "binary/symbols.h"
+#include "decoder/recording.h"
+
+/* Sets the caller of every access that has a sampled stack, and frees that stack. Nothing is guessed: where the tables
+ * or the sampled bytes do not lead to the program the caller stays 0. */
+void etch_callers_find(struct etch_recording *recording, struct etch_symbols *symbols);
+
+#endif

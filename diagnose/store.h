@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* The run store: which runs of a program there are, how each ended, under which plan, and where its bundle is; in
+ * SQLite, so that a diagnosis goes on where another, or a killed one, stopped. */
+#ifndef ETCH_DIAGNOSE_STORE_H
+#define ETCH_DIAGNOSE_STORE_H
+
+#include "base/error.h"
+#include "sketch/verdict.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct etch_store;
+
+struct etch_store_run {
+    int64_t id;
+    char bundle[64]; /* its name within the store's folder; empty: it was not kept, the run only counts */
+    enum etch_verdict verdict;
+    uint32_t sigma; /* 0: nothing was watched */
+    double seconds;
+};
+
+/* Opens the store in `folder`, which is made if it is not there; `fresh`: what is in it is removed first. Where nobody
+ * else has it open, what a killed etch left there is removed: recordings of runs that it had not finished. Returns 0,
+ * or -1 with `err` set. */
+int etch_store_open(struct etch_store **store, const char *folder, bool fresh, struct etch_error *err);
+void etch_store_close(struct etch_store *store);
+
+/* A number that no other run of the store has. Returns -1 with `err` set where the store cannot be written. */
+int64_t etch_store_reserve(struct etch_store *store, struct etch_error *err);
+
+int etch_store_add(struct etch_store *store, const struct etch_store_run *run, struct etch_error *err);
+
+/* Calls `visit` for each run, oldest first; a return other than 0 ends it and is returned. */
+int etch_store_list(struct etch_store *store, int (*visit)(void *context, const struct etch_store_run *run),
+                    void *context, struct etch_error *err);
+
+#endif

@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+/* Which statements a sketch shows: where it failed, what the best predictor speaks of, how the deciding values came to
+ * be, what the threads had seen. Where threads have no part in it, the way of the data to the failure. */
+#include "sketch/explain/dependence_walk.h"
+#include "sketch/explain/layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN_MAX 24u /* statements beside those that must be seen */
+
+static bool is_threaded(const struct composition *c)
+{
+    return c->top && etch_predictor_is_threaded(c->top);
+}
+
+static void mark(const struct composition *c, bool *shown, uint32_t place)
+{
+    if (place < c->names->places.n)
+        shown[place] = true;
+}
+
+/* A statement that the slice has not is shown only where a predictor names it. */
+static void mark_sliced(const struct composition *c, bool *shown, uint32_t place)
+{
+    if (etch_story_statement(c, place))
+        shown[place] = true;
+}
+
+/* Where it failed; of a hang, where each thread stands that has a part in it. */
+static void mark_failure(const struct composition *c, bool *shown)
+{
+    const Etch__Failure *f = c->run->failure;
+
+    mark(c, shown, c->run->failing_place);
+    if (f->kind != ETCH__FAILURE_KIND__FAILURE_HANG)
+        return;
+    for (size_t i = 0; i < c->run->threads.n; i++)
+        if (c->run->threads.v[i].part)
+            mark(c, shown, c->run->threads.v[i].wait_place);
+}
+
+/* What the best predictor speaks of. A write that had not come yet has a step of its own; what the same statement did
+ * to others before has no part. */
+static void mark_top(const struct composition *c, bool *shown)
+{
+    uint32_t missing;
+    bool not_yet = etch_layout_not_yet(c, &missing);
+
+    for (uint32_t i = 0; i < c->top->n_places; i++)
+        if (!not_yet || c->top->places[i] != missing)
+            mark(c, shown, c->top->places[i]);
+}
+
+/* ---- How threads met ---- */
+
+/* The value that was there before: what the first of the accesses read, or wrote over. Where a thread tears its own
+ * write and what follows it, that write is where it begins. */
+static void mark_before(const struct composition *c, bool *shown)
+{
+    uint32_t at[ETCH_PREDICTOR_ACCESSES];
+    size_t n = etch_predictor_instance(c->top, c->run, at);
+    const struct etch_run_access *first = n ? &c->run->accesses.v[at[0]] : NULL;
+
+    if (!first || (c->top->kind == ETCH_PREDICTOR_ATOMICITY && first->write))
+        return;
+    for (size_t i = at[0]; i-- > 0;) {
+        const struct etch_run_access *a = &c->run->accesses.v[i];
+
+        if (a->write && a->object == first->object && a->object != ETCH_NOWHERE && a->place != first->place) {
+            mark_sliced(c, shown, a->place);
+            return;
+        }
+    }
+}
+
+/* What the failing thread had seen, before, of what is shown of it. */
+static void mark_seen(const struct composition *c, bool *shown)
+{
+    const struct etch_run *run = c->run;
+
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+        uint32_t before = ETCH_NOWHERE;
+
+        if (a->thread != run->failing_thread || a->object == ETCH_NOWHERE || a->place >= c->names->places.n ||
+            !shown[a->place])
+            continue;
+        for (size_t k = 0; k < i; k++)
+            if (run->accesses.v[k].thread == a->thread && run->accesses.v[k].object == a->object &&
+                run->accesses.v[k].place != a->place)
+                before = run->accesses.v[k].place;
+        mark_sliced(c, shown, before);
+    }
+}
+
+/* What a thread did within a step that was torn, with what it had at its beginning. */
+static void mark_between(const struct composition *c, bool *shown)
+{
+    uint32_t at[ETCH_PREDICTOR_ACCESSES];
+    size_t n = c->top->kind == ETCH_PREDICTOR_ATOMICITY && c->top->n_places == 3
+                   ? etch_predictor_instance(c->top, c->run, at)
+                   : 0;
+    const struct etch_run_access *first = n == 3 ? &c->run->accesses.v[at[0]] : NULL;
+
+    for (size_t i = 0; first && first->read && i < c->run->visits.n; i++) {
+        const struct etch_run_visit *v = &c->run->visits.v[i];
+
+        if (v->thread == first->thread && v->place != first->place && v->place != c->top->places[2] &&
+            etch_names_feeds(c->names, first->place, v->place) &&
+            (etch_names_feeds(c->names, v->place, c->top->places[2]) ||
+             (v->seq > first->seq && v->seq < c->run->accesses.v[at[2]].seq)))
+            mark_sliced(c, shown, v->place);
+    }
+}
+
+/* ---- What the failing statement took ---- */
+
+/* A value that is the start of what the same statement uses is an address, and what looks like a pointer is one. */
+static bool is_address(const struct etch_run *run, const struct etch_run_access *a)
+{
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *b = &run->accesses.v[i];
+
+        if (b->thread == a->thread && b->place == a->place && b != a && b->address >= a->value &&
+            b->address - a->value < 4096)
+            return true;
+    }
+    return !a->known || a->size < 4 || (a->size == 8 && a->value >= 65536) || (a->size == 8 && a->value == 0);
+}
+
+static bool reads_shared(const struct etch_run *run, uint32_t place)
+{
+    for (size_t i = 0; i < run->accesses.n; i++)
+        if (run->accesses.v[i].place == place && run->accesses.v[i].read && run->accesses.v[i].object != ETCH_NOWHERE)
+            return true;
+    return false;
+}
+
+/* Whoever handed a thread its argument. */
+static void mark_handed(const struct composition *c, bool *shown)
+{
+    const Etch__Slice *slice = c->options->slice;
+    const struct etch_run *run = c->run;
+
+    for (uint32_t i = 0; i < run->threads.n; i++) {
+        const Etch__Statement *s = etch_story_statement(c, run->threads.v[i].made_at);
+        bool used = false;
+
+        for (size_t k = 0; k < run->visits.n; k++)
+            used |= run->visits.v[k].thread == i && shown[run->visits.v[k].place];
+        if (slice && s && used && etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_THREAD))
+            mark(c, shown, run->threads.v[i].made_at);
+    }
+}
+
+/* Where the failing statement's own variables came from: a number from wherever; an address only where it was found in
+ * shared memory, and then who had left it there. */
+static void mark_taken(const struct composition *c, bool *shown)
+{
+    const struct etch_run *run = c->run;
+
+    for (uint32_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+        uint32_t write, from;
+
+        if (a->place != run->failing_place || a->thread != run->failing_thread || !a->read)
+            continue;
+        write = etch_story_definition(run, i);
+        from = write == ETCH_NOWHERE ? ETCH_NOWHERE : run->accesses.v[write].place;
+        if (from == ETCH_NOWHERE || from == a->place || !etch_story_statement(c, from) || shown[from])
+            continue;
+        if (a->object != ETCH_NOWHERE) {
+            if (!is_address(run, a))
+                mark(c, shown, from);
+        } else if (is_address(run, a) && reads_shared(run, from)) {
+            mark(c, shown, from);
+            for (uint32_t k = 0; k < write; k++)
+                if (run->accesses.v[k].place == from && run->accesses.v[k].thread == a->thread &&
+                    run->accesses.v[k].read && run->accesses.v[k].object != ETCH_NOWHERE &&
+                    etch_story_definition(run, k) != ETCH_NOWHERE)
+                    mark_sliced(c, shown, run->accesses.v[etch_story_definition(run, k)].place);
+        } else if (!is_address(run, a) &&
+                   !etch_story_has_role(etch_story_statement(c, from), ETCH__STATEMENT_ROLE__ROLE_CONTROL)) {
+            mark(c, shown, from);
+            mark_handed(c, shown);
+        }
+    }
+}
+
+/* The same for numbers that nobody watched: control flow tells who wrote them. */
+static void mark_taken_unseen(const struct composition *c, bool *shown)
+{
+    const struct etch_run *run = c->run;
+    const Etch__Statement *s = etch_story_statement(c, run->failing_place);
+    const struct etch_run_visit *visit = etch_run_visited_by(run, run->failing_thread, run->failing_place);
+
+    for (size_t i = 0; s && visit && i < s->n_operands; i++) {
+        const Etch__Operand *o = s->operands[i];
+        const struct etch_run_visit *by =
+            o->shared || o->write || o->size == 8 ? NULL : etch_story_by_flow(c, visit, o);
+
+        if (!by || shown[by->place] ||
+            etch_story_has_role(etch_story_statement(c, by->place), ETCH__STATEMENT_ROLE__ROLE_CONTROL))
+            continue;
+        mark_sliced(c, shown, by->place);
+        mark_handed(c, shown);
+    }
+}
+
+/* What a call returned to the failing statement, and the shared memory that it came from. */
+static void mark_returned(const struct composition *c, bool *shown)
+{
+    const Etch__Slice *slice = c->options->slice;
+    const struct etch_run *run = c->run;
+
+    for (size_t i = 0; slice && i < slice->n_statements; i++) {
+        const Etch__Statement *s = slice->statements[i];
+        uint32_t place = ETCH_NOWHERE;
+
+        if (s->distance != 1 || !etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN))
+            continue;
+        for (uint32_t k = 0; k < c->names->places.n; k++)
+            if (etch_story_statement(c, k) == s)
+                place = k;
+        if (place == ETCH_NOWHERE || !etch_run_visited(run, place))
+            continue;
+        mark(c, shown, place);
+        for (uint32_t k = 0; k < run->accesses.n; k++) {
+            const struct etch_run_access *a = &run->accesses.v[k];
+
+            if (a->place == place && a->thread == run->failing_thread && a->read && a->object != ETCH_NOWHERE &&
+                etch_story_definition(run, k) != ETCH_NOWHERE)
+                mark_sliced(c, shown, run->accesses.v[etch_story_definition(run, k)].place);
+        }
+    }
+}
+
+/* ---- What let it happen ---- */
+
+static bool reads_at(const struct etch_run *run, uint32_t place, uint64_t address)
+{
+    for (size_t i = 0; i < run->accesses.n; i++)
+        if (run->accesses.v[i].place == place && run->accesses.v[i].address == address)
+            return true;
+    return false;
+}
+
+/* Whether a branch looks at nothing but what the failing statement uses. */
+static bool tests_the_same(const struct etch_run *run, uint32_t place)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+
+        if (a->place != place || a->thread != run->failing_thread)
+            continue;
+        if (!reads_at(run, run->failing_place, a->address))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+/* The same by the names of what it looks at, where nobody watched. */
+static bool names_the_same(const struct composition *c, const Etch__Statement *s)
+{
+    const Etch__Statement *failing = etch_story_statement(c, c->run->failing_place);
+    bool any = false;
+
+    for (size_t i = 0; failing && i < s->n_operands; i++) {
+        bool found = false;
+
+        for (size_t k = 0; k < failing->n_operands; k++)
+            found |= !failing->operands[k]->write && strcmp(failing->operands[k]->name, s->operands[i]->name) == 0;
+        if (!found)
+            return false;
+        any = true;
+    }
+    return any && strcmp(s->place->function, failing->place->function) == 0;
+}
+
+/* What another thread wrote after the branch had looked at it. */
+static uint32_t written_since(const struct etch_run *run, uint32_t place)
+{
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+
+        for (size_t k = i + 1;
+             a->place == place && a->thread == run->failing_thread && a->object != ETCH_NOWHERE && k < run->accesses.n;
+             k++)
+            if (run->accesses.v[k].write && run->accesses.v[k].object == a->object &&
+                run->accesses.v[k].thread != a->thread)
+                return run->accesses.v[k].place;
+    }
+    return ETCH_NOWHERE;
+}
+
+static bool comes_of_top(const struct composition *c, uint32_t place)
+{
+    for (uint32_t i = 0; i < c->top->n_places; i++)
+        if (etch_names_feeds(c->names, c->top->places[i], place))
+            return true;
+    return false;
+}
+
+/* The branch before the failing statement, where it looks at what this is about. */
+static void mark_guards(const struct composition *c, bool *shown)
+{
+    for (uint32_t i = 0; i < c->names->places.n; i++) {
+        const Etch__Statement *s = etch_story_statement(c, i);
+        uint32_t writer;
+
+        if (!s || shown[i] || !s->branch || s->distance > 1 ||
+            !etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_CONTROL) || !etch_run_visited(c->run, i) ||
+            etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA))
+            continue;
+        writer = written_since(c->run, i);
+        if (writer == ETCH_NOWHERE && !tests_the_same(c->run, i) && !comes_of_top(c, i) &&
+            (etch_run_accessed(c->run, i) || !names_the_same(c, s)))
+            continue;
+        mark(c, shown, i);
+        mark_sliced(c, shown, writer);
+    }
+}
+
+/* The calls by which data came into the functions that count: those on the failing thread's stack, and those of other
+ * functions that hand over an argument. */
+static void mark_calls(const struct composition *c, bool *shown)
+{
+    const struct etch_run *run = c->run;
+    bool *before = malloc(c->names->places.n + 1);
+
+    if (!before)
+        return;
+    memcpy(before, shown, c->names->places.n);
+    for (uint32_t i = 0; i < c->names->places.n; i++) {
+        const Etch__Statement *s = etch_story_statement(c, i);
+        bool data = s && (etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT) ||
+                          etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA));
+
+        for (uint32_t k = 0; data && !shown[i] && etch_run_visited(run, i) && k < c->names->places.n; k++) {
+            const char *function = c->names->places.v[k].function;
+            bool stacked = etch_story_on_stack(c, function), here = false;
+
+            if (!before[k] || !etch_story_is_call_of(c, s, function) || !etch_story_brought_in(c, s, k))
+                continue;
+            for (size_t f = 0; stacked && f < run->threads.v[run->failing_thread].stack.n; f++)
+                here |= run->threads.v[run->failing_thread].stack.v[f] == i;
+            if (stacked ? here : etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT))
+                mark(c, shown, i);
+        }
+    }
+    free(before);
+}
+
+/* That the failing thread was made while its maker went on to what undid it. */
+static void mark_creation(const struct composition *c, bool *shown)
+{
+    const struct etch_run *run = c->run;
+    const struct etch_run_thread *t =
+        run->failing_thread < run->threads.n ? &run->threads.v[run->failing_thread] : NULL;
+    const struct etch_line_place *made;
+
+    if (c->top->kind != ETCH_PREDICTOR_ORDER || !t || t->made_at >= c->names->places.n)
+        return;
+    made = &c->names->places.v[t->made_at];
+    for (uint32_t i = 0; i < c->top->n_places; i++)
+        if (strcmp(c->names->places.v[c->top->places[i]].function, made->function) == 0)
+            mark_sliced(c, shown, t->made_at);
+}
+
+/* How what threads met over came to be there, and where it went. */
+static void mark_brought(struct composition *c, bool *shown)
+{
+    if (c->top->kind == ETCH_PREDICTOR_LOCK_ORDER)
+        return;
+    mark_guards(c, shown);
+    if (c->top->kind == ETCH_PREDICTOR_WAIT)
+        return;
+    mark_taken(c, shown);
+    mark_taken_unseen(c, shown);
+    if (c->run->failure->kind != ETCH__FAILURE_KIND__FAILURE_HANG)
+        etch_story_follow_addresses(c, shown);
+    mark_returned(c, shown);
+    mark_seen(c, shown);
+    mark_calls(c, shown);
+}
+
+/* ---- Where threads have no part ---- */
+
+/* The way of the data, as the slice has it: what ran and fed, directly or not, a statement that is shown. Whether a
+ * function has no part in it yet: nothing in it is shown before, and it is not main. What it does is the inside of a
+ * call, which is shown as one. */
+static bool is_inside(const struct composition *c, const bool *seeds, const char *function)
+{
+    for (size_t i = 0; i < c->names->places.n; i++)
+        if (seeds[i] && strcmp(c->names->places.v[i].function, function) == 0)
+            return false;
+    return strcmp(function, "main") != 0;
+}
+
+/* A write that was seen and that no shown statement read has no part. */
+static bool is_idle(const struct composition *c, const bool *shown, uint32_t place)
+{
+    const struct etch_run *run = c->run;
+    bool wrote = false;
+
+    for (uint32_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+        uint32_t write =
+            a->read && a->place < c->names->places.n && shown[a->place] ? etch_story_definition(run, i) : ETCH_NOWHERE;
+
+        if (write != ETCH_NOWHERE && run->accesses.v[write].place == place)
+            return false;
+        wrote |= a->write && a->place == place;
+    }
+    return wrote;
+}
+
+/* Whether a statement says what its function gives back: it is asked for by another function, and writes nothing that
+ * has a name. */
+static bool gives_back(const Etch__Slice *slice, const Etch__Statement *s)
+{
+    bool asked = false;
+
+    for (size_t i = 0; i < s->n_operands; i++)
+        if (s->operands[i]->write)
+            return false;
+    for (size_t i = 0; i < s->n_because; i++)
+        asked |= s->because[i] < slice->n_statements &&
+                 strcmp(slice->statements[s->because[i]]->place->function, s->place->function) != 0;
+    return asked && !s->call &&
+           (etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN) ||
+            etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA));
+}
+
+/* Whether the function came back by another statement since: what this one gave is long gone. */
+static bool is_outdated(const struct composition *c, const Etch__Statement *s, uint32_t place)
+{
+    const struct etch_run_visit *here = etch_run_visited(c->run, place);
+    bool gives = gives_back(c->options->slice, s);
+
+    for (uint32_t i = 0; gives && i < c->names->places.n; i++) {
+        const Etch__Statement *other = etch_story_statement(c, i);
+        const struct etch_run_visit *v = other && i != place &&
+                                                 strcmp(other->place->function, s->place->function) == 0 &&
+                                                 gives_back(c->options->slice, other)
+                                             ? etch_run_visited_by(c->run, here->thread, i)
+                                             : NULL;
+
+        if (v && v->seq > here->seq)
+            return true;
+    }
+    return false;
+}
+
+static bool feeds_shown(const struct composition *c, const bool *shown, uint32_t place)
+{
+    for (uint32_t i = 0; i < c->names->places.n; i++)
+        if (shown[i] && i != place && etch_names_feeds(c->names, place, i))
+            return true;
+    return false;
+}
+
+static void mark_sources(const struct composition *c, bool *shown)
+{
+    bool *seeds = malloc(c->names->places.n + 1), more = seeds != NULL;
+
+    if (seeds)
+        memcpy(seeds, shown, c->names->places.n);
+    while (more) {
+        more = false;
+        for (uint32_t i = 0; i < c->names->places.n; i++) {
+            const Etch__Statement *s = etch_story_statement(c, i);
+
+            if (!s || shown[i] || !etch_run_visited(c->run, i) || is_inside(c, seeds, s->place->function) ||
+                is_outdated(c, s, i) || !feeds_shown(c, shown, i) ||
+                (c->top->kind == ETCH_PREDICTOR_ORIGIN && is_idle(c, shown, i)))
+                continue;
+            shown[i] = more = true;
+        }
+    }
+    free(seeds);
+}
+
+static void mark_executed(const struct composition *c, bool *shown)
+{
+    for (size_t i = 0; i < c->run->visits.n; i++)
+        mark_sliced(c, shown, c->run->visits.v[i].place);
+}
+
+/* ---- What is too much ---- */
+
+struct candidate {
+    uint32_t place, distance;
+    uint64_t hi; /* when it last ran */
+};
+
+static int by_nearness(const void *x, const void *y)
+{
+    const struct candidate *a = x, *b = y;
+
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? -1 : 1;
+    if (a->hi != b->hi)
+        return a->hi > b->hi ? -1 : 1;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* Keeps a picture that a reader can take in: beside what must be seen, the statements nearest to the failure, by
+ * dependences and then by time. */
+static void keep_nearest(const struct composition *c, bool *shown, const bool *must)
+{
+    ETCH_ARRAY(struct candidate) list = {0};
+    bool good = true;
+
+    for (uint32_t place = 0; place < c->names->places.n; place++) {
+        const struct etch_run_visit *v = etch_run_visited(c->run, place);
+        struct candidate candidate = {place, c->names->places.v[place].distance, v ? v->hi : 0};
+
+        if (shown[place] && !must[place])
+            good &= etch_array_push(&list, candidate);
+    }
+    if (good && list.n > SHOWN_MAX) {
+        qsort(list.v, list.n, sizeof(*list.v), by_nearness);
+        for (size_t i = SHOWN_MAX; i < list.n; i++)
+            shown[list.v[i].place] = false;
+    }
+    etch_array_free(&list);
+}
+
+void etch_layout_choose(struct composition *c, bool *shown)
+{
+    bool *must = calloc(c->names->places.n + 1, sizeof(*must));
+
+    mark_failure(c, shown);
+    if (c->top)
+        mark_top(c, shown);
+    if (is_threaded(c)) {
+        mark_before(c, shown);
+        mark_between(c, shown);
+    }
+    if (must)
+        memcpy(must, shown, c->names->places.n * sizeof(*must));
+    if (is_threaded(c)) {
+        mark_brought(c, shown);
+    } else if (c->top && c->top->kind == ETCH_PREDICTOR_VALUE) {
+        etch_story_follow(c, shown, c->top->variable);
+    } else if (c->top) {
+        if (c->top->kind == ETCH_PREDICTOR_ORIGIN)
+            mark_before(c, shown);
+        mark_sources(c, shown);
+    }
+    if (c->options->all || !c->top)
+        mark_executed(c, shown);
+    if (must && !c->options->all)
+        keep_nearest(c, shown, must);
+    if (is_threaded(c))
+        mark_creation(c, shown);
+    free(must);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Between compose.c and layout.c: a sketch in the making, and the part that chooses and orders its steps. */
+#ifndef ETCH_SKETCH_EXPLAIN_LAYOUT_H
+#define ETCH_SKETCH_EXPLAIN_LAYOUT_H
+
+#include "sketch/compose.h"
+
+/* A step in the making. */
+struct layout_item {
+    uint32_t thread, place;
+    uint64_t nth; /* of the thread's visits of the place; 0: not known */
+    uint64_t seq, lo, hi;
+    uint32_t depth;
+    uint64_t count;
+    uint32_t access; /* its last access in question, or ETCH_NOWHERE */
+    uint32_t event;  /* in the run's order: of that access, or of its synchronisation; ETCH_NOWHERE: none */
+    uint32_t rank;   /* equal ranks stand side by side */
+    uint32_t step;   /* in the sketch */
+    bool not_yet;    /* it had not run when it failed */
+};
+
+struct composition {
+    const struct etch_names *names;
+    const struct etch_compose_options *options;
+    Etch__Sketch *sketch;
+    struct etch_run **runs; /* of one bug, and passing, by key */
+    size_t n_runs;
+    uint32_t failing, passing, other_failures; /* runs; other failures are not among `runs` */
+    struct etch_predictors predictors;
+    struct etch_predictor *top;
+    struct etch_predictor *best[ETCH_PREDICTOR_KINDS];
+    const struct etch_run *run; /* the one that is laid out */
+    ETCH_ARRAY(struct layout_item) items;
+    ETCH_ARRAY(uint32_t) variables;
+    ETCH_ARRAY(struct etch_run_visit) chosen; /* of places that are shown: these visits, not the last ones */
+    bool *before;                             /* by two items: the first is proven to be before the second */
+    bool failed;                              /* memory was short */
+};
+
+void *etch_compose_new(struct composition *c, size_t size);
+char *etch_compose_text(struct composition *c, const char *text);
+bool etch_compose_push(struct composition *c, void *field, size_t *n, void *item);
+Etch__Place *etch_compose_place(struct composition *c, uint32_t place);
+
+void etch_layout_fill(struct composition *c);
+void etch_layout_release(struct composition *c);
+
+/* Puts the items in an order that contradicts nothing proven, and gives them ranks. False when memory is short. */
+bool etch_layout_sort(struct composition *c);
+
+/* Whether nothing proves which of two items came first. After sorting. */
+bool etch_layout_is_open(const struct composition *c, uint32_t one, uint32_t other);
+
+/* Whether the best predictor speaks of a write that, in the run that is laid out, had not come to this object when it
+ * failed; then of which place. */
+bool etch_layout_not_yet(const struct composition *c, uint32_t *place);
+
+/* Which places are shown: `shown` has room for one mark per place. */
+void etch_layout_choose(struct composition *c, bool *shown);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* Where predictors come from: what failing runs did, and what they did not do although others did. */
+#include "sketch/predict/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_same(const struct etch_predictor *a, const struct etch_predictor *b)
+{
+    return a->kind == b->kind && a->n_places == b->n_places && a->variable == b->variable && a->second == b->second &&
+           a->ever == b->ever && a->refill == b->refill && a->torn == b->torn && a->negated == b->negated &&
+           a->test == b->test && a->value == b->value && a->write == b->write && a->address == b->address &&
+           a->taken == b->taken && strcmp(a->pattern, b->pattern) == 0 &&
+           memcmp(a->places, b->places, a->n_places * sizeof(a->places[0])) == 0;
+}
+
+static uint64_t hash_candidate(const struct etch_predictor *p)
+{
+    uint64_t key[5] = {(uint64_t)p->kind << 32 | p->variable, p->second, p->address, p->value,
+                       (uint64_t)p->test << 8 | (uint64_t)p->torn << 5 | (uint64_t)p->refill << 4 |
+                           (uint64_t)p->write << 3 | (uint64_t)p->ever << 2 | (uint64_t)p->taken << 1 | p->negated};
+    uint64_t hash = etch_hash(ETCH_HASH_START, key, sizeof(key));
+
+    hash = etch_hash(hash, p->places, p->n_places * sizeof(p->places[0]));
+    return etch_hash(hash, p->pattern, strlen(p->pattern));
+}
+
+static bool add(struct search *s, struct etch_predictor candidate)
+{
+    uint64_t hash = hash_candidate(&candidate);
+    size_t probe = 0;
+    uint32_t i;
+
+    while ((i = etch_index_next(&s->known, hash, &probe)) != ETCH_INDEX_NONE)
+        if (is_same(&s->found->all.v[i], &candidate))
+            return true;
+    return etch_array_push(&s->found->all, candidate) && etch_index_add(&s->known, hash, (uint32_t)s->found->all.n - 1);
+}
+
+bool etch_is_one_function(const struct search *s, uint32_t a, uint32_t b)
+{
+    const struct etch_line_place *first = &s->names->places.v[a], *last = &s->names->places.v[b];
+
+    return strcmp(first->function, last->function) == 0 && strcmp(first->file, last->file) == 0;
+}
+
+/* ---- How threads met ---- */
+
+static bool add_orders(struct search *s, const struct etch_facts *facts)
+{
+    for (size_t i = 0; i < facts->orders.n; i++) {
+        const struct order_fact *f = &facts->orders.v[i];
+        struct etch_predictor p = {.kind = f->n == 3  ? ETCH_PREDICTOR_ATOMICITY
+                                           : f->alone ? ETCH_PREDICTOR_ORIGIN
+                                                      : ETCH_PREDICTOR_ORDER,
+                                   .n_places = f->n,
+                                   .second = ETCH_NOWHERE,
+                                   .variable = f->variable};
+
+        if (!f->proven || (f->alone && !f->last))
+            continue;
+        memcpy(p.places, f->places, sizeof(f->places));
+        memcpy(p.pattern, f->pattern, sizeof(f->pattern));
+        for (p.ever = !f->last;; p.ever = true) {
+            if (!add(s, p))
+                return false;
+            if (p.ever || f->alone)
+                break;
+        }
+    }
+    return true;
+}
+
+static bool add_torn(struct search *s, const struct etch_facts *failing)
+{
+    for (size_t i = 0; i < failing->torn.n; i++) {
+        const struct torn_fact *f = &failing->torn.v[i];
+        struct etch_predictor p = {.kind = ETCH_PREDICTOR_ATOMICITY,
+                                   .n_places = 4,
+                                   .variable = f->variable,
+                                   .second = f->second,
+                                   .pattern = "WRRW",
+                                   .torn = true};
+
+        memcpy(p.places, f->places, sizeof(f->places));
+        if (f->proven && !add(s, p))
+            return false;
+    }
+    return true;
+}
+
+static bool add_hangs(struct search *s, const struct etch_facts *facts)
+{
+    for (size_t i = 0; i < facts->hangs.n; i++) {
+        const struct etch_hang *h = &facts->hangs.v[i];
+        struct etch_predictor p = {.kind = h->kind == ETCH_HANG_RING ? ETCH_PREDICTOR_LOCK_ORDER : ETCH_PREDICTOR_WAIT,
+                                   .n_places = h->n,
+                                   .variable = ETCH_NOWHERE,
+                                   .second = ETCH_NOWHERE};
+
+        memcpy(p.places, h->places, sizeof(p.places));
+        if (!add(s, p))
+            return false;
+    }
+    return true;
+}
+
+/* Whether another thread than the writer reads at a place, in the writer's run. */
+static bool is_shared(const struct etch_facts *facts, uint32_t place, const struct user *write)
+{
+    for (size_t i = 0; i < facts->users.n; i++) {
+        const struct user *u = &facts->users.v[i];
+
+        if (u->place == place && u->variable == write->variable && u->thread != write->thread)
+            return true;
+    }
+    return false;
+}
+
+/* Statements that write what a failing run read, although in that run they had not yet: known from other runs. */
+static bool add_too_early(struct search *s, const struct etch_facts *failing)
+{
+    for (size_t i = 0; i < failing->users.n; i++) {
+        const struct user *read = &failing->users.v[i];
+
+        for (size_t r = 0; !read->write && r < s->n; r++) {
+            for (size_t k = 0; k < s->facts[r]->users.n; k++) {
+                const struct user *write = &s->facts[r]->users.v[k];
+                struct etch_predictor p = {.kind = ETCH_PREDICTOR_ORDER,
+                                           .n_places = 2,
+                                           .variable = read->variable,
+                                           .places = {read->place, write->place},
+                                           .second = ETCH_NOWHERE,
+                                           .pattern = "RW"};
+
+                for (int refill = 0; write->write && write->variable == read->variable && write->place != read->place &&
+                                     refill < 2 && is_shared(s->facts[r], read->place, write);
+                     refill++) {
+                    p.refill = refill;
+                    if (!add(s, p))
+                        return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+/* ---- Values ---- */
+
+/* The values that passing runs had at the same place: the last ones, or all. False where there is none. */
+static bool passing_range(const struct search *s, const struct etch_predictor *p, int64_t *lo, int64_t *hi)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+        const struct etch_run_access *last =
+            run->failing ? NULL : etch_run_last_value(run, p->places[0], p->variable, p->write);
+
+        for (const struct etch_run_access *b = run->accesses.v; last && b <= last; b++) {
+            int64_t v = etch_signed_value(b->value, b->size);
+
+            if (!etch_is_value_of(p, b))
+                continue;
+            *lo = any && *lo < v ? *lo : v;
+            *hi = any && *hi > v ? *hi : v;
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Where an object lies is the loader's and malloc's choice, another one in each run. */
+static bool is_address(const struct etch_run_access *a)
+{
+    return a->size == 8 && a->value >> 32 && !(a->value >> 47);
+}
+
+static bool add_value(struct search *s, const struct etch_run_access *a, bool fails_here)
+{
+    struct etch_predictor p = {.kind = ETCH_PREDICTOR_VALUE,
+                               .n_places = 1,
+                               .places = {a->place},
+                               .variable = a->variable,
+                               .second = ETCH_NOWHERE,
+                               .write = a->write,
+                               .ever = fails_here,
+                               .size = a->size};
+    int64_t v = etch_signed_value(a->value, a->size), lo = 0, hi = 0;
+    bool good = true;
+
+    if (is_address(a))
+        return true;
+    if (a->value == 0) {
+        p.test = ETCH_VALUE_ZERO;
+        good = add(s, p);
+    } else {
+        p.test = ETCH_VALUE_EQUAL;
+        p.value = a->value;
+        good = add(s, p);
+    }
+    p.value = 0;
+    if (v < 0 && good) {
+        p.test = ETCH_VALUE_NEGATIVE;
+        good = add(s, p);
+    }
+    if (good && passing_range(s, &p, &lo, &hi) && (v < lo || v > hi)) {
+        p.test = v < lo ? ETCH_VALUE_BELOW : ETCH_VALUE_ABOVE;
+        p.value = (uint64_t)(v < lo ? lo : hi);
+        good = add(s, p);
+    }
+    return good;
+}
+
+static bool add_values(struct search *s, const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->accesses.n; i++) {
+        const struct etch_run_access *a = &run->accesses.v[i];
+
+        /* What malloc and free keep in memory that is nobody's has no meaning for the program. */
+        if (a->place != ETCH_NOWHERE && a->variable != ETCH_NOWHERE && a->known && !a->outside &&
+            etch_run_last_value(run, a->place, a->variable, a->write) == a &&
+            !add_value(s, a, etch_run_fails_at(run, a->place)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- What ran ---- */
+
+static bool add_flow(struct search *s, const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->branches.n; i++) {
+        struct etch_predictor p = {.kind = ETCH_PREDICTOR_BRANCH,
+                                   .n_places = 1,
+                                   .places = {run->branches.v[i].place},
+                                   .variable = ETCH_NOWHERE,
+                                   .second = ETCH_NOWHERE,
+                                   .address = run->branches.v[i].address,
+                                   .taken = run->branches.v[i].taken,
+                                   .to = run->branches.v[i].to};
+
+        /* How it went at the failing statement is the failure itself, and so is that it ran. */
+        if (!etch_run_fails_at(run, p.places[0]) && !add(s, p))
+            return false;
+    }
+    for (size_t i = 0; i < run->visits.n; i++) {
+        struct etch_predictor p = {.kind = ETCH_PREDICTOR_EXECUTED,
+                                   .n_places = 1,
+                                   .places = {run->visits.v[i].place},
+                                   .variable = ETCH_NOWHERE,
+                                   .second = ETCH_NOWHERE};
+
+        if (!etch_run_fails_at(run, p.places[0]) && !add(s, p))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a statement comes behind the failing one where all goes well: that it did not run is what came of the
+ * failure. */
+static bool comes_behind(const struct search *s, const struct etch_run *failing, uint32_t place)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+
+        for (size_t k = 0; !run->failing && k < run->visits.n; k++) {
+            const struct etch_run_visit *v = &run->visits.v[k], *w;
+
+            if (etch_run_fails_at(failing, v->place) && (w = etch_run_visited_by(run, v->thread, place)) &&
+                w->seq > v->seq)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* What passing runs executed and this one did not, among the statements of the slice. */
+static bool add_missing(struct search *s, const struct etch_run *run)
+{
+    for (uint32_t place = 0; place < s->names->places.n; place++) {
+        struct etch_predictor p = {.kind = ETCH_PREDICTOR_EXECUTED,
+                                   .n_places = 1,
+                                   .places = {place},
+                                   .variable = ETCH_NOWHERE,
+                                   .second = ETCH_NOWHERE,
+                                   .negated = true};
+
+        if (s->names->places.v[place].statement && etch_did_execute(run, place) == ETCH_FALSE &&
+            !comes_behind(s, run, place) && !add(s, p))
+            return false;
+    }
+    return true;
+}
+
+/* ---- All of them ---- */
+
+bool etch_candidates_find(struct search *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+
+        if (run->failing &&
+            !(add_hangs(s, s->facts[i]) && add_torn(s, s->facts[i]) && add_orders(s, s->facts[i]) &&
+              add_too_early(s, s->facts[i]) && add_values(s, run) && add_flow(s, run) && add_missing(s, run)))
+            return false;
+    }
+    return true;
+}
+
+bool etch_candidates_find_orders(struct search *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->runs[i]->failing && !(add_orders(s, s->facts[i]) && add_too_early(s, s->facts[i])))
+            return false;
+    return true;
+}
+
+/* ---- Pairs of what was found ---- */
+
+static bool is_half(const struct etch_predictor *p, const char *pattern)
+{
+    if (p->refill && p->passing_true)
+        return false; /* else the other half alone would say it */
+    return p->kind == ETCH_PREDICTOR_ORDER && !p->ever && strcmp(p->pattern, pattern) == 0 && p->failing_true &&
+           p->failing_true == p->failing;
+}
+
+/* From a write to a read, and from a read to the write behind: of one variable WRW, which may not have come to its end;
+ * of two, WRRW: one function writes them one after the other, another reads them together and sees one new, one old. */
+static bool add_pair(struct search *s, struct etch_predictor first, struct etch_predictor second)
+{
+    bool one = first.variable == second.variable;
+    struct etch_predictor p = {.kind = ETCH_PREDICTOR_ATOMICITY,
+                               .n_places = one ? 3 : 4,
+                               .places = {first.places[0], first.places[1], second.places[0], second.places[1]},
+                               .variable = first.variable,
+                               .second = one ? ETCH_NOWHERE : second.variable};
+
+    if (!is_half(&first, "WR") || !is_half(&second, "RW") || first.places[0] == second.places[1] ||
+        !etch_is_one_function(s, first.places[0], second.places[1]) || (one && first.places[1] != second.places[0]) ||
+        !etch_is_one_function(s, first.places[1], second.places[0]))
+        return true;
+    p.refill = second.refill;
+    if (one)
+        p.places[2] = second.places[1];
+    snprintf(p.pattern, sizeof(p.pattern), "%s", one ? "WRW" : "WRRW");
+    return add(s, p);
+}
+
+bool etch_candidates_pair(struct search *s)
+{
+    size_t n = s->found->all.n;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            if (!add_pair(s, s->found->all.v[i], s->found->all.v[k]))
+                return false;
+    return true;
+}

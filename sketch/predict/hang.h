@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* What the threads of a run that hangs wait for, from its synchronisation events: locks that are held in a ring, and
+ * wake-ups that came before the wait or never. */
+#ifndef ETCH_SKETCH_PREDICT_HANG_H
+#define ETCH_SKETCH_PREDICT_HANG_H
+
+#include "sketch/run.h"
+
+#define ETCH_HANG_PLACES 8u
+
+enum etch_hang_kind {
+    ETCH_HANG_RING,     /* of locks: each thread holds what the one before it waits for */
+    ETCH_HANG_TOO_LATE, /* the last wake-up came before the wait */
+    ETCH_HANG_NEVER,    /* no wake-up at all */
+};
+
+/* places: of a ring, in turn where a thread took what it holds and where it waits; of a wake-up that came too early,
+ * its place and the wait's; else the wait's. A ring begins with the thread whose wait has the lowest number. */
+struct etch_hang {
+    enum etch_hang_kind kind;
+    uint32_t n, places[ETCH_HANG_PLACES];
+    uint32_t signal, wait; /* of a wake-up: syncs of the run */
+};
+
+typedef void etch_hang_visitor(void *context, const struct etch_hang *hang);
+
+/* Calls `visit` for each; nothing is claimed of a run that does not hang or whose events are not all there. */
+void etch_hang_find(const struct etch_run *run, etch_hang_visitor *visit, void *context);
+
+#endif

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/* Judging a predictor: how well it sets failing runs apart from passing ones, and what it says beyond those numbers. */
+#include "sketch/predict/model.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Numbers ---- */
+
+double etch_f_half(double precision, double recall)
+{
+    double below = 0.25 * precision + recall;
+
+    return below > 0 ? 1.25 * precision * recall / below : 0;
+}
+
+void etch_wilson(uint32_t k, uint32_t n, double *lo, double *hi)
+{
+    const double z = 1.959964;
+    double p, middle, half, below;
+
+    if (!n) {
+        *lo = 0;
+        *hi = 1;
+        return;
+    }
+    p = (double)k / n;
+    below = 1 + z * z / n;
+    middle = (p + z * z / (2.0 * n)) / below;
+    half = z * sqrt(p * (1 - p) / n + z * z / (4.0 * n * n)) / below;
+    *lo = k == 0 ? 0 : fmax(0, middle - half);
+    *hi = k == n ? 1 : fmin(1, middle + half);
+}
+
+static void count(struct etch_predictor *p, const struct search *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        enum etch_truth truth = etch_holds_by_facts(p, s->facts[i], s->runs[i]);
+
+        if (truth == ETCH_UNKNOWN) {
+            p->unknown++;
+        } else if (s->runs[i]->failing) {
+            p->failing++;
+            p->failing_true += truth == ETCH_TRUE;
+        } else {
+            p->passing++;
+            p->passing_true += truth == ETCH_TRUE;
+        }
+    }
+}
+
+/* ---- Statements of the slice ---- */
+
+static const Etch__Statement *statement_of(const struct search *s, uint32_t place)
+{
+    uint32_t number = s->names->places.v[place].statement;
+
+    return s->names->slice && number && number <= s->names->slice->n_statements
+               ? s->names->slice->statements[number - 1]
+               : NULL;
+}
+
+/* Whether a statement ends in a branch. */
+static bool decides(const struct search *s, uint32_t place)
+{
+    return s->names->places.v[place].branches;
+}
+
+/* Whether something above a place, in its function, may be the head of a loop. */
+static bool is_below_branch(const struct search *s, uint32_t place)
+{
+    for (uint32_t i = 0; i < s->names->places.n; i++) {
+        const Etch__Statement *statement = statement_of(s, i);
+
+        if (statement && statement->branch && etch_is_one_function(s, i, place) &&
+            s->names->places.v[i].line < s->names->places.v[place].line)
+            return true;
+    }
+    return false;
+}
+
+static bool feeds_failure(const struct search *s, uint32_t place)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->runs[i]->failing)
+            return etch_names_feeds(s->names, place, s->runs[i]->failing_place);
+    return false;
+}
+
+/* ---- Orders ---- */
+
+/* Whether one statement is before the other in every run that has both, passing ones among them. */
+static bool is_given(const struct search *s, const struct etch_predictor *p)
+{
+    bool any = false;
+
+    for (size_t r = 0; r < s->n; r++) {
+        const struct etch_turns *turns = &s->facts[r]->turns;
+
+        for (size_t i = 0; i < turns->all.n; i++) {
+            const struct etch_turn *a = &turns->all.v[i];
+
+            for (size_t k = 0; a->place == p->places[0] && a->variable == p->variable && k < turns->all.n; k++) {
+                const struct etch_turn *b = &turns->all.v[k];
+
+                if (b->place != p->places[1] || b->object != a->object || b->thread == a->thread)
+                    continue;
+                if (etch_run_compare(s->runs[r], &s->runs[r]->accesses.v[a->first], &s->runs[r]->accesses.v[b->last]) >=
+                    0)
+                    return false;
+                any |= !s->runs[r]->failing;
+            }
+        }
+    }
+    return any;
+}
+
+/* Whether it speaks of another thread's turn at the statement that failed: what that one saw did no harm. */
+static bool is_beside(const struct search *s, const struct etch_predictor *p)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+        bool open, beside = false;
+        const struct order_fact *f = run->failing && !p->refill ? etch_facts_find(p, s->facts[i], &open) : NULL;
+
+        for (uint32_t k = 0; f && k < f->n; k++)
+            beside |= f->places[k] == run->failing_place && run->accesses.v[f->at[k]].thread != run->failing_thread &&
+                      run->failure->kind != ETCH__FAILURE_KIND__FAILURE_HANG;
+        if (f && !beside)
+            return false;
+        any |= beside;
+    }
+    return any;
+}
+
+static bool has_happened(const struct search *s, const struct etch_predictor *p)
+{
+    bool open;
+
+    for (size_t i = 0; i < s->n; i++)
+        if (s->runs[i]->failing && etch_facts_find(p, s->facts[i], &open))
+            return true;
+    return false;
+}
+
+/* Whether passing runs show that the two statements take turns, so that one without the other means something. */
+static bool is_refilled(const struct search *s, const struct etch_predictor *p)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        unsigned reads = 0, writes = 0;
+
+        for (size_t k = 0; !s->runs[i]->failing && k < s->facts[i]->turns.all.n; k++) {
+            const struct etch_turn *t = &s->facts[i]->turns.all.v[k];
+
+            reads += t->place == p->places[0] && t->variable == p->variable && t->read;
+            writes += t->place == p->places[1] && t->variable == p->variable && t->write;
+        }
+        if (reads > 1 && writes > 1)
+            return true;
+    }
+    return false;
+}
+
+/* ---- Atomicity that was meant ---- */
+
+bool etch_is_noticed(const struct search *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->runs[i]->failing && s->runs[i]->noticed != UINT32_MAX)
+            return true;
+    return false;
+}
+
+/* Whether the last of three accesses went back in its function's text without a new call of it: the next turn of a
+ * loop, which nobody takes for one step with the turn before. Where calls are not known: whether that may be. */
+static bool is_next_turn(const struct search *s, const struct etch_predictor *p)
+{
+    bool back = s->names->places.v[p->places[2]].line < s->names->places.v[p->places[0]].line;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+        bool open;
+        const struct order_fact *f = run->failing ? etch_facts_find(p, s->facts[i], &open) : NULL;
+
+        if (f && run->flow)
+            return back && run->accesses.v[f->at[0]].call == run->accesses.v[f->at[2]].call;
+    }
+    return back && is_below_branch(s, p->places[2]);
+}
+
+/* Whether the statement at the end of a triple reads what it writes, or writes what came of the first. */
+static bool is_update(const struct search *s, const struct etch_predictor *p)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        bool open;
+        const struct order_fact *f = s->runs[i]->failing ? etch_facts_find(p, s->facts[i], &open) : NULL;
+
+        for (size_t k = 0; f && k < s->facts[i]->turns.all.n; k++) {
+            const struct etch_turn *t = &s->facts[i]->turns.all.v[k];
+
+            if (t->first <= f->at[2] && t->last >= f->at[2] && t->place == p->places[2] && t->read && t->write)
+                return true;
+        }
+    }
+    return etch_names_feeds(s->names, p->places[0], p->places[2]);
+}
+
+/* Whether a place is in a function that had called the one which failed: what that did before is another step. */
+static bool is_callers(const struct search *s, uint32_t place)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+        const struct etch_run_thread *t =
+            run->failing && run->failing_thread < run->threads.n ? &run->threads.v[run->failing_thread] : NULL;
+
+        for (size_t k = 0; t && k < t->stack.n; k++)
+            if (t->stack.v[k] != run->failing_place && etch_is_one_function(s, t->stack.v[k], place))
+                return true;
+    }
+    return false;
+}
+
+/* Whether passing runs read there what their own thread had written at the first of three places. */
+static bool is_own_in_passing(const struct search *s, const struct etch_predictor *p)
+{
+    const struct etch_predictor own = {.kind = ETCH_PREDICTOR_ORIGIN,
+                                       .n_places = 2,
+                                       .places = {p->places[0], p->places[2]},
+                                       .variable = p->variable,
+                                       .pattern = "WR"};
+    unsigned passing = 0, with = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        bool open;
+
+        if (s->runs[i]->failing || !etch_is_watched(s->runs[i], p->variable) ||
+            !etch_executed(s->runs[i], p->places[2]))
+            continue;
+        passing++;
+        with += etch_facts_find(&own, s->facts[i], &open) != NULL;
+    }
+    return passing && with == passing;
+}
+
+/* Whether the two orders of which WRW is made set failing runs apart, each by itself: it is what is between them. */
+static bool is_between(const struct search *s, const struct etch_predictor *p)
+{
+    struct etch_predictor halves[2];
+
+    etch_take_halves(p, halves);
+    for (int i = 0; i < 2; i++) {
+        halves[i].failing = halves[i].failing_true = halves[i].passing = halves[i].passing_true = 0;
+        halves[i].unknown = 0;
+        count(&halves[i], s);
+        if (halves[i].passing_true || halves[i].failing_true != halves[i].failing || !halves[i].passing)
+            return false;
+    }
+    return true;
+}
+
+/* What was meant to be one step: what the failing statement takes together, an update, a check and what it guards, a
+ * write and what is made of it. */
+static bool is_meant(const struct search *s, const struct etch_predictor *p)
+{
+    bool together = etch_is_one_function(s, p->places[0], p->places[2]) && !is_next_turn(s, p);
+
+    if (p->torn && etch_is_noticed(s))
+        return true; /* what the program looked at then it took together */
+    /* What is seen new is looked at first: the other way round both may have been old then. */
+    if (p->n_places == 4 && s->names->places.v[p->places[1]].line > s->names->places.v[p->places[2]].line)
+        return false;
+    if (p->n_places == 4)
+        return (feeds_failure(s, p->places[1]) || decides(s, p->places[1])) && feeds_failure(s, p->places[2]);
+    if (strcmp(p->pattern, "RWW") == 0)
+        return is_update(s, p) || (together && decides(s, p->places[0]));
+    if (strcmp(p->pattern, "WWR") == 0 && !is_callers(s, p->places[0]) && is_own_in_passing(s, p))
+        return true;
+    /* Written twice by one statement: each time is a step of its own. */
+    if (strcmp(p->pattern, "WRW") == 0 && p->places[0] == p->places[2])
+        return false;
+    if (strcmp(p->pattern, "WRW") == 0 && is_between(s, p))
+        return true;
+    return together && (strcmp(p->pattern, "RWR") != 0 || decides(s, p->places[0]));
+}
+
+/* ---- Values and where they came from ---- */
+
+/* Whether a value was seen that no statement of the slice had written: what kept them from it says more. */
+static bool is_unwritten(const struct search *s, const struct etch_predictor *p)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+        const struct etch_run_access *a =
+            run->failing && !p->write ? etch_run_last_value(run, p->places[0], p->variable, false) : NULL;
+        bool written = false;
+
+        if (!a || a->crash || !etch_value_passes(p, a))
+            continue;
+        for (size_t k = 0; k < run->accesses.n; k++) {
+            const struct etch_run_access *w = &run->accesses.v[k];
+
+            written |= w->write && w->address < a->address + a->size && a->address < w->address + w->size;
+        }
+        if (!written)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a run failed by following this pointer. Where the statement tests it first, who got past may not have. */
+static bool is_followed(const struct search *s, const struct etch_predictor *p)
+{
+    const Etch__Statement *statement = statement_of(s, p->places[0]);
+
+    if (p->kind != ETCH_PREDICTOR_VALUE || p->test != ETCH_VALUE_ZERO || p->write || (statement && statement->branch))
+        return false;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->runs[i]->failing && s->runs[i]->failing_place == p->places[0] &&
+            s->runs[i]->null_variable == p->variable)
+            return true;
+    return false;
+}
+
+static const char *location_of(const struct search *s, const struct etch_run_access *a)
+{
+    return a->operand < s->names->locations.n ? s->names->locations.v[a->operand] : NULL;
+}
+
+#define ONE_STRUCTURE 256u /* bytes within which fields of one type are taken for those of one object */
+
+/* Whether a location is a field of the type that another is a field of: "f:record.1" and "f:record.3". */
+static bool is_one_type(const char *a, const char *b)
+{
+    const char *end = strrchr(a, '.');
+
+    return end && strncmp(a, "f:", 2) == 0 && strncmp(a, b, (size_t)(end - a) + 1) == 0;
+}
+
+/* Whether a library's access, as malloc and free make them, was to what is read, or beside it in the same structure. */
+static bool is_at(const struct search *s, const struct etch_run *run, const struct etch_run_access *library,
+                  const struct etch_run_access *read)
+{
+    const char *from = location_of(s, read);
+    uint64_t apart =
+        library->address > read->address ? library->address - read->address : read->address - library->address;
+
+    if (!library->outside || library->object == read->object)
+        return library->outside;
+    for (size_t i = 0; from && apart < ONE_STRUCTURE && i < run->accesses.n; i++) {
+        const char *here = run->accesses.v[i].object == library->object ? location_of(s, &run->accesses.v[i]) : NULL;
+
+        if (here && is_one_type(from, here))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a statement that names the location had written there before: it was in use. Where a library was at it since,
+ * it may have been another owner's. */
+static bool was_written(const struct search *s, const struct etch_run *run, const struct order_fact *f,
+                        const char *location)
+{
+    const struct etch_run_access *read = &run->accesses.v[f->at[1]];
+
+    for (uint32_t k = f->at[0]; k-- > 0;) {
+        const struct etch_run_access *a = &run->accesses.v[k];
+        const char *here = a->object == read->object ? location_of(s, a) : NULL;
+
+        if (is_at(s, run, a, read))
+            return false;
+        if (here && a->write && strcmp(here, location) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether what was read had been written as part of something else: a write that went astray. */
+static bool is_stray(const struct search *s, const struct etch_run *run, const struct order_fact *f)
+{
+    const struct etch_run_access *write = &run->accesses.v[f->at[0]];
+    const char *to = location_of(s, write), *from = location_of(s, &run->accesses.v[f->at[1]]);
+
+    /* A statement that the slice has not writes nothing by that name, either. */
+    return from && from[0] && !write->outside && (!to || (to[0] && strcmp(to, from) != 0)) &&
+           was_written(s, run, f, from);
+}
+
+/* Whether what was read is what another owner left there. */
+static bool is_left_over(const struct search *s, const struct etch_run *run, const struct order_fact *f)
+{
+    for (uint32_t k = f->at[0] + 1; k < f->at[1]; k++)
+        if (!run->accesses.v[f->at[0]].outside && is_at(s, run, &run->accesses.v[k], &run->accesses.v[f->at[1]]))
+            return true;
+    return false;
+}
+
+/* Whether writer and reader know the location by the same name: equal, or a field that one of them reaches by a pointer
+ * and the other in a variable of its own. */
+static bool is_proper(const struct search *s, const struct etch_run *run, const struct order_fact *f)
+{
+    const char *to = location_of(s, &run->accesses.v[f->at[0]]), *from = location_of(s, &run->accesses.v[f->at[1]]);
+    const char *field = to ? strrchr(to, '.') : NULL, *same = from ? strrchr(from, '.') : NULL;
+
+    if (!to || !from || !to[0] || run->accesses.v[f->at[0]].outside)
+        return false;
+    return strcmp(to, from) == 0 ||
+           (field && same && strcmp(field, same) == 0 && to[0] != from[0] && (to[0] == 'f' || from[0] == 'f') &&
+            strchr("afg", to[0]) && strchr("afg", from[0]));
+}
+
+/* What sort of write it was, by the failing runs. */
+static void judge_origin(struct etch_predictor *p, const struct search *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+        bool open;
+        const struct order_fact *f = run->failing ? etch_facts_find(p, s->facts[i], &open) : NULL;
+
+        p->stray |= f && is_stray(s, run, f);
+        p->left_over |= f && is_left_over(s, run, f);
+        p->proper |= f && is_proper(s, run, f);
+    }
+}
+
+/* Whether no passing run came to where the value was read: then it is that this ran, and not who wrote it. */
+static bool is_only_there(const struct search *s, const struct etch_predictor *p)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (!s->runs[i]->failing && etch_executed(s->runs[i], p->places[1]))
+            return false;
+    return true;
+}
+
+/* ---- All of it ---- */
+
+void etch_judge(struct etch_predictor *p, const struct search *s)
+{
+    double p_lo, p_hi, r_lo, r_hi;
+    uint32_t held;
+
+    p->followed = is_followed(s, p);
+    count(p, s);
+    held = p->failing_true + p->passing_true;
+    p->precision = held ? (double)p->failing_true / held : 0;
+    p->recall = p->failing ? (double)p->failing_true / p->failing : 0;
+    /* Where no passing run could tell, nothing is known of what sets the failing ones apart. */
+    p->f = p->passing && !(p->refill && !is_refilled(s, p)) ? etch_f_half(p->precision, p->recall) : 0;
+    etch_wilson(p->failing_true, held, &p_lo, &p_hi);
+    etch_wilson(p->failing_true, p->failing, &r_lo, &r_hi);
+    p->f_lo = etch_f_half(p_lo, r_lo);
+    p->f_hi = etch_f_half(p_hi, r_hi);
+    p->guarded = p->kind == ETCH_PREDICTOR_ATOMICITY && is_meant(s, p);
+    p->given = p->kind == ETCH_PREDICTOR_ORDER && is_given(s, p);
+    p->beside = p->kind == ETCH_PREDICTOR_ORDER && is_beside(s, p);
+    p->early = p->kind == ETCH_PREDICTOR_ORDER && !has_happened(s, p);
+    p->unwritten = p->kind == ETCH_PREDICTOR_VALUE && is_unwritten(s, p);
+    if (p->kind == ETCH_PREDICTOR_ORIGIN)
+        judge_origin(p, s);
+    p->only_there = p->kind == ETCH_PREDICTOR_ORIGIN && is_only_there(s, p);
+    p->distance = UINT32_MAX;
+    for (uint32_t i = 0; i < p->n_places; i++) {
+        uint32_t d = s->names->places.v[p->places[i]].distance;
+
+        p->distance = d < p->distance ? d : p->distance;
+        p->spread += 2 * (d < 1000 ? d : 1000) + s->names->places.v[p->places[i]].decides;
+    }
+}

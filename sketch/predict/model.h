@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Private to predictor*.c: what a run says, kept so that each question is answered from it, and the search for
+ * predictors over all runs. */
+#ifndef ETCH_SKETCH_PREDICT_MODEL_H
+#define ETCH_SKETCH_PREDICT_MODEL_H
+
+#include "sketch/predict/hang.h"
+#include "sketch/predict/interleave.h"
+#include "sketch/predictor.h"
+
+/* ---- What a run says of orders, once for all questions ---- */
+
+struct order_fact {
+    char pattern[4];
+    uint32_t n, places[3], variable;
+    bool last, proven, alone;
+    uint32_t at[3]; /* accesses, of the newest time */
+    size_t seq;     /* when it was found: the greater the newer */
+};
+
+/* One variable seen new and another old; see struct etch_torn. */
+struct torn_fact {
+    uint32_t places[4], variable, second, at[4];
+    bool proven;
+};
+
+/* A statement that reads or writes a variable in a thread. */
+struct user {
+    uint32_t place, variable, thread;
+    bool write;
+};
+
+struct etch_facts {
+    ETCH_ARRAY(struct order_fact) orders; /* each once, of its newest time */
+    ETCH_ARRAY(struct user) users;        /* each once */
+    ETCH_ARRAY(struct etch_hang) hangs;
+    ETCH_ARRAY(struct torn_fact) torn;
+    struct etch_index by_fact, by_user, by_torn;
+    struct etch_turns turns;
+    size_t found;
+    bool failed;
+};
+
+/* The run's own, made when they are first asked for; see etch_run_forget_facts(). `early`: see etch_turns_make(). NULL
+ * when memory is short. */
+const struct etch_facts *etch_facts_of(const struct etch_run *run, bool early);
+
+/* The newest fact by which a predictor of an order is true; NULL: none. `open`: it may be, but the order of its
+ * statements is not proven. */
+const struct order_fact *etch_facts_find(const struct etch_predictor *p, const struct etch_facts *facts, bool *open);
+
+/* ---- Truth ---- */
+
+bool etch_executed(const struct etch_run *run, uint32_t place);
+
+/* That it did not run is known only where all that ran is: of statements of the slice. */
+enum etch_truth etch_did_execute(const struct etch_run *run, uint32_t place);
+
+bool etch_is_watched(const struct etch_run *run, uint32_t variable);
+
+/* The two orders of which WRW, or WRRW of two variables, is made: the last write may be one that had not run. */
+void etch_take_halves(const struct etch_predictor *p, struct etch_predictor halves[2]);
+
+int64_t etch_signed_value(uint64_t value, uint32_t size);
+
+/* Whether an access has a value that a value predictor speaks of, and whether that passes its test. */
+bool etch_is_value_of(const struct etch_predictor *p, const struct etch_run_access *a);
+bool etch_value_passes(const struct etch_predictor *p, const struct etch_run_access *a);
+
+enum etch_truth etch_holds_by_facts(const struct etch_predictor *p, const struct etch_facts *facts,
+                                    const struct etch_run *run);
+
+/* ---- The search ---- */
+
+struct search {
+    struct etch_predictors *found;
+    const struct etch_names *names;
+    const struct etch_run *const *runs;
+    const struct etch_facts **facts; /* by run */
+    size_t n;
+    struct etch_index known; /* into found */
+};
+
+bool etch_is_one_function(const struct search *s, uint32_t a, uint32_t b);
+
+/* Candidates, each once: all that failing runs bring up; only how their threads met; those that two orders found make
+ * together. False where memory is short. */
+bool etch_candidates_find(struct search *s);
+bool etch_candidates_find_orders(struct search *s);
+bool etch_candidates_pair(struct search *s);
+
+/* Holds a candidate against all runs, and says what else is to be known for its rank. */
+void etch_judge(struct etch_predictor *p, const struct search *s);
+
+/* Whether a failing run noticed before it failed. */
+bool etch_is_noticed(const struct search *s);
+
+/* Best first. */
+void etch_predictors_rank(struct etch_predictors *predictors, const struct etch_names *names);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* The search for predictors: candidates are found in the failing runs, judged over all, and ranked; see predictor.h. */
+#include "sketch/predict/model.h"
+
+#include <stdlib.h>
+
+#define NOTICED_ENOUGH 0.999 /* F of what was before the program noticed; less is not worth to be put first */
+
+bool etch_predictor_is_threaded(const struct etch_predictor *p)
+{
+    return p->kind <= ETCH_PREDICTOR_ORDER;
+}
+
+static bool start_search(struct search *s, bool early)
+{
+    bool good;
+
+    s->facts = calloc(s->n + 1, sizeof(const struct etch_facts *));
+    good = s->facts != NULL;
+    for (size_t i = 0; good && i < s->n; i++)
+        good = (s->facts[i] = etch_facts_of(s->runs[i], early)) != NULL;
+    return good;
+}
+
+static void end_search(struct search *s)
+{
+    free(s->facts);
+    etch_index_release(&s->known);
+}
+
+static void judge_from(struct search *s, size_t first)
+{
+    for (size_t i = first; i < s->found->all.n; i++)
+        etch_judge(&s->found->all.v[i], s);
+}
+
+/* Judges what was found, and then the pairs among it: what makes one depends on how its halves were judged. */
+static bool judge_all(struct search *s)
+{
+    size_t n = s->found->all.n;
+
+    judge_from(s, 0);
+    if (!etch_candidates_pair(s))
+        return false;
+    judge_from(s, n);
+    return true;
+}
+
+/* How threads met before the program noticed that something was wrong: what it did then, until it failed, is only how
+ * it said so. Taken only where it tells failing and passing runs apart. */
+static bool find_early(struct etch_predictors *found, const struct search *late)
+{
+    struct etch_predictors early = {0};
+    struct search s = {.found = &early, .names = late->names, .runs = late->runs, .n = late->n};
+    bool good = true;
+
+    if (!etch_is_noticed(late))
+        return true;
+    good = start_search(&s, true) && etch_candidates_find_orders(&s) && judge_all(&s);
+    for (size_t i = 0; good && i < early.all.n; i++) {
+        early.all.v[i].noticed = true;
+        if (etch_predictor_is_threaded(&early.all.v[i]) && early.all.v[i].f > NOTICED_ENOUGH)
+            good = etch_array_push(&found->all, early.all.v[i]);
+    }
+    etch_predictors_release(&early);
+    end_search(&s);
+    return good;
+}
+
+int etch_predictors_find(struct etch_predictors *predictors, const struct etch_names *names,
+                         const struct etch_run *const *runs, size_t n)
+{
+    struct search s = {.found = predictors, .names = names, .runs = runs, .n = n};
+    bool good;
+
+    predictors->all.n = 0;
+    good = start_search(&s, false) && etch_candidates_find(&s) && judge_all(&s) && find_early(predictors, &s);
+    if (good)
+        etch_predictors_rank(predictors, names);
+    end_search(&s);
+    return good ? 0 : -1;
+}
+
+void etch_predictors_release(struct etch_predictors *predictors)
+{
+    etch_array_free(&predictors->all);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Which predictor is put before which: by its numbers and, where those are as good, by what it says. */
+#include "sketch/predict/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_places(const struct etch_predictor *a, const struct etch_predictor *b, const struct etch_names *names)
+{
+    for (uint32_t i = 0; i < a->n_places && i < b->n_places; i++) {
+        const struct etch_line_place *x = &names->places.v[a->places[i]], *y = &names->places.v[b->places[i]];
+        int files = strcmp(x->file, y->file);
+
+        if (files || x->line != y->line)
+            return files ? files : x->line < y->line ? -1 : 1;
+    }
+    return a->n_places < b->n_places ? -1 : a->n_places > b->n_places;
+}
+
+/* Who wrote it says most where that went astray. That one of the statements wrote it whose work it is comes of how the
+ * branches before went; and what another owner left there nobody wrote. */
+static int weight_of_origin(const struct etch_predictor *p)
+{
+    if (p->only_there)
+        return 9;
+    if (p->left_over)
+        return 8;
+    return p->stray ? 2 : p->proper ? 6 : 4;
+}
+
+/* What says more, of predictors with the same numbers: who waits for whom; how threads met; a value that means
+ * something (nothing, below nothing); who wrote it; how a branch went, which is the program's own test; a number that
+ * only fits these runs; a value that came from nowhere. That a thread waits for what it holds itself is the failure,
+ * and no cause of it. */
+static int weight(const struct etch_predictor *p)
+{
+    switch (p->kind) {
+    case ETCH_PREDICTOR_LOCK_ORDER:
+        return p->n_places > 2 ? 0 : 2;
+    case ETCH_PREDICTOR_WAIT:
+        return p->n_places > 1 ? 0 : 2;
+    case ETCH_PREDICTOR_ATOMICITY:
+    case ETCH_PREDICTOR_ORDER:
+        return 1;
+    case ETCH_PREDICTOR_VALUE:
+        return p->unwritten ? 8 : p->test == ETCH_VALUE_ZERO || p->test == ETCH_VALUE_NEGATIVE ? 3 : 7;
+    case ETCH_PREDICTOR_ORIGIN:
+        return weight_of_origin(p);
+    case ETCH_PREDICTOR_BRANCH:
+        return 5;
+    default:
+        return 9;
+    }
+}
+
+/* What no passing run has and nearly all failing ones do is as good as what all of them do: the one that lacks it may
+ * be one in which a hit came a little late. */
+static double standing(const struct etch_predictor *p)
+{
+    return p->f > 0 && !p->passing_true && p->recall >= 0.9 ? 1 : p->f;
+}
+
+/* Best first. What is as good by its numbers is put by what it says: how threads met before what came of it; near the
+ * failure before far; the particular before the general. */
+static int by_rank(const void *x, const void *y, void *context)
+{
+    const struct etch_predictor *a = x, *b = y;
+    const struct etch_names *names = context;
+    int places;
+
+    if (fabs(standing(a) - standing(b)) > 1e-12)
+        return standing(a) > standing(b) ? -1 : 1;
+    if (weight(a) != weight(b))
+        return weight(a) < weight(b) ? -1 : 1;
+    if (a->noticed != b->noticed)
+        return a->noticed ? -1 : 1;
+    /* What was meant to be one step says more than an order; where nothing says that it was, two statements say enough.
+     */
+    if (a->guarded != b->guarded)
+        return a->guarded ? -1 : 1;
+    if (a->given != b->given)
+        return a->given ? 1 : -1;
+    if (a->beside != b->beside)
+        return a->beside ? 1 : -1;
+    if (a->early != b->early)
+        return a->early ? 1 : -1;
+    if (fabs(a->f - b->f) > 1e-12)
+        return a->f > b->f ? -1 : 1;
+    if (a->failing + a->passing != b->failing + b->passing)
+        return a->failing + a->passing > b->failing + b->passing ? -1 : 1;
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? -1 : 1;
+    if (a->kind != b->kind)
+        return a->kind > b->kind ? -1 : 1; /* two statements say it as well as three */
+    if (a->spread != b->spread)
+        return a->spread < b->spread ? -1 : 1;
+    if (a->ever != b->ever)
+        return a->ever ? 1 : -1;
+    if (a->refill != b->refill)
+        return a->refill ? 1 : -1;
+    if (a->torn != b->torn)
+        return a->torn ? -1 : 1;
+    if (a->negated != b->negated)
+        return a->negated ? 1 : -1;
+    if (a->test != b->test)
+        return a->test < b->test ? -1 : 1;
+    places = by_places(a, b, names);
+    if (places)
+        return places;
+    if (a->variable != b->variable && a->variable != ETCH_NOWHERE && b->variable != ETCH_NOWHERE)
+        return strcmp(names->variables.v[a->variable], names->variables.v[b->variable]);
+    places = strcmp(a->pattern, b->pattern);
+    if (places)
+        return places;
+    if (a->second != b->second && a->second != ETCH_NOWHERE && b->second != ETCH_NOWHERE)
+        return strcmp(names->variables.v[a->second], names->variables.v[b->second]);
+    if (a->write != b->write)
+        return a->write ? 1 : -1;
+    if (a->address != b->address)
+        return a->address < b->address ? -1 : 1;
+    if (a->taken != b->taken)
+        return a->taken ? -1 : 1;
+    return a->value < b->value ? -1 : a->value > b->value;
+}
+
+void etch_predictors_rank(struct etch_predictors *predictors, const struct etch_names *names)
+{
+    if (predictors->all.n)
+        qsort_r(predictors->all.v, predictors->all.n, sizeof(*predictors->all.v), by_rank, (void *)(uintptr_t)names);
+}

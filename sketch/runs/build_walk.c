@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* The walk: each thread's steps once, from its first to its last. Takes along which statements ran and how often, how
+ * branches went, and who called whom. */
+#include "sketch/runs/build_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HISTORY 16u /* visits of a place that are kept */
+
+/* ---- Statements ---- */
+
+static struct etch_run_visit *visit_of(struct build *b, struct walk *w, uint32_t place)
+{
+    struct etch_run_visit visit = {.thread = w->thread, .place = place};
+
+    if (place >= w->n_visit) {
+        size_t n = b->names->places.n + 64;
+        uint32_t *bigger = realloc(w->visit, n * sizeof(*bigger));
+
+        if (!bigger)
+            return NULL;
+        memset(bigger + w->n_visit, 0, (n - w->n_visit) * sizeof(*bigger));
+        w->visit = bigger;
+        w->n_visit = n;
+    }
+    if (!w->visit[place]) {
+        if (!etch_array_push(&b->run->visits, visit))
+            return NULL;
+        w->visit[place] = (uint32_t)b->run->visits.n;
+    }
+    return &b->run->visits.v[w->visit[place] - 1];
+}
+
+/* Each visit has some room of its own, which it fills round and round. */
+static void keep_visit(struct build *b, const struct etch_run_visit *visit)
+{
+    const struct etch_run_visit none = {0};
+    size_t at = (size_t)(visit - b->run->visits.v) * HISTORY;
+
+    while (!b->failed && b->run->history.n < at + HISTORY)
+        b->failed = !etch_array_push(&b->run->history, none);
+    if (!b->failed)
+        b->run->history.v[at + visit->count % HISTORY] = *visit;
+}
+
+void etch_walk_visit(struct build *b, struct walk *w, const struct etch_step *step, uint32_t place, bool begins,
+                     uint32_t index)
+{
+    struct frame *frame = &w->frames[w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1];
+    struct etch_run_visit *visit;
+
+    if (w->pending_branch >= 0) {
+        b->run->branches.v[w->pending_branch].to = place;
+        w->pending_branch = -1;
+    }
+    if (frame->last == place && !begins)
+        return;
+    frame->last = place;
+    visit = visit_of(b, w, place);
+    if (!visit) {
+        b->failed = true;
+        return;
+    }
+    visit->count++;
+    visit->seq = w->block << IN_BLOCK_BITS | (index & ((1u << IN_BLOCK_BITS) - 1));
+    visit->lo = step->time.lo;
+    visit->hi = step->time.hi;
+    visit->depth = w->depth;
+    if (b->failing)
+        keep_visit(b, visit);
+}
+
+static void note_branch(struct build *b, struct walk *w, const struct etch_step *step, uint32_t place)
+{
+    struct etch_run_branch branch = {
+        .place = place, .address = step->last - b->bias, .taken = step->to != step->end, .to = ETCH_NOWHERE};
+    uint64_t hash = etch_hash(branch.taken, &branch.address, sizeof(branch.address));
+    size_t probe = 0;
+    uint32_t i;
+
+    w->pending_branch = -1;
+    if (!b->names->places.v[place].branches)
+        return; /* a recorder's own, say */
+    while ((i = etch_index_next(&b->by_branch, hash, &probe)) != ETCH_INDEX_NONE)
+        if (b->run->branches.v[i].address == branch.address && b->run->branches.v[i].taken == branch.taken)
+            return;
+    if (!etch_array_push(&b->run->branches, branch) ||
+        !etch_index_add(&b->by_branch, hash, (uint32_t)b->run->branches.n - 1))
+        b->failed = true;
+    else
+        w->pending_branch = (int)b->run->branches.n - 1;
+}
+
+/* ---- Blocks and calls ---- */
+
+/* Asked only where it matters: of a run that failed and yet ended by itself, whose last lines are what is known. */
+static bool has_line(struct build *b, const struct etch_step *step)
+{
+    struct etch_location location;
+
+    if (!etch_build_ended_itself(b))
+        return false;
+    etch_symbols_find(b->symbols, step->image, step->last, &location);
+    return location.frame.line != 0;
+}
+
+static void walk_block(struct build *b, struct walk *w, const struct etch_step *step)
+{
+    bool program = etch_build_use_image(b, step->image), look = program && b->options->slice;
+    uint32_t place = ETCH_NOWHERE, index = 0;
+
+    for (uint64_t ip = look || etch_walk_has_access(b, w, step) ? step->first : 0; ip;
+         ip = etch_step_next_ip(step, ip), index++) {
+        if (look) {
+            place = etch_build_table_place(b, ip - b->bias);
+            if (place != ETCH_NOWHERE)
+                etch_walk_visit(b, w, step, place, etch_build_begins(b, ip - b->bias), index);
+        }
+        if (w->held.n && etch_walk_is_held(b, w))
+            etch_walk_run_handler(b, w);
+        if (w->next_access < b->accesses.n)
+            etch_walk_take_accesses(b, w, step, ip, index);
+    }
+    if (program)
+        etch_walk_pass_exits(b, w, step);
+    if (program && b->recording->source == ETCH__SOURCE__SOURCE_SOFT)
+        etch_walk_take_outside(b, w, step, index);
+    if (program && b->options->slice && step->branch == ETCH_BRANCH_CONDITIONAL && step->to && place != ETCH_NOWHERE)
+        note_branch(b, w, step, place);
+    w->last_ip = step->last;
+    w->last_lo = step->time.lo;
+    if (program && has_line(b, step))
+        w->last_program_ip = step->last;
+    else if (w->in_program && w->depth && w->depth < DEPTH_MAX &&
+             etch_build_is_program(b, etch_build_image_at(b, w->frames[w->depth].return_address)))
+        w->last_outside = w->frames[w->depth].return_address;
+    w->in_program = program;
+}
+
+/* A thread's name is that of the first of the user's functions that it ran; the first thread's is main. */
+static void name_thread(struct build *b, struct walk *w, const struct etch_step *step)
+{
+    struct etch_run_thread *t = &b->run->threads.v[w->thread];
+
+    if (t->name || !etch_build_is_program(b, step->image))
+        return;
+    t->name = w->tid == b->run->threads.v[0].tid ? strdup("main") : etch_build_thread_name(b, step->first);
+}
+
+uint32_t etch_walk_own_place(struct build *b, const struct walk *w, uint64_t ip)
+{
+    uint32_t place = etch_build_place_of(b, etch_build_image_at(b, ip), ip);
+
+    for (uint32_t d = w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1; d > 0 && place == ETCH_NOWHERE; d--) {
+        uint64_t caller = w->frames[d].return_address;
+
+        place = etch_build_place_of(b, etch_build_image_at(b, caller), caller - 1);
+    }
+    return place;
+}
+
+static bool makes_thread(const char *function)
+{
+    return strncmp(function, "pthread_create", 14) == 0 || strncmp(function, "std::thread::_M_start_thread", 28) == 0;
+}
+
+static void note_create(struct build *b, struct walk *w, uint64_t target, uint64_t caller)
+{
+    struct etch_location location;
+
+    etch_symbols_find(b->symbols, etch_build_image_at(b, target), target, &location);
+    if (!location.symbol || !makes_thread(location.symbol))
+        return;
+    if (!etch_array_push(&w->creates, etch_walk_own_place(b, w, caller - 1)))
+        b->failed = true;
+}
+
+void etch_walk_return_to(struct walk *w, uint64_t address)
+{
+    for (uint32_t d = w->depth; d > 0; d--) {
+        if (d < DEPTH_MAX && w->frames[d].return_address == address) {
+            w->depth = d - 1;
+            return;
+        }
+    }
+}
+
+static void follow_call(struct build *b, struct walk *w, const struct etch_step *step)
+{
+    if (step->branch == ETCH_BRANCH_CALL || step->branch == ETCH_BRANCH_CALL_INDIRECT) {
+        if (step->to == step->end)
+            return;
+        etch_walk_take_syncs(b, w, step);
+        w->depth++;
+        w->calls++;
+        if (w->depth < DEPTH_MAX)
+            w->frames[w->depth] = (struct frame){step->end, ETCH_NOWHERE, w->calls};
+        if (step->to && etch_build_is_program(b, step->image))
+            note_create(b, w, step->to, step->end);
+    } else if (step->branch == ETCH_BRANCH_RETURN && step->to) {
+        etch_walk_return_to(w, step->to);
+    }
+}
+
+/* ---- Steps ---- */
+
+void etch_walk_take_step(struct build *b, struct walk *w, const struct etch_step *step)
+{
+    const Etch__Failure *f = b->recording->failure;
+
+    if (step->kind == ETCH_STEP_LOSS) {
+        w->lost = true;
+    } else if (step->kind == ETCH_STEP_INTERRUPT && f && f->tid == step->tid && f->ip == step->ip &&
+               (step->nowhere || step->time.hi >= f->tsc)) {
+        if (step->nowhere && w->last_branch != ETCH_BRANCH_CALL && w->last_branch != ETCH_BRANCH_CALL_INDIRECT)
+            w->went_from = w->last_ip;
+        b->nowhere |= step->nowhere;
+        w->last_ip = step->ip;
+        w->over = true; /* what a handler did then is not how it came to fail */
+    } else if (step->kind == ETCH_STEP_BLOCK) {
+        w->block++;
+        name_thread(b, w, step);
+        if (w->interrupted)
+            etch_walk_begin_again(b, w, step->first);
+        walk_block(b, w, step);
+        follow_call(b, w, step);
+        w->expected = step->branch == ETCH_BRANCH_FAR ? step->end : 0;
+    } else if (step->ip) {
+        if (step->kind == ETCH_STEP_BEGIN) {
+            etch_walk_begin_again(b, w, step->ip);
+        } else if (step->kind == ETCH_STEP_INTERRUPT) {
+            w->interrupted = true;
+            w->expected = step->ip;
+        }
+        w->last_ip = step->ip;
+    }
+}
+
+static void begin_walk(struct build *b, const struct etch_step *step)
+{
+    struct walk *w = b->walk;
+
+    w->begun = true;
+    w->tid = step->tid;
+    w->thread = etch_build_thread(b, step->tid);
+    w->pending_branch = -1;
+    w->frames[0] = (struct frame){0, ETCH_NOWHERE, w->calls = 1};
+    if (w->thread < b->n_of_thread)
+        w->next_access = w->next_outside = b->of_thread[w->thread].first;
+}
+
+static void end_walk(struct build *b)
+{
+    struct walk *w = b->walk;
+    uint32_t child = 0;
+
+    if (!w->begun)
+        return;
+    if (w->held.n)
+        etch_walk_run_handler(b, w);
+    etch_walk_go_to_end(b, w);
+    etch_walk_visit_failure(b, w);
+    etch_walk_stand(b, w);
+    for (size_t i = 0; i < b->run->threads.n; i++) {
+        struct etch_run_thread *t = &b->run->threads.v[i];
+
+        if (t->parent == w->thread && child < w->creates.n)
+            t->made_at = w->creates.v[child++];
+    }
+    b->run->threads.v[w->thread].lost = w->lost;
+    b->run->lost |= w->lost;
+    free(w->visit);
+    etch_array_free(&w->creates);
+    etch_array_free(&w->held_sizes);
+    memset(w, 0, sizeof(*w));
+}
+
+static int on_step(void *context, const struct etch_step *step)
+{
+    struct build *b = context;
+    struct walk *w = b->walk;
+
+    if (b->pid && step->pid && b->pid != step->pid)
+        return 0;
+    if (!w->begun || w->tid != step->tid) {
+        end_walk(b);
+        begin_walk(b, step);
+    }
+    if (w->thread == ETCH_NOWHERE || b->failed)
+        return -1;
+    if (w->over)
+        return 0;
+    if (!etch_walk_take_handler(b, w, step)) {
+        if (w->held.n && etch_walk_is_nowhere(b, w))
+            etch_walk_run_handler(b, w);
+        etch_walk_take_step(b, w, step);
+    }
+    w->last_kind = step->kind;
+    if (step->kind == ETCH_STEP_BLOCK)
+        w->last_branch = step->branch;
+    return 0;
+}
+
+int etch_build_walk(struct build *b, struct etch_error *err)
+{
+    struct etch_steps_options options = {.jobs = b->options->jobs};
+    int status;
+
+    if (!b->recording->streams.n)
+        return 0;
+    b->failing = etch_build_is_failing(b);
+    etch_build_bound_exits(b);
+    b->walk = calloc(1, sizeof(*b->walk));
+    if (!b->walk)
+        return etch_build_out_of_memory(err);
+    status = b->options->kept ? etch_steps_kept(b->options->kept, b->recording, options.jobs, on_step, b, err)
+                              : etch_steps(b->recording, &options, on_step, b, NULL, err);
+    if (b->failed)
+        status = etch_build_out_of_memory(err);
+    if (status == 0) {
+        end_walk(b);
+        b->run->flow = true;
+    }
+    free(b->walk->visit);
+    etch_array_free(&b->walk->creates);
+    etch_array_free(&b->walk->held);
+    etch_array_free(&b->walk->held_sizes);
+    free(b->walk);
+    return status;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* The decoder's order for a run; see run_order.h. */
+#include "sketch/runs/order.h"
+
+#include "decoder/timeline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct etch_run_order {
+    struct etch_timeline timeline;
+    struct etch_order *order;
+    uint32_t *of_access, *of_sync, *position;
+    size_t n_accesses, n_syncs;
+};
+
+static int out_of_memory(struct etch_error *err)
+{
+    return etch_error_set(err, "out of memory");
+}
+
+static int index_events(struct etch_run_order *o, const struct etch_recording *r, struct etch_error *err)
+{
+    const uint32_t *sequence = etch_order_sequence(o->order);
+
+    o->n_accesses = r->accesses.n;
+    o->n_syncs = r->syncs.n;
+    o->of_access = malloc((r->accesses.n + 1) * sizeof(uint32_t));
+    o->of_sync = malloc((r->syncs.n + 1) * sizeof(uint32_t));
+    o->position = malloc((o->timeline.events.n + 1) * sizeof(uint32_t));
+    if (!o->of_access || !o->of_sync || !o->position)
+        return out_of_memory(err);
+    memset(o->of_access, 0xff, (r->accesses.n + 1) * sizeof(uint32_t));
+    memset(o->of_sync, 0xff, (r->syncs.n + 1) * sizeof(uint32_t));
+    for (size_t i = 0; i < o->timeline.events.n; i++) {
+        uint64_t source = o->timeline.source.v[i];
+
+        if ((source & 3) == 0)
+            o->of_access[source >> 2] = (uint32_t)i;
+        else if ((source & 3) == 1)
+            o->of_sync[source >> 2] = (uint32_t)i;
+        o->position[sequence[i]] = (uint32_t)i;
+    }
+    return 0;
+}
+
+int etch_run_order_build(struct etch_run_order **order, const struct etch_recording *recording,
+                         const struct etch_timeline_options *options, struct etch_error *err)
+{
+    static const struct etch_timeline_options nothing = {0};
+    struct etch_run_order *o = calloc(1, sizeof(*o));
+
+    *order = NULL;
+    if (!o)
+        return out_of_memory(err);
+    if (etch_timeline_build(&o->timeline, recording, options ? options : &nothing, err) < 0) {
+        free(o);
+        return -1;
+    }
+    if (etch_order_build(&o->order, &o->timeline.input, err) < 0 || index_events(o, recording, err) < 0) {
+        etch_run_order_free(o);
+        return -1;
+    }
+    *order = o;
+    return 0;
+}
+
+void etch_run_order_free(struct etch_run_order *o)
+{
+    if (!o)
+        return;
+    etch_order_free(o->order);
+    etch_timeline_free(&o->timeline);
+    free(o->of_access);
+    free(o->of_sync);
+    free(o->position);
+    free(o);
+}
+
+uint32_t etch_run_order_event(const struct etch_run_order *o, size_t index, int sync)
+{
+    if (sync)
+        return index < o->n_syncs ? o->of_sync[index] : UINT32_MAX;
+    return index < o->n_accesses ? o->of_access[index] : UINT32_MAX;
+}
+
+uint32_t etch_run_order_position(const struct etch_run_order *o, uint32_t event)
+{
+    return event < o->timeline.events.n ? o->position[event] : UINT32_MAX;
+}
+
+int etch_run_order_compare(const struct etch_run_order *o, uint32_t a, uint32_t b)
+{
+    if (a == UINT32_MAX || b == UINT32_MAX)
+        return 0;
+    switch (etch_order_ask(o->order, a, b)) {
+    case ETCH_BEFORE:
+        return -1;
+    case ETCH_AFTER:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+void etch_run_order_why(const struct etch_run_order *o, uint32_t a, uint32_t b, char *text, size_t size)
+{
+    struct etch_evidence links[16];
+    size_t n = a == UINT32_MAX || b == UINT32_MAX ? 0 : etch_order_why(o->order, a, b, links, 16), length = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < n && i < 16 && length < size; i++) {
+        const struct etch_event *from = &o->timeline.events.v[links[i].from], *to = &o->timeline.events.v[links[i].to];
+
+        if (links[i].kind == ETCH_BY_PROGRAM && n > 1)
+            continue;
+        length += (size_t)snprintf(text + length, size - length, "%s%s", length ? ", then " : "",
+                                   etch_evidence_name(links[i].kind));
+        if ((links[i].kind == ETCH_BY_CLOCK || links[i].kind == ETCH_BY_CPU) && length < size &&
+            to->lo.tsc > from->hi.tsc)
+            length +=
+                (size_t)snprintf(text + length, size - length, ": %" PRIu64 " cycles apart", to->lo.tsc - from->hi.tsc);
+    }
+}
+
+void etch_run_order_trouble(const struct etch_run_order *o, char *text, size_t size)
+{
+    size_t n;
+    const struct etch_conflict *conflicts = etch_order_conflicts(o->order, &n);
+
+    text[0] = '\0';
+    if (!n)
+        return;
+    if (conflicts[0].cpu != ETCH_CPU_NONE)
+        snprintf(text, size, "the clock of CPU %u contradicts other evidence and was left out", conflicts[0].cpu);
+    else
+        snprintf(text, size, "the records of location 0x%" PRIx64 " contradict each other and were left out",
+                 conflicts[0].object);
+}

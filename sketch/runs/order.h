@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* What is proven of the order of a run's accesses: the decoder's partial order, kept with what it refers to. */
+#ifndef ETCH_SKETCH_RUNS_ORDER_H
+#define ETCH_SKETCH_RUNS_ORDER_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct etch_recording;
+struct etch_timeline_options;
+struct etch_run_order;
+
+/* Orders the accesses and sync events of a recording; `options`: what else is known of them, or NULL. Returns 0, or -1
+ * with `err` set. */
+int etch_run_order_build(struct etch_run_order **order, const struct etch_recording *recording,
+                         const struct etch_timeline_options *options, struct etch_error *err);
+
+void etch_run_order_free(struct etch_run_order *order);
+
+/* The event of the recording's access or sync number `index`; UINT32_MAX: none. */
+uint32_t etch_run_order_event(const struct etch_run_order *order, size_t index, int sync);
+
+/* Where an event stands in an order of all that contradicts nothing proven. */
+uint32_t etch_run_order_position(const struct etch_run_order *order, uint32_t event);
+
+/* -1: a is before b, 1: behind, 0: not known, or an event is UINT32_MAX. */
+int etch_run_order_compare(const struct etch_run_order *order, uint32_t a, uint32_t b);
+
+void etch_run_order_why(const struct etch_run_order *order, uint32_t a, uint32_t b, char *text, size_t size);
+
+/* What contradicts itself in the recording, in words; empty where nothing does. */
+void etch_run_order_trouble(const struct etch_run_order *order, char *text, size_t size);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* See inlined.h. */
+#include "slicer/model/inlined.h"
+
+#include "base/function_name.h"
+
+#include <dwarf.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { DEPTH_MAX = 1000 }; /* of a tree from a stranger */
+
+/* One unit as it is walked. */
+struct walk {
+    struct etch_inlined *in;
+    uint64_t base;
+    ETCH_ARRAY(uint32_t) own; /* by the unit's number of a file: ours; ETCH_NONE for a system header */
+};
+
+uint32_t etch_unit_file(struct etch_strings *files, Dwarf_Die *unit, const char *source)
+{
+    Dwarf_Attribute attr;
+    const char *folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attr));
+    char path[4096];
+
+    if (source[0] == '/' || !folder)
+        snprintf(path, sizeof(path), "%s", source);
+    else
+        snprintf(path, sizeof(path), "%s/%s", folder, source);
+    etch_path_normalise(path);
+    return etch_strings_add(files, path);
+}
+
+static bool number_files(struct walk *w, struct etch_strings *files, Dwarf_Die *unit)
+{
+    Dwarf_Files *all;
+    size_t n;
+
+    w->own.n = 0;
+    if (dwarf_getsrcfiles(unit, &all, &n) != 0)
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        const char *source = dwarf_filesrc(all, i, NULL, NULL);
+        uint32_t file = source ? etch_unit_file(files, unit, source) : ETCH_NONE;
+
+        if (file != ETCH_NONE && etch_file_is_system(files->all.v[file]))
+            file = ETCH_NONE;
+        if (!etch_array_push(&w->own, file))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t attribute_number(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+
+    if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0 || value > UINT32_MAX)
+        return 0;
+    return (uint32_t)value;
+}
+
+static bool add_call(struct walk *w, Dwarf_Die *die, uint32_t depth)
+{
+    uint32_t file = attribute_number(die, DW_AT_call_file);
+    struct etch_line_row call = {.line = attribute_number(die, DW_AT_call_line),
+                                 .column = attribute_number(die, DW_AT_call_column)};
+    Dwarf_Addr unit_base, start, end;
+    ptrdiff_t offset = 0;
+
+    call.file = file < w->own.n ? w->own.v[file] : ETCH_NONE;
+    if (call.file == ETCH_NONE || !call.line)
+        return true;
+    if (!etch_array_push(&w->in->calls, call))
+        return false;
+    while ((offset = dwarf_ranges(die, offset, &unit_base, &start, &end)) > 0)
+        if (!etch_nested_add(&w->in->ranges, start + w->base, end + w->base, depth, (uint32_t)w->in->calls.n - 1))
+            return false;
+    return true;
+}
+
+static bool walk(struct walk *w, Dwarf_Die *parent, uint32_t depth)
+{
+    Dwarf_Die die;
+
+    if (depth == DEPTH_MAX || dwarf_child(parent, &die) != 0)
+        return true;
+    do {
+        if ((dwarf_tag(&die) == DW_TAG_inlined_subroutine && !add_call(w, &die, depth)) || !walk(w, &die, depth + 1))
+            return false;
+    } while (dwarf_siblingof(&die, &die) == 0);
+    return true;
+}
+
+bool etch_inlined_read(struct etch_inlined *in, struct etch_strings *files, Dwarf *dwarf, uint64_t base)
+{
+    struct walk w = {.in = in, .base = base};
+    Dwarf_CU *cu = NULL;
+    Dwarf_Half version;
+    uint8_t type;
+    Dwarf_Die unit, sub;
+    bool fine = true;
+
+    while (fine && dwarf_get_units(dwarf, cu, &cu, &version, &type, &unit, &sub) == 0)
+        if (dwarf_tag(&unit) == DW_TAG_compile_unit)
+            fine = number_files(&w, files, &unit) && walk(&w, &unit, 0);
+    etch_array_free(&w.own);
+    return fine;
+}
+
+bool etch_inlined_finish(struct etch_inlined *in)
+{
+    return etch_nested_flatten(&in->ranges);
+}
+
+const struct etch_line_row *etch_inlined_find(const struct etch_inlined *in, uint64_t address)
+{
+    uint32_t number;
+
+    return etch_nested_find(&in->ranges, address, &number) ? &in->calls.v[number] : NULL;
+}
+
+void etch_inlined_release(struct etch_inlined *in)
+{
+    etch_array_free(&in->calls);
+    etch_nested_release(&in->ranges);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* The machine code's side: which addresses belong to which place in the source, where symbols are, the build-id. Read
+ * with libdw, since LLVM-C cannot. Addresses are the binary's own, as its symbols have them; those of its libraries
+ * have a base added, by which they are told apart. Private to slicer/. */
+#ifndef ETCH_SLICER_MODEL_LINE_TABLE_H
+#define ETCH_SLICER_MODEL_LINE_TABLE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct etch_line_row {
+    uint64_t start, end;
+    uint32_t file; /* see etch_line_table_file() */
+    uint32_t line, column;
+    bool statement; /* is_stmt: where a debugger would stop */
+    bool plain;     /* in the copy that runs where the software recorder is off */
+};
+
+struct etch_line_table;
+
+/* Library number N of the program's, from 1, has its addresses from N << ETCH_IMAGE_SHIFT on. */
+#define ETCH_IMAGE_SHIFT 40
+
+/* The program is added first, then its libraries; nothing can be asked before the table is finished. NULL when memory
+ * is short. */
+struct etch_line_table *etch_line_table_new(void);
+int etch_line_table_add(struct etch_line_table *table, const char *path, struct etch_error *err);
+int etch_line_table_finish(struct etch_line_table *table, struct etch_error *err);
+void etch_line_table_free(struct etch_line_table *table);
+
+/* By address. Rows without a line are not there. */
+const struct etch_line_row *etch_line_table_rows(const struct etch_line_table *table, size_t *n);
+const char *etch_line_table_file(const struct etch_line_table *table, uint32_t file);
+
+/* The row that holds an address; NULL for none. */
+const struct etch_line_row *etch_line_table_at(const struct etch_line_table *table, uint64_t address);
+
+/* The same, as the user's own code: where the compiler inlined code of a system header, the place of the innermost call
+ * in the user's own. Where there is none, the row itself. */
+bool etch_line_table_own(struct etch_line_table *table, uint64_t address, struct etch_line_row *row);
+
+/* The rows of one place, by address, those of plain copies last; column 0 stands for any. NULL and 0 for none. */
+size_t etch_line_table_find(const struct etch_line_table *table, const char *file, uint32_t line, uint32_t column,
+                            uint64_t *starts, uint64_t *ends, size_t limit);
+
+/* Where a symbol is. `source` picks between local symbols of one name by their file; NULL for a global one. `image`: of
+ * which binary; ETCH_NONE: of the first that has it, as the dynamic loader binds. */
+bool etch_line_table_symbol(const struct etch_line_table *table, const char *name, const char *source, uint32_t image,
+                            uint64_t *address, uint64_t *size);
+
+/* Whether the bytes at an address are all of one variable that has a symbol. */
+bool etch_line_table_is_variable(const struct etch_line_table *table, uint64_t address, uint64_t size);
+
+/* The line on which the debug information says that the function with this linkage name begins, in the unit made from
+ * `source`; 0: not known. */
+uint32_t etch_line_table_declared(const struct etch_line_table *table, const char *source, const char *function);
+
+/* From a place in a binary's file to an address; false where nothing is loaded from there. */
+bool etch_line_table_address(const struct etch_line_table *table, uint32_t image, uint64_t file_offset,
+                             uint64_t *address);
+
+/* The bytes of the code at an address, up to the end of what is loaded there. */
+const uint8_t *etch_line_table_code(const struct etch_line_table *table, uint64_t address, size_t *size);
+
+const uint8_t *etch_line_table_build_id(const struct etch_line_table *table, uint32_t image, size_t *size);
+
+/* "a/./b/../c" -> "a/c", in place. */
+void etch_path_normalise(char *path);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The statements that an exit status may come from. Private to slicer/; others have them as messages, by slice.h. */
+#ifndef ETCH_SLICER_SLICE_EXITS_H
+#define ETCH_SLICER_SLICE_EXITS_H
+
+#include "slicer/model/model.h"
+
+struct etch_exit {
+    uint32_t insn;
+    bool origin; /* it made the value; else the value only passed there */
+};
+
+struct etch_exits {
+    struct etch_exit *v;
+    size_t n, capacity;
+};
+
+/* All of them for a status, by instruction; none where nothing in the program can give it. False when memory is short.
+ */
+bool etch_exits_find(struct etch_model *m, int status, struct etch_exits *exits);
+
+/* Does a call of this outside function end the program with the status that it is first given? */
+bool etch_call_exits(const char *name);
+
+#endif
