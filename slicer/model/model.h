@@ -110,6 +110,9 @@ struct etch_model {
     struct etch_effect_table *effects; /* made when first asked for */
 };
 
+/* The slice fills the table (slice/effects.c); the model owns it. */
+void etch_effect_table_free(struct etch_effect_table *table);
+
 /* ---- program.c ---- */
 
 static inline uint32_t etch_insn_function(const struct etch_model *m, uint32_t insn)

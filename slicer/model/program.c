@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Building the program model: modules, functions, blocks and instructions by number, and who enters which function. */
 #include "base/function_name.h"
-#include "slicer/slice/effects.h"
 #include "slicer/model/model.h"
 #include "slicer/model/subprogram.h"
 

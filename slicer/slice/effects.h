@@ -21,6 +21,4 @@ typedef ETCH_ARRAY(struct etch_effect) etch_effects;
  * constant distance from a parameter are known. NULL: it is the user's own function, or memory is short. */
 const etch_effects *etch_effects_of(struct etch_model *m, uint32_t function);
 
-void etch_effect_table_free(struct etch_effect_table *table);
-
 #endif
