@@ -4,13 +4,13 @@
 #include "decoder/recording/lldb_trace.h"
 
 #include "base/input.h"
+#include "decoder/recording/lldb_json.h"
 #include "decoder/recording/perf_data.h"
 #include "decoder/recording/recording_fill.h"
 
 #include <errno.h>
 #include <gelf.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -36,74 +36,6 @@ static int no_memory(struct loader *l)
 }
 
 /* ---- The description ---- */
-
-static uint64_t number(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    /* Addresses beyond the signed range, and those of newer LLDBs, are strings. */
-    if (json_is_string(value))
-        return strtoull(json_string_value(value), NULL, 0);
-    if (json_is_real(value)) {
-        double real = json_real_value(value);
-
-        return real >= 0 && real < 18446744073709551616.0 ? (uint64_t)real : 0;
-    }
-    return (uint64_t)json_integer_value(value);
-}
-
-static const char *string(const json_t *object, const char *key)
-{
-    const char *value = json_string_value(json_object_get(object, key));
-
-    return value ? value : "";
-}
-
-/* jansson keeps integers in 64 signed bits and LLDB writes unsigned ones (a timeZero is often near 2^64): those are put
- * in quotes before the parse. Other text is left alone. */
-static void quote_large(const char *text, size_t n, FILE *out)
-{
-    bool in_string = false;
-
-    for (size_t i = 0; i < n; i++) {
-        size_t digits = 0;
-
-        if (!in_string && (i == 0 || !strchr("0123456789.-+eE", text[i - 1])))
-            while (i + digits < n && text[i + digits] >= '0' && text[i + digits] <= '9')
-                digits++;
-        if (digits >= 19 && digits <= 20 && (i + digits == n || !strchr(".eE", text[i + digits]))) {
-            fprintf(out, "\"%.*s\"", (int)digits, text + i);
-            i += digits - 1;
-            continue;
-        }
-        if (in_string && text[i] == '\\' && i + 1 < n)
-            putc(text[i++], out);
-        else if (text[i] == '"')
-            in_string = !in_string;
-        putc(text[i], out);
-    }
-}
-
-static json_t *parse(struct loader *l, const char *text, size_t n)
-{
-    json_error_t why;
-    char *quoted = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&quoted, &size);
-    json_t *root = NULL;
-
-    if (!out) {
-        no_memory(l);
-        return NULL;
-    }
-    quote_large(text, n, out);
-    if (fclose(out) != 0)
-        no_memory(l);
-    else if (!(root = json_loadb(quoted, size, 0, &why)))
-        etch_error_set(l->err, "%s is not JSON: line %d: %s", l->path, why.line, why.text);
-    free(quoted);
-    return root;
-}
 
 static char *read_text(struct loader *l, const char *path, size_t limit, size_t *size)
 {
@@ -153,12 +85,13 @@ static bool fill_pt_config(const struct loader *l, Etch__Stream *about)
     if (!about->pt)
         return false;
     etch__pt_config__init(about->pt);
-    about->pt->family = (uint32_t)number(cpu, "family");
-    about->pt->model = (uint32_t)number(cpu, "model");
-    about->pt->stepping = (uint32_t)number(cpu, "stepping");
+    about->pt->family = (uint32_t)etch_lldb_number(cpu, "family");
+    about->pt->model = (uint32_t)etch_lldb_number(cpu, "model");
+    about->pt->stepping = (uint32_t)etch_lldb_number(cpu, "stepping");
     /* LLDB has written both "GenuineIntel" and "intel". */
-    return etch_message_set_string(
-        &about->pt->vendor, strcmp(string(cpu, "vendor"), "intel") == 0 ? "GenuineIntel" : string(cpu, "vendor"));
+    return etch_message_set_string(&about->pt->vendor, strcmp(etch_lldb_string(cpu, "vendor"), "intel") == 0
+                                                           ? "GenuineIntel"
+                                                           : etch_lldb_string(cpu, "vendor"));
 }
 
 static int add_stream(struct loader *l, const char *name, Etch__Stream **about)
@@ -195,11 +128,11 @@ static int add_stream(struct loader *l, const char *name, Etch__Stream **about)
 
 static int add_thread_stream(struct loader *l, const json_t *thread, uint32_t pid, uint32_t tid)
 {
-    const char *name = string(thread, "iptTrace");
+    const char *name = etch_lldb_string(thread, "iptTrace");
     Etch__Stream *about;
 
     if (!name[0])
-        name = string(thread, "traceBuffer"); /* before LLDB 15 */
+        name = etch_lldb_string(thread, "traceBuffer"); /* before LLDB 15 */
     if (!name[0])
         return 0;
     if (add_stream(l, name, &about) < 0)
@@ -272,16 +205,16 @@ static int add_switches(struct loader *l, uint32_t cpu, const uint8_t *bytes, si
 
 static int load_cpu(struct loader *l, const json_t *cpu)
 {
-    const char *switches = string(cpu, "contextSwitchTrace");
+    const char *switches = etch_lldb_string(cpu, "contextSwitchTrace");
     Etch__Stream *about;
     char *path, *text;
     size_t n;
     int status;
 
-    if (add_stream(l, string(cpu, "iptTrace"), &about) < 0)
+    if (add_stream(l, etch_lldb_string(cpu, "iptTrace"), &about) < 0)
         return -1;
     about->of_case = ETCH__STREAM__OF_CPU;
-    about->cpu = (uint32_t)number(cpu, "id");
+    about->cpu = (uint32_t)etch_lldb_number(cpu, "id");
     if (!switches[0])
         return 0;
     path = place(l, switches);
@@ -396,8 +329,9 @@ static int note_missing(struct loader *l, const char *path)
 
 static int load_module(struct loader *l, const json_t *module, uint32_t pid)
 {
-    const char *file = string(module, "file")[0] ? string(module, "file") : string(module, "systemPath");
-    struct module m = {.address = number(module, "loadAddress"), .pid = pid};
+    const char *file =
+        etch_lldb_string(module, "file")[0] ? etch_lldb_string(module, "file") : etch_lldb_string(module, "systemPath");
+    struct module m = {.address = etch_lldb_number(module, "loadAddress"), .pid = pid};
     char *path = place(l, file);
     int fd, added = 0;
     Elf *elf;
@@ -405,7 +339,7 @@ static int load_module(struct loader *l, const json_t *module, uint32_t pid)
     if (!path)
         return no_memory(l);
     m.path = path;
-    m.build_id_size = parse_uuid(string(module, "uuid"), m.build_id);
+    m.build_id_size = parse_uuid(etch_lldb_string(module, "uuid"), m.build_id);
     fd = etch_input_open(path);
     elf_version(EV_CURRENT);
     elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL);
@@ -424,7 +358,7 @@ static int load_module(struct loader *l, const json_t *module, uint32_t pid)
 
 static int load_process(struct loader *l, const json_t *process)
 {
-    uint32_t pid = (uint32_t)number(process, "pid");
+    uint32_t pid = (uint32_t)etch_lldb_number(process, "pid");
     const json_t *item;
     size_t i;
 
@@ -435,7 +369,7 @@ static int load_process(struct loader *l, const json_t *process)
         if (!thread)
             return no_memory(l);
         thread->pid = pid;
-        thread->tid = (uint32_t)number(item, "tid");
+        thread->tid = (uint32_t)etch_lldb_number(item, "tid");
         if (add_thread_stream(l, item, pid, thread->tid) < 0)
             return -1;
     }
@@ -452,8 +386,9 @@ static int load_clock(struct loader *l)
     const json_t *conversion = json_object_get(l->root, "tscPerfZeroConversion");
     Etch__Clock *clock;
 
-    l->conv = (struct etch_perf_time_conv){number(conversion, "timeShift"), number(conversion, "timeMult"),
-                                           number(conversion, "timeZero")};
+    l->conv = (struct etch_perf_time_conv){etch_lldb_number(conversion, "timeShift"),
+                                           etch_lldb_number(conversion, "timeMult"),
+                                           etch_lldb_number(conversion, "timeZero")};
     if (!l->conv.mult || l->conv.shift > 63)
         return 0;
     clock = etch_recording_add_clock(l->recording);
@@ -492,10 +427,10 @@ static int load_host(struct loader *l)
         return no_memory(l);
     etch__host__init(host);
     l->recording->host = host;
-    host->cpu_family = (uint32_t)number(cpu, "family");
-    host->cpu_model_number = (uint32_t)number(cpu, "model");
-    host->cpu_stepping = (uint32_t)number(cpu, "stepping");
-    return etch_message_set_string(&host->cpu_vendor, string(cpu, "vendor")) ? 0 : no_memory(l);
+    host->cpu_family = (uint32_t)etch_lldb_number(cpu, "family");
+    host->cpu_model_number = (uint32_t)etch_lldb_number(cpu, "model");
+    host->cpu_stepping = (uint32_t)etch_lldb_number(cpu, "stepping");
+    return etch_message_set_string(&host->cpu_vendor, etch_lldb_string(cpu, "vendor")) ? 0 : no_memory(l);
 }
 
 static int load_root(struct loader *l)
@@ -503,7 +438,7 @@ static int load_root(struct loader *l)
     const json_t *cpus, *item;
     size_t i;
 
-    if (strcmp(string(l->root, "type"), "intel-pt") != 0)
+    if (strcmp(etch_lldb_string(l->root, "type"), "intel-pt") != 0)
         return etch_error_set(l->err, "%s is not an LLDB trace of type intel-pt", l->path);
     if (load_clock(l) < 0 || load_host(l) < 0)
         return -1;
@@ -591,7 +526,7 @@ int etch_recording_load_lldb(struct etch_recording *recording, const char *path,
     file = find_description(l, path);
     if (!file || !l->folder)
         no_memory(l);
-    else if ((text = read_text(l, file, JSON_MAX, &n)) && (l->root = parse(l, text, n)))
+    else if ((text = read_text(l, file, JSON_MAX, &n)) && (l->root = etch_lldb_parse(l->path, text, n, l->err)))
         status = load_root(l);
     free(text);
     free(file);
