@@ -4,9 +4,9 @@
 #define ETCH_SLICER_INSTRUMENT_MODEL_H
 
 #include "base/array.h"
+#include "base/strings.h"
 #include "proto/soft_layout.h"
 #include "slicer/instrument.h"
-#include "slicer/model/strings.h"
 
 #include <llvm-c/Core.h>
 

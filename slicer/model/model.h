@@ -5,9 +5,9 @@
 #define ETCH_SLICER_MODEL_MODEL_H
 
 #include "base/array.h"
+#include "base/strings.h"
+#include "binary/line_table.h"
 #include "slicer/model/libraries.h"
-#include "slicer/model/line_table.h"
-#include "slicer/model/strings.h"
 #include "slicer/program.h"
 
 #include <llvm-c/Core.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Building the program model: modules, functions, blocks and instructions by number, and who enters which function. */
 #include "base/function_name.h"
+#include "base/path.h"
 #include "slicer/model/model.h"
 #include "slicer/model/subprogram.h"
 

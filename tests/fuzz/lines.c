@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Damaged ELF files and line tables, through the slicer's reader. */
-#include "slicer/model/line_table.h"
+/* Damaged ELF files and line tables, through the reader of line tables. */
+#include "binary/line_table.h"
 #include "tests/fuzz/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "binary/symbols.h"
-#include "binary/spans.h"
 #include "tests/unit/steps_made.h"
 
 #include <pthread.h>
@@ -221,44 +220,12 @@ static void find_from_several_threads(void **state)
     etch_symbols_free(seekers[0].symbols);
 }
 
-static void flatten_nested_ranges(void **state)
-{
-    struct etch_span_range ranges[] = {{10, 50, 0, 1}, {20, 30, 1, 2}, {20, 25, 2, 3}, {60, 70, 0, 4}, {65, 90, 1, 5}};
-    static const struct {
-        uint64_t address;
-        uint32_t value;
-        uint64_t until;
-    } expected[] = {{9, ETCH_SPAN_NONE, 10},
-                    {10, 1, 20},
-                    {20, 3, 25},
-                    {25, 2, 30},
-                    {30, 1, 50},
-                    {50, ETCH_SPAN_NONE, 60},
-                    {60, 4, 65},
-                    {69, 5, 70},
-                    {70, ETCH_SPAN_NONE, UINT64_MAX}};
-    struct etch_spans spans = {0};
-    uint64_t until;
-
-    (void)state;
-    assert_true(etch_spans_make(&spans, ranges, 5));
-    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
-        assert_int_equal(etch_spans_find(&spans, expected[i].address, &until), expected[i].value);
-        assert_int_equal(until, expected[i].until);
-    }
-    etch_spans_release(&spans);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flatten_nested_ranges),
-        cmocka_unit_test(find_symbol_with_offset),
-        cmocka_unit_test(join_cold_part),
-        cmocka_unit_test(serve_many_recordings),
-        cmocka_unit_test(name_nothing_of_other_build),
-        cmocka_unit_test(name_nothing_of_missing_file),
-        cmocka_unit_test(read_vdso_from_memory),
+        cmocka_unit_test(find_symbol_with_offset),      cmocka_unit_test(join_cold_part),
+        cmocka_unit_test(serve_many_recordings),        cmocka_unit_test(name_nothing_of_other_build),
+        cmocka_unit_test(name_nothing_of_missing_file), cmocka_unit_test(read_vdso_from_memory),
         cmocka_unit_test(find_from_several_threads),
     };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine code's side: which addresses belong to which place in the source, where symbols are, the build-id. Read
- * with libdw, since LLVM-C cannot. Addresses are the binary's own, as its symbols have them; those of its libraries
- * have a base added, by which they are told apart. Private to slicer/. */
-#ifndef ETCH_SLICER_MODEL_LINE_TABLE_H
-#define ETCH_SLICER_MODEL_LINE_TABLE_H
+/* The line table of a program and its libraries: which addresses belong to which place in the source, where symbols
+ * are, the build-ids. Addresses of the program are those of its symbols. Addresses of a library have a base added that
+ * tells the library. */
+#ifndef ETCH_BINARY_LINE_TABLE_H
+#define ETCH_BINARY_LINE_TABLE_H
 
 #include "base/error.h"
 
@@ -66,8 +66,5 @@ bool etch_line_table_address(const struct etch_line_table *table, uint32_t image
 const uint8_t *etch_line_table_code(const struct etch_line_table *table, uint64_t address, size_t *size);
 
 const uint8_t *etch_line_table_build_id(const struct etch_line_table *table, uint32_t image, size_t *size);
-
-/* "a/./b/../c" -> "a/c", in place. */
-void etch_path_normalise(char *path);
 
 #endif

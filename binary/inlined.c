@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* See inlined.h. */
-#include "slicer/model/inlined.h"
+#include "binary/inlined.h"
 
 #include "base/function_name.h"
+#include "base/path.h"
 
 #include <dwarf.h>
 #include <stdio.h>
@@ -74,9 +75,12 @@ static bool add_call(struct walk *w, Dwarf_Die *die, uint32_t depth)
         return true;
     if (!etch_array_push(&w->in->calls, call))
         return false;
-    while ((offset = dwarf_ranges(die, offset, &unit_base, &start, &end)) > 0)
-        if (!etch_nested_add(&w->in->ranges, start + w->base, end + w->base, depth, (uint32_t)w->in->calls.n - 1))
+    while ((offset = dwarf_ranges(die, offset, &unit_base, &start, &end)) > 0) {
+        struct etch_span_range range = {start + w->base, end + w->base, depth, (uint32_t)w->in->calls.n - 1};
+
+        if (!etch_array_push(&w->in->ranges, range))
             return false;
+    }
     return true;
 }
 
@@ -111,18 +115,23 @@ bool etch_inlined_read(struct etch_inlined *in, struct etch_strings *files, Dwar
 
 bool etch_inlined_finish(struct etch_inlined *in)
 {
-    return etch_nested_flatten(&in->ranges);
+    bool done = etch_spans_make(&in->spans, in->ranges.v, in->ranges.n);
+
+    etch_array_free(&in->ranges);
+    return done;
 }
 
 const struct etch_line_row *etch_inlined_find(const struct etch_inlined *in, uint64_t address)
 {
-    uint32_t number;
+    uint64_t until;
+    uint32_t number = etch_spans_find(&in->spans, address, &until);
 
-    return etch_nested_find(&in->ranges, address, &number) ? &in->calls.v[number] : NULL;
+    return number == ETCH_SPAN_NONE ? NULL : &in->calls.v[number];
 }
 
 void etch_inlined_release(struct etch_inlined *in)
 {
     etch_array_free(&in->calls);
-    etch_nested_release(&in->ranges);
+    etch_array_free(&in->ranges);
+    etch_spans_release(&in->spans);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Each string once, known by a small number; and a map from addresses to small numbers. Private to slicer/. */
-#ifndef ETCH_SLICER_MODEL_STRINGS_H
-#define ETCH_SLICER_MODEL_STRINGS_H
+/* Each string once, known by a small number; and a map from addresses to small numbers. */
+#ifndef ETCH_BASE_STRINGS_H
+#define ETCH_BASE_STRINGS_H
 
 #include "base/array.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Line rows, symbols and segments of a binary through libdw and libelf; see line_table.h. */
-#include "slicer/model/line_table.h"
+#include "binary/line_table.h"
 
 #include "base/array.h"
 #include "base/function_name.h"
 #include "base/input.h"
+#include "base/strings.h"
+#include "binary/inlined.h"
 #include "proto/soft_layout.h"
-#include "slicer/model/inlined.h"
-#include "slicer/model/strings.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -50,26 +50,6 @@ struct etch_line_table {
     struct etch_inlined inlined; /* made when it is first asked for */
     bool has_inlined;
 };
-
-void etch_path_normalise(char *path)
-{
-    char *out = path, *in = path;
-
-    while (*in) {
-        if (in[0] == '/' && in[1] == '/') {
-            in++;
-        } else if (in[0] == '/' && in[1] == '.' && (in[2] == '/' || !in[2])) {
-            in += 2;
-        } else if (in[0] == '/' && in[1] == '.' && in[2] == '.' && (in[3] == '/' || !in[3]) && out > path) {
-            in += 3;
-            while (out > path && *--out != '/')
-                ;
-        } else {
-            *out++ = *in++;
-        }
-    }
-    *out = '\0';
-}
 
 static int compare_rows(const void *a, const void *b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Interned strings and a pointer map, both open-addressed; see strings.h. */
-#include "slicer/model/strings.h"
+#include "base/strings.h"
 
 #include <string.h>
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls in the user's own code that were inlined, by the addresses of what they became. libdw finds what holds one
- * address by walking a unit's whole tree, which takes minutes for all places of a C++ program; here each tree is walked
- * once. Private to slicer/. */
-#ifndef ETCH_SLICER_MODEL_INLINED_H
-#define ETCH_SLICER_MODEL_INLINED_H
+/* Private to binary/: the inlined calls in the user's own code, by the addresses of the code that they became. libdw
+ * answers each address by a walk through a unit's whole tree, which takes minutes for all places of a C++ program. Here
+ * each tree is walked once. */
+#ifndef ETCH_BINARY_INLINED_H
+#define ETCH_BINARY_INLINED_H
 
 #include "base/array.h"
-#include "slicer/model/line_table.h"
-#include "slicer/model/nested.h"
-#include "slicer/model/strings.h"
+#include "base/strings.h"
+#include "binary/line_table.h"
+#include "binary/spans.h"
 
 #include <elfutils/libdw.h>
 
 struct etch_inlined {
-    ETCH_ARRAY(struct etch_line_row) calls; /* file, line and column */
-    struct etch_nested ranges;              /* their numbers */
+    ETCH_ARRAY(struct etch_line_row) calls;    /* file, line and column */
+    ETCH_ARRAY(struct etch_span_range) ranges; /* of the calls, by number; empty once the spans are made */
+    struct etch_spans spans;
 };
 
 /* The number of a unit's source file, by its whole path. */

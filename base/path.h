@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* Paths as text. */
+#ifndef ETCH_BASE_PATH_H
+#define ETCH_BASE_PATH_H
+
+/* "a/./b/../c" -> "a/c", in place. No file is looked at. */
+void etch_path_normalise(char *path);
+
+#endif
