@@ -4,33 +4,23 @@
 # the loss told; a program whose etch is gone goes on unharmed; no process, no memory and no perf event is left. KILLS: how many
 # (60; the long form is 1000). SEED: for the same moments again, as far as the machine allows.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/steps.sh"
 own_memory "$@"
 cd "$work"
-cat >count.c <<'C'
+{
+  cat <<'C'
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-/* A step is begun before its branch, and done behind it. */
-static volatile unsigned long *seen;
+C
+  step_source
+  cat <<'C'
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static volatile sig_atomic_t end;
 static unsigned long turns, waits;
 volatile int watched;
-
-static int __attribute__((noinline)) step(unsigned long i)
-{
-    seen[0] = i;
-    if (i % 7 == 3)
-        __asm__ volatile("nop # way 1"); /* @1 */
-    else if (i % 5 == 2)
-        __asm__ volatile("nop # way 2"); /* @2 */
-    else
-        __asm__ volatile("nop # way 0"); /* @0 */
-    return (int)(i & 1);
-}
 
 static void *run(void *unused)
 {
@@ -66,6 +56,7 @@ int main(int argc, char **argv)
     return turns == waits && sum >= 0 ? 7 : 1;
 }
 C
+} >count.c
 "$ETCH_CC" -O2 -g count.c -o plain -pthread
 "$ETCH" cc --record -O2 -g count.c -o recorded -pthread
 cat >kills.py <<'P'

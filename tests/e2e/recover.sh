@@ -3,28 +3,17 @@
 # etch killed with SIGKILL while it records with soft and vpt: the program lives on, and etch record --recover has what was
 # recorded, up to the last statement that ran, with the loss told. What killed etches leave is bounded.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/steps.sh"
 own_memory "$@"
 cd "$work"
-cat >count.c <<'C'
+{
+  cat <<'C'
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-/* A step is begun before its branch, and done behind it. */
-static volatile unsigned long *seen;
-
-static int __attribute__((noinline)) step(unsigned long i)
-{
-    seen[0] = i;
-    if (i % 7 == 3)
-        __asm__ volatile("nop # way 1"); /* @1 */
-    else if (i % 5 == 2)
-        __asm__ volatile("nop # way 2"); /* @2 */
-    else
-        __asm__ volatile("nop # way 0"); /* @0 */
-    return (int)(i & 1);
-}
-
+C
+  step_source
+  cat <<'C'
 int main(int argc, char **argv)
 {
     int fd = open(argv[argc - 1], O_RDWR | O_CREAT, 0600), sum = 0;
@@ -39,24 +28,8 @@ int main(int argc, char **argv)
     return sum == 77;
 }
 C
-cat >last.py <<'P'
-import re, sys
-source, lines, begun, done = sys.argv[1:]
-begun, done = int(begun), int(done)
-way_of = {}
-for number, text in enumerate(open(source), 1):
-    found = re.search('@([012]) ', text)
-    if found:
-        way_of[number] = int(found.group(1))
-ways = [way_of[int(n)] for n in re.findall(r'count\.c:(\d+)', open(lines).read()) if int(n) in way_of][-105:]
-expected = lambda i: 1 if i % 7 == 3 else 2 if i % 5 == 2 else 0
-if len(ways) < min(35, done - 1):
-    sys.exit('only %d steps were replayed of %d' % (len(ways), done))
-for last in (done - 1, done, begun):
-    if all(expected(last - k) == way for k, way in enumerate(reversed(ways)) if last - k > 0):
-        sys.exit(0)
-sys.exit('the last steps that were replayed are not those that ran: begun %d, done %d, ways %s' % (begun, done, ways[-40:]))
-P
+} >count.c
+write_last
 
 began() { [ -s seen ] && [ "$(od -An -t u8 -j 8 -N 8 seen | tr -d ' ')" -gt 1000 ]; }
 kept() { find /dev/shm -mindepth 2 -maxdepth 2 -name 'run-*' | wc -l; }

@@ -5,29 +5,18 @@
 # done; each step's way depends on its number alone, so the ways that are replayed tell which steps they were, and the
 # last of them must be one of those two. ETCH_DEATHS: how many (25; the long form is 1000).
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/steps.sh"
 cd "$work"
-cat >count.c <<'C'
+{
+  cat <<'C'
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-/* A step is begun before its branch, and done behind it. */
-static volatile unsigned long *seen;
-
-static int __attribute__((noinline)) step(unsigned long i)
-{
-    seen[0] = i;
-    if (i % 7 == 3)
-        __asm__ volatile("nop # way 1"); /* @1 */
-    else if (i % 5 == 2)
-        __asm__ volatile("nop # way 2"); /* @2 */
-    else
-        __asm__ volatile("nop # way 0"); /* @0 */
-    return (int)(i & 1);
-}
-
+C
+  step_source
+  cat <<'C'
 int main(int argc, char **argv)
 {
     int fd = open(argv[1], O_RDWR | O_CREAT, 0600);
@@ -48,31 +37,10 @@ int main(int argc, char **argv)
     return sum == 77;
 }
 C
+} >count.c
 "$ETCH" cc --record -O2 -g count.c -o count
 
-cat >last.py <<'P'
-import re, sys
-source, lines, begun, done = sys.argv[1:]
-begun, done = int(begun), int(done)
-way_of = {}
-for number, text in enumerate(open(source), 1):
-    found = re.search('@([012]) ', text)
-    if found:
-        way_of[number] = int(found.group(1))
-ways = []
-for text in open(lines):
-    found = re.search(r'count\.c:(\d+)', text)
-    if found and int(found.group(1)) in way_of:
-        ways.append(way_of[int(found.group(1))])
-expected = lambda i: 1 if i % 7 == 3 else 2 if i % 5 == 2 else 0
-ways = ways[-105:]
-if len(ways) < min(35, done - 1):
-    sys.exit('only %d steps were replayed of %d' % (len(ways), done))
-for last in (done - 1, done, begun):
-    if all(expected(last - k) == way for k, way in enumerate(reversed(ways)) if last - k > 0):
-        sys.exit(0)
-sys.exit('the last steps that were replayed are not those that ran: begun %d, done %d, ways %s' % (begun, done, ways[-40:]))
-P
+write_last
 
 # SIGKILL comes at any time. The last path may not have been written yet, so the step before the last is right too.
 for i in $(seq "${ETCH_DEATHS:-25}"); do
