@@ -2,6 +2,8 @@
 /* Open addressing, at most half full; see index.h. */
 #include "base/index.h"
 
+#include "base/assert.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +44,7 @@ static void put(struct etch_index *index, struct etch_index_slot slot)
 {
     size_t at = spread(slot.hash);
 
+    ETCH_ASSERT_MSG(index->n < index->capacity, "%zu of %zu slots are taken", index->n, index->capacity);
     while (index->slots[at & (index->capacity - 1)].number)
         at++;
     index->slots[at & (index->capacity - 1)] = slot;
@@ -72,6 +75,7 @@ static bool grow(struct etch_index *index)
 
 bool etch_index_add(struct etch_index *index, uint64_t hash, uint32_t number)
 {
+    ETCH_ASSERT(number != ETCH_INDEX_NONE); /* + 1 would be a free slot */
     if (index->n * 2 >= index->capacity && !grow(index))
         return false;
     put(index, (struct etch_index_slot){hash, number + 1});

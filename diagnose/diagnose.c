@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The loop of a diagnosis; see diagnose.h. */
 #include "diagnose/diagnose.h"
+#include "base/assert.h"
 #include "collector/watch.h"
 #include "diagnose/diagnose_model.h"
 
@@ -109,8 +110,10 @@ static int start_more(struct etch_diagnosis *d, unsigned limit, struct etch_erro
         snprintf(bundle, sizeof(bundle), "%.4000s/%06" PRId64 ".etch", d->folder, number);
         if (!etch_runner_start(&d->runner, number, bundle, &watches))
             return etch_error_set_errno(err, errno, "cannot start a run");
-        if (d->round.number)
+        if (d->round.number) {
+            ETCH_ASSERT_MSG(set < d->round.sets.n, "set %u of %zu", set, d->round.sets.n);
             d->round.sets.v[set].tries++;
+        }
     }
     return 0;
 }

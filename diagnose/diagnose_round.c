@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A round of a diagnosis: what the next runs watch. */
+#include "base/assert.h"
 #include "calibrate/calibration.h"
 #include "collector/clock_record.h"
 #include "collector/watch.h"
@@ -208,8 +209,10 @@ static void measure_clocks(struct etch_diagnosis *d)
 
 int etch_diagnosis_next_round(struct etch_diagnosis *d, uint32_t sigma, struct etch_error *err)
 {
-    uint32_t statements = (uint32_t)d->runs.slice->n_statements;
+    uint32_t statements;
 
+    ETCH_ASSERT(d->runs.slice); /* there was a failure to slice from */
+    statements = (uint32_t)d->runs.slice->n_statements;
     measure_clocks(d);
     d->round.number++;
     d->stop.plans = sigma == d->round.sigma ? d->stop.plans + 1 : 1;

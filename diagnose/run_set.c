@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Bundles taken in, the slice, and the runs made with it; see run_set.h. */
 #include "diagnose/run_set.h"
+#include "base/assert.h"
 #include "base/log.h"
 #include "diagnose/run_set_model.h"
 #include "diagnose/source_text.h"
@@ -34,6 +35,7 @@ static void close_recording(struct etch_run_set *s, struct etch_run_bundle *b)
     etch_kept_steps_release(&b->steps);
     etch_recording_free(b->recording);
     b->recording = NULL;
+    ETCH_ASSERT_MSG(b->size <= s->kept, "%zu bytes of %zu", b->size, s->kept);
     s->kept -= b->size;
     b->size = 0;
 }
@@ -383,6 +385,7 @@ static int by_key(const void *x, const void *y)
 
 void etch_run_set_drop_last(struct etch_run_set *s)
 {
+    ETCH_ASSERT(s->bundles.n > 0);
     release_bundle(s, &s->bundles.v[--s->bundles.n]);
 }
 
@@ -479,6 +482,7 @@ int etch_run_set_prepare(struct etch_run_set *s, struct etch_error *err)
         return -1;
     if (!failure)
         return say_no_failure(s, err);
+    ETCH_ASSERT(failure->failing && failure->bucket);
     if (!s->sliced || strcmp(s->sliced, failure->bucket) != 0) {
         drop_runs(s);
         if (slice_from(s, failure, err) < 0)

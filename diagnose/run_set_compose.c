@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From a set of runs to a sketch, with what its reader must know beside it. */
+#include "base/assert.h"
 #include "diagnose/run_set_model.h"
 #include "diagnose/source_text.h"
 
@@ -105,6 +106,7 @@ Etch__Sketch *etch_run_set_compose(struct etch_run_set *s, uint32_t round, uint3
     struct etch_run **runs = list_runs(s);
     Etch__Sketch *sketch = NULL;
 
+    ETCH_ASSERT(s->slice && s->sliced); /* etch_run_set_prepare() made them */
     if (!s->source)
         s->source = source_text_new(s->program, checksum_of, s->model);
     if (runs && s->source) {
@@ -185,6 +187,7 @@ int etch_run_set_rank(struct etch_run_set *s, struct etch_best *best, struct etc
     int status =
         runs ? etch_rank(&ranked, &s->names, runs, s->bundles.n, s->sliced, err) : etch_run_set_out_of_memory(err);
 
+    ETCH_ASSERT(s->sliced);
     s->counts.ranked++;
     if (status == 0 && take_best(&s->names, &ranked, best) < 0)
         status = etch_run_set_out_of_memory(err);

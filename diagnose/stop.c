@@ -2,6 +2,8 @@
 /* The stop rule; see stop.h. */
 #include "diagnose/stop.h"
 
+#include "base/assert.h"
+
 #define FAILING_ENOUGH 2u          /* failing runs of which a strong predictor is true */
 #define FAILING_ENOUGH_OF_VALUE 3u /* the same, of a value: two runs too often have the same value by chance */
 #define FAILING_MAX 4u             /* kept of a bug for each set of watches of a round */
@@ -87,6 +89,7 @@ bool etch_stop_enough_failures(const struct etch_stop *s, bool ours, bool placed
 
 bool etch_stop_worth_ranking(const struct etch_stop *s, const struct etch_set_seen *set)
 {
+    ETCH_ASSERT(set);
     return s->best.f >= ETCH_STOP_STRONG || set->passing <= PASSING_ENOUGH || etch_stop_round_over(s, s->exhausted);
 }
 

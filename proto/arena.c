@@ -2,6 +2,8 @@
 /* Memory for one record at a time; see arena.h. */
 #include "proto/arena.h"
 
+#include "base/assert.h"
+
 #include <stdalign.h>
 #include <stdlib.h>
 
@@ -34,6 +36,7 @@ static bool add_block(struct etch_arena *arena, size_t size)
 {
     struct etch_arena_block *block;
 
+    ETCH_ASSERT(arena->total <= arena->limit);
     if (size > arena->limit - arena->total)
         return false;
     block = malloc(sizeof(*block) + size);
@@ -64,6 +67,7 @@ void *etch_arena_alloc(struct etch_arena *arena, size_t size)
             return NULL;
         }
     }
+    ETCH_ASSERT(arena->used + size <= arena->blocks->size);
     result = arena->blocks->bytes + arena->used;
     arena->used += size;
     arena->taken += size;

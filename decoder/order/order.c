@@ -3,6 +3,7 @@
  */
 #include "decoder/order.h"
 
+#include "base/assert.h"
 #include "decoder/order/graph.h"
 
 #include <stdlib.h>
@@ -293,6 +294,7 @@ static bool set_sequence(struct etch_order *o)
         int64_t l = o->l[e] == INT64_MIN ? least : o->l[e];
         int64_t u = o->u[e] == INT64_MAX ? most : o->u[e];
 
+        ETCH_ASSERT_MSG(o->l[e] <= o->u[e], "event %u", e);
         places[i] = (struct place){.at = l / 2 + u / 2 + (l % 2 + u % 2) / 2, .rank = (uint32_t)i, .event = e};
     }
     qsort(places, o->n, sizeof(*places), by_place);
@@ -387,10 +389,14 @@ int etch_order_build(struct etch_order **order, const struct etch_order_input *i
         etch_order_free(o);
         return -1;
     }
-    while ((result = settle(o)) ==
-           ETCH_ORDER_CONFLICT) /* each leaves out a clock or an object for good, so this ends */
+    while ((result = settle(o)) == ETCH_ORDER_CONFLICT) {
+        size_t before = o->conflicts.n;
+
         if (blame(o) == ETCH_ORDER_MEMORY)
             goto memory;
+        /* Each conflict leaves out a clock or an object for good, so this ends. */
+        ETCH_ASSERT_MSG(o->conflicts.n > before, "after %zu conflicts", before);
+    }
     drop_lists(o);
     if (result == ETCH_ORDER_GOOD && set_sequence(o)) {
         *order = o;

@@ -2,6 +2,8 @@
 /* One pass over the graph: everything that follows from the edges so far. */
 #include "decoder/order/graph.h"
 
+#include "base/assert.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +16,10 @@ static bool index_edges(struct etch_order *o)
         return false;
     o->in_edge = edge;
     memset(o->in_begin, 0, (o->n + 1) * sizeof(*o->in_begin));
-    for (size_t i = 0; i < o->edges.n; i++)
+    for (size_t i = 0; i < o->edges.n; i++) {
+        ETCH_ASSERT(o->edges.v[i].from < o->n && o->edges.v[i].to < o->n);
         o->in_begin[o->edges.v[i].to]++;
+    }
     for (size_t i = 0, sum = 0; i <= o->n; i++) {
         sum += o->in_begin[i];
         o->in_begin[i] = (uint32_t)sum;
@@ -56,8 +60,10 @@ static size_t sort_topologically(struct etch_order *o, bool *placed, uint32_t *w
             placed[e] = true;
             o->topological[n++] = e;
             cursor[t]++;
-            for (uint32_t w = waiting[e]; w != UINT32_MAX; w = next_waiting[w])
-                queue[tail++ % o->threads] = w; /* a thread waits at one place at most, so the ring has room */
+            for (uint32_t w = waiting[e]; w != UINT32_MAX; w = next_waiting[w]) {
+                ETCH_ASSERT(tail - head < o->threads); /* a thread waits at one place at most */
+                queue[tail++ % o->threads] = w;
+            }
         }
     }
     return n;

@@ -4,6 +4,7 @@
 #include "sketch/runs/build_model.h"
 #include "sketch/runs/order.h"
 
+#include "base/assert.h"
 #include "decoder/accesses.h"
 
 #include <stdlib.h>
@@ -299,6 +300,7 @@ int etch_build_list_accesses(struct build *b, struct etch_error *err)
         return etch_build_out_of_memory(err);
     b->n_of_thread = b->run->threads.n;
     for (size_t i = b->accesses.n; i-- > 0;) {
+        ETCH_ASSERT(b->accesses.v[i].thread < b->n_of_thread);
         b->of_thread[b->accesses.v[i].thread].first = i;
         b->of_thread[b->accesses.v[i].thread].n++;
     }

@@ -2,6 +2,7 @@
 /* The decoder's order for a run; see run_order.h. */
 #include "sketch/runs/order.h"
 
+#include "base/assert.h"
 #include "decoder/timeline.h"
 
 #include <inttypes.h>
@@ -37,6 +38,8 @@ static int index_events(struct etch_run_order *o, const struct etch_recording *r
     for (size_t i = 0; i < o->timeline.events.n; i++) {
         uint64_t source = o->timeline.source.v[i];
 
+        ETCH_ASSERT((source & 3) != 0 || source >> 2 < r->accesses.n);
+        ETCH_ASSERT((source & 3) != 1 || source >> 2 < r->syncs.n);
         if ((source & 3) == 0)
             o->of_access[source >> 2] = (uint32_t)i;
         else if ((source & 3) == 1)

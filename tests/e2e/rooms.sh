@@ -60,6 +60,11 @@ inside sketch/render ""
 bad=$(grep -rlE '#include <(intel-pt|Zydis)' --include='*.[ch]' collector | grep -v '^collector/vpt/' || true)
 [ -z "$bad" ] || fail "the collector itself uses a decoder's library: $bad"
 
+# A recorded program must not die of a fault of etch: the folders that have parts inside it use no assertions.
+bad=$(grep -rln 'base/assert.h' collector/soft collector/sync collector/lab collector/vpt || true)
+[ -z "$bad" ] || fail "an assertion may end the recorded program: $bad"
+checks=$((checks + 1))
+
 # Every file that etch writes goes through base/output.h. What runs inside the recorded program cannot, and makes its files alone.
 bad=$(grep -rnE '\b(fopen|fdopen|freopen)\([^;]*"[wa]|\bcreat\(|O_CREAT' --include='*.[ch]' base proto binary calibrate collector decoder slicer sketch diagnose cli |
   grep -vE '^base/output\.c:|O_CREAT \| (O_EXCL|O_NOFOLLOW)' || true)
