@@ -11,6 +11,7 @@
 #include "collector/record.h"
 #include "collector/session/limit.h"
 #include "collector/session/place.h"
+#include "collector/session/signals.h"
 #include "collector/session/watchdog.h"
 #include "collector/sync/reader.h"
 #include "collector/target.h"
@@ -65,6 +66,7 @@ struct native {
     void *flow_state;
     struct etch_limit limit;
     struct etch_target target;
+    struct etch_signals *signals;
     struct etch_watchdog *watchdog; /* NULL: none could be had */
 
     struct native_watch list[ETCH_RECORD_MAX_WATCHES];
@@ -103,6 +105,13 @@ struct native {
     char path[4096];           /* of the program */
     uint8_t plan_build_id[64]; /* of the program that the plan is for */
 };
+
+/* From here on control flow is recorded, and there is something to keep. */
+int native_flow_start(struct native *n, struct etch_error *err);
+
+/* Writes the first failure, with the state of thread `tid`; later ones are passed over. */
+void native_capture(struct native *n, Etch__FailureKind kind, pid_t tid, const siginfo_t *signal, bool hold,
+                    const char *words);
 
 /* Where a recorder of control flow writes to. */
 struct etch_flow_sink native_flow_sink(struct native *n);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* Signals that etch gets for the program; see signals.h. */
+#include "collector/session/signals.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FORWARD_NS 30000000u /* how long a signal waits to be seen at the program itself before it is passed on */
+
+static const int taken[] = {SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP, SIGUSR1,
+                            SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+int etch_signals_take(struct etch_signals *s, struct etch_error *err)
+{
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+
+    memset(s, 0, sizeof(*s));
+    sigemptyset(&s->mask);
+    for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+        sigaddset(&s->mask, taken[i]);
+    sigaction(SIGCHLD, &standard, &s->child_before);
+    sigprocmask(SIG_BLOCK, &s->mask, &s->mask_before);
+    s->fd = signalfd(-1, &s->mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    return s->fd < 0 ? etch_error_set_errno(err, errno, "cannot watch for signals") : 0;
+}
+
+void etch_signals_give_back(struct etch_signals *s)
+{
+    struct timespec none = {0, 0};
+
+    if (s->fd >= 0)
+        close(s->fd);
+    while (sigtimedwait(&s->mask, NULL, &none) > 0)
+        ; /* what came for the program is not to end us now */
+    sigprocmask(SIG_SETMASK, &s->mask_before, NULL);
+    sigaction(SIGCHLD, &s->child_before, NULL);
+}
+
+void etch_signals_seen(struct etch_signals *s, const siginfo_t *info)
+{
+    int number = info->si_signo;
+
+    if (number <= 0 || number >= 65)
+        return;
+    s->passing[number].seen_ns = now_ns();
+    s->passing[number].seen_from = info->si_code == SI_USER ? info->si_pid : 0;
+    if (s->passing[number].due_from == s->passing[number].seen_from)
+        s->passing[number].due_ns = 0;
+}
+
+/* From the terminal the program gets a signal as well. From another process the signal was perhaps meant for the group,
+ * perhaps for the program under our process id: it is passed on unless the program turns out to have got it. */
+static void take(struct etch_signals *s, const struct signalfd_siginfo *info)
+{
+    uint32_t number = info->ssi_signo;
+
+    if (info->ssi_code != SI_USER && info->ssi_code != SI_QUEUE)
+        return;
+    if (s->passing[number].seen_from == (pid_t)info->ssi_pid &&
+        now_ns() - s->passing[number].seen_ns < (uint64_t)4 * FORWARD_NS)
+        return;
+    s->passing[number].due_ns = now_ns() + FORWARD_NS;
+    s->passing[number].due_from = (pid_t)info->ssi_pid;
+}
+
+bool etch_signals_read(struct etch_signals *s, pid_t pid)
+{
+    struct signalfd_siginfo info;
+    bool end = false;
+
+    while (read(s->fd, &info, sizeof(info)) == sizeof(info)) {
+        uint32_t number = info.ssi_signo;
+
+        if (number == SIGCHLD || number == SIGPIPE || number >= 65)
+            continue;
+        if (pid)
+            take(s, &info);
+        else
+            end |= number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+    }
+    return end;
+}
+
+void etch_signals_pass_on(struct etch_signals *s, pid_t pid)
+{
+    uint64_t now = now_ns();
+
+    for (int i = 1; i < 65; i++)
+        if (s->passing[i].due_ns && s->passing[i].due_ns <= now) {
+            s->passing[i].due_ns = 0;
+            kill(pid, i);
+        }
+}
+
+bool etch_signals_wait(const struct etch_signals *s)
+{
+    for (int i = 1; i < 65; i++)
+        if (s->passing[i].due_ns)
+            return true;
+    return false;
+}

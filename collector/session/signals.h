@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Signals that etch gets while it records. They are meant for the program: etch passes them on and goes on recording.
+ */
+#ifndef ETCH_COLLECTOR_SESSION_SIGNALS_H
+#define ETCH_COLLECTOR_SESSION_SIGNALS_H
+
+#include "base/error.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct etch_signals {
+    int fd; /* readable when a signal has come; -1: not taken */
+    sigset_t mask, mask_before;
+    struct sigaction child_before;
+    struct {
+        uint64_t seen_ns;
+        uint64_t due_ns; /* 0: none waits */
+        pid_t seen_from, due_from;
+    } passing[65];
+};
+
+/* Blocks the signals and makes `fd`. Returns 0, or -1 with `err` set; etch_signals_give_back() is due in both cases. */
+int etch_signals_take(struct etch_signals *signals, struct etch_error *err);
+
+/* As they were before. A signal that came for the program does not end etch. */
+void etch_signals_give_back(struct etch_signals *signals);
+
+/* The program was seen to get a signal, so that the same one from the same sender need not be passed on. */
+void etch_signals_seen(struct etch_signals *signals, const siginfo_t *info);
+
+/* Takes all that have come. `pid` is a program that etch started, or 0. Returns true if `pid` is 0 and a signal asks
+ * etch to end. */
+bool etch_signals_read(struct etch_signals *signals, pid_t pid);
+
+/* Passes on what has waited long enough. */
+void etch_signals_pass_on(struct etch_signals *signals, pid_t pid);
+
+/* Whether a signal waits to be passed on. */
+bool etch_signals_wait(const struct etch_signals *signals);
+
+#endif
