@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* etch record: runs a program and records it. */
 #include "collector/record.h"
-#include "base/printable.h"
 #include "binary/variable.h"
 #include "cli/command.h"
-#include "collector/folder.h"
+#include "cli/record_left.h"
+#include "cli/record_summary.h"
 #include "collector/pt.h"
-#include "collector/recover.h"
-#include "collector/soft.h"
 #include "collector/target.h"
 
 #include <errno.h>
@@ -18,120 +16,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static void print_size(char *text, size_t size, uint64_t bytes)
-{
-    if (bytes < 10240)
-        snprintf(text, size, "%" PRIu64 " B", bytes);
-    else if (bytes < (uint64_t)10 << 20)
-        snprintf(text, size, "%.1f KiB", (double)bytes / 1024);
-    else
-        snprintf(text, size, "%.1f MiB", (double)bytes / (1024 * 1024));
-}
-
-static void print_failure(const struct etch_record_summary *s)
-{
-    fprintf(stderr, "; %s", strsignal((int)s->failure_signal));
-    if (s->failure_placed)
-        fprintf(stderr, " in thread %" PRIu32 " at 0x%" PRIx64, s->failure_tid, s->failure_ip);
-    if (s->failure_address_known)
-        fprintf(stderr, ", address 0x%" PRIx64, s->failure_address);
-}
-
-/* Of all CPU time, the part that the program would not have used alone: etch's own, and the hits of watches at what one
- * was measured to cost. */
-static void print_share(const struct etch_record_summary *s)
-{
-    double hits = (double)(s->accesses * s->hit_ns);
-    double own = (double)s->recorder_cpu_ns + hits;
-    double program = (double)s->target_cpu_ns > hits ? (double)s->target_cpu_ns - hits : 0;
-
-    if (s->target_cpu_ns)
-        fprintf(stderr, "; recording took %.1f %% of the CPU", 100 * own / (own + program));
-    fprintf(stderr, "%s etch %.3f s", s->target_cpu_ns ? ":" : "; CPU of", (double)s->recorder_cpu_ns / 1e9);
-    if (hits > 0)
-        fprintf(stderr, ", hits %.3f s", hits / 1e9);
-    if (s->target_cpu_ns)
-        fprintf(stderr, ", program %.3f s", program / 1e9);
-}
-
-static void print_native_failure(const struct etch_record_summary *s)
-{
-    static const char *const kinds[] = {
-        "", "", "exit with a failing status", "hang: no thread ran", "time limit", "check failed"};
-
-    if (s->failure_kind > 1 && s->failure_kind < 6)
-        fprintf(stderr, "; %s", kinds[s->failure_kind]);
-    else
-        print_failure(s);
-    if (s->failure_message[0])
-        fprintf(stderr, " (%s)", etch_shown(s->failure_message));
-}
-
-/* From the bundle's ledger, as etch info has it. */
-static void print_losses(const struct etch_record_summary *s)
-{
-    if (!s->losses) {
-        fprintf(stderr, "nothing lost");
-        return;
-    }
-    fprintf(stderr, "%" PRIu64 " loss%s: %s", s->losses, s->losses == 1 ? "" : "es", s->lost);
-    if (s->loss[0])
-        fprintf(stderr, "; %s", s->loss);
-}
-
-static void print_native_summary(const struct etch_record_options *options, const struct etch_record_summary *s)
-{
-    char file[32], flow[32];
-
-    print_size(file, sizeof(file), s->bundle_bytes);
-    fprintf(stderr, "etch record: %s, %.3f s, %" PRIu64 " thread%s", s->source, (double)s->duration_ns / 1e9,
-            s->threads, s->threads == 1 ? "" : "s");
-    if (s->processes > 1)
-        fprintf(stderr, " in %" PRIu64 " processes", s->processes);
-    if (options->n_watches || options->plan)
-        fprintf(stderr, ", %" PRIu64 " hits", s->accesses);
-    if (s->skipped_watches)
-        fprintf(stderr, " (%" PRIu64 " watches left to other runs)", s->skipped_watches);
-    if (s->locked_bytes) {
-        print_size(flow, sizeof(flow), s->flow_bytes);
-        fprintf(stderr, ", %s of control flow", flow);
-    }
-    fprintf(stderr, ", %" PRIu64 " synchronisation events in %s (%s); ", s->syncs, options->output, file);
-    print_losses(s);
-    if (s->failed)
-        print_native_failure(s);
-    else if (s->left_running)
-        fprintf(stderr, "; the program goes on");
-    print_share(s);
-    if (s->locked_bytes) {
-        print_size(flow, sizeof(flow), s->locked_bytes);
-        fprintf(stderr, "; %s of memory locked", flow);
-    }
-    fputc('\n', stderr);
-    for (size_t i = 0; i < s->n_notes; i++)
-        fprintf(stderr, "etch record: note: %s\n", etch_shown(s->notes[i]));
-}
-
-/* The one line. */
-static void print_summary(const struct etch_record_options *options, const struct etch_record_summary *s)
-{
-    char flow[32], file[32];
-
-    print_size(flow, sizeof(flow), s->flow_bytes);
-    print_size(file, sizeof(file), s->bundle_bytes);
-    fprintf(stderr, "etch record: %s, %" PRIu64 " thread%s", s->source, s->threads, s->threads == 1 ? "" : "s");
-    if (s->processes > 1)
-        fprintf(stderr, " in %" PRIu64 " processes", s->processes);
-    fprintf(stderr, ", %s of control flow", flow);
-    if (options->n_watches)
-        fprintf(stderr, ", %" PRIu64 " accesses", s->accesses);
-    fprintf(stderr, " in %s (%s); ", options->output, file);
-    print_losses(s);
-    if (s->failed)
-        print_failure(s);
-    fputc('\n', stderr);
-}
 
 static int parse_size(const char *text, uint64_t most, uint64_t *size)
 {
@@ -214,89 +98,12 @@ static int record(const struct etch_command *self, struct etch_record_options *o
         etch_command_failed(self, &err);
         return ETCH_EXIT_RECORD;
     }
-    if (strcmp(summary.source, "vpt") != 0)
-        print_native_summary(options, &summary);
-    else
-        print_summary(options, &summary);
+    etch_record_summary_print(options, &summary);
     if (summary.broken[0]) {
         fprintf(stderr, "etch record: the recording is not whole: %s\n", summary.broken);
         return ETCH_EXIT_RECORD;
     }
     return status_of(summary.status);
-}
-
-/* What a program left behind that ran without etch. */
-static int take_rings(const struct etch_command *self, const char *folder, const struct etch_record_options *options)
-{
-    struct etch_soft_summary s;
-    struct etch_error err;
-    char size[32];
-
-    if (etch_soft_bundle(folder, options->output, options->policy, &s, &err) < 0) {
-        etch_command_failed(self, &err);
-        return ETCH_EXIT_RECORD;
-    }
-    print_size(size, sizeof(size), s.bytes);
-    fprintf(stderr, "etch record: soft, %u thread%s in %u process%s, %s of rings in %s; ", s.threads,
-            s.threads == 1 ? "" : "s", s.processes, s.processes == 1 ? "" : "es", size, options->output);
-    if (s.losses)
-        fprintf(stderr, "%" PRIu64 " loss%s: %s%s%s\n", s.losses, s.losses == 1 ? "" : "es", s.lost, s.why ? "; " : "",
-                s.why ? s.why : "");
-    else
-        fprintf(stderr, "nothing lost\n");
-    return 0;
-}
-
-/* What a killed etch left behind. */
-static int recover(const struct etch_command *self, const char *folder, const char *output)
-{
-    struct etch_recovery r;
-    struct etch_error err;
-    char size[32];
-
-    if (etch_recover(folder, output, &r, &err) < 0) {
-        etch_command_failed(self, &err);
-        return ETCH_EXIT_RECORD;
-    }
-    print_size(size, sizeof(size), r.bytes);
-    fprintf(stderr, "etch record: recovered %s: %" PRIu64 " record%s of %s", output, r.records,
-            r.records == 1 ? "" : "s", r.bundle[0] ? r.bundle : "no bundle");
-    fprintf(stderr, ", %s of control flow of %" PRIu64 " thread%s from the rings; 1 loss (etch was killed)%s\n", size,
-            r.threads, r.threads == 1 ? "" : "s", r.alive ? "; the program goes on" : "");
-    return 0;
-}
-
-/* Whether its bundle is still there. Whoever removed the bundle, as etch diagnose does, does not miss the rings. */
-static bool is_missed(const struct etch_left *left)
-{
-    struct etch_folder_story story;
-    struct etch_folder folder;
-    struct etch_error ignored;
-    bool missed;
-
-    if (etch_folder_take(&folder, left->path, &ignored) < 0)
-        return false;
-    missed = etch_folder_told(&folder, &story) == 0 && (story.output[0] != '/' || access(story.output, F_OK) == 0);
-    etch_folder_leave(&folder);
-    return missed;
-}
-
-/* Once, at the start: afterwards the program has standard error too. */
-static void mention_killed(void)
-{
-    struct etch_lefts lefts;
-    size_t n = 0;
-
-    etch_folder_lefts(&lefts);
-    for (size_t i = 0; i < lefts.list.n; i++)
-        n += is_missed(&lefts.list.v[i]);
-    etch_array_free(&lefts.list);
-    if (lefts.removed)
-        fprintf(stderr, "etch record: removed what %u killed etch%s left in memory, beyond what is kept\n",
-                lefts.removed, lefts.removed == 1 ? "" : "es");
-    if (n)
-        fprintf(stderr, "etch record: %zu recording%s ended by a kill of etch; etch record --recover has %s\n", n,
-                n == 1 ? "" : "s", n == 1 ? "it" : "them");
 }
 
 static int usage(const struct etch_command *self, const char *what, const char *word)
@@ -562,10 +369,10 @@ static int run(const struct etch_command *self, int argc, char **argv)
             return status;
     }
     if (rings)
-        return optind == argc ? take_rings(self, rings, &options)
+        return optind == argc ? etch_record_rings(self, rings, &options)
                               : usage(self, "--rings takes no program, and got ", argv[optind]);
     if (recovers)
-        return optind == argc ? recover(self, folder, options.output)
+        return optind == argc ? etch_record_recover(self, folder, options.output)
                               : usage(self, "--recover takes no program, and got ", argv[optind]);
     running = options.pid || options.n_pids || options.cgroup;
     if (running && optind != argc)
@@ -576,7 +383,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
         return usage(self, "which program?", "");
     if (!running)
         options.argv = argv + optind;
-    mention_killed();
+    etch_record_mention_killed();
     return record(self, &options);
 }
 
