@@ -128,6 +128,9 @@ void native_write_failure(struct native *n, struct etch_failure *failure);
 void native_write_outcome(struct native *n);
 void native_note(struct native *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* The TSC at a time of the kernel's clock. */
+uint64_t native_tsc(const struct native *n, uint64_t ns);
+
 /* Everything in the rings. `last`: the program is gone. */
 void native_drain(struct native *n, bool last);
 

@@ -2,8 +2,6 @@
 /* The records of a native recording; see native.h. */
 #include "collector/native/native.h"
 
-#include "calibrate/clock.h"
-#include "collector/clock_record.h"
 #include "collector/privacy.h"
 
 #include <errno.h>
@@ -227,15 +225,6 @@ void native_write_images(struct native *n)
     n->mapped = mappings;
 }
 
-static void look_for_code(struct native *n, uint64_t ip)
-{
-    for (size_t i = 0; i < n->images.n; i++)
-        if (ip >= n->images.v[i].start && ip < n->images.v[i].end)
-            return;
-    if (ip && ip < (uint64_t)1 << 47)
-        n->unknown_code = true;
-}
-
 void native_write_thread(struct native *n, const struct etch_target_thread *thread, bool ended)
 {
     Etch__Thread record = ETCH__THREAD__INIT;
@@ -252,99 +241,7 @@ void native_write_thread(struct native *n, const struct etch_target_thread *thre
     native_write(n, ETCH__RECORD__BODY_THREAD, &record);
 }
 
-/* ---- Clocks ---- */
-
-/* Without a calibration: health, and the kernel's clock by the two pairs at the ends. */
-static void write_plain_clock(struct native *n, Etch__ClockPhase phase)
-{
-    Etch__Clock clock = ETCH__CLOCK__INIT;
-    Etch__PerfClock perf = ETCH__PERF_CLOCK__INIT;
-    struct etch_clock_health health;
-    struct etch_clock_pair pairs[2] = {n->first_pair};
-    struct etch_clock_fit fit;
-    struct etch_error ignored;
-
-    etch_clock_health_read(&health, "");
-    clock.phase = phase;
-    clock.tsc = __rdtsc();
-    clock.constant = health.constant;
-    clock.nonstop = health.nonstop;
-    etch_clock_pairs_take(&pairs[1], 1, CLOCK_MONOTONIC_RAW, 0);
-    if (phase == ETCH__CLOCK_PHASE__CLOCK_AFTER && etch_clock_fit(pairs, 2, &fit, &ignored) == 0) {
-        perf.ns_zero = fit.ns_zero;
-        perf.tsc_zero = fit.tsc_zero;
-        perf.tsc_per_ns = fit.tsc_per_ns;
-        perf.error_cycles = fit.error;
-        perf.span_ns = fit.span_ns;
-        clock.perf_clock = &perf;
-    }
-    native_write(n, ETCH__RECORD__BODY_CLOCK, &clock);
-}
-
-static bool write_calibration(struct native *n, const struct etch_calibration *calibration, Etch__ClockPhase phase)
-{
-    Etch__Clock *clock = etch_clock_record(calibration, phase);
-
-    if (!clock)
-        return false;
-    native_write(n, ETCH__RECORD__BODY_CLOCK, clock);
-    etch__clock__free_unpacked(clock, NULL);
-    return true;
-}
-
-/* What keeps events of different CPUs from being ordered. */
-static void note_clocks(struct native *n, const struct etch_calibration *after)
-{
-    struct etch_skew_interval change;
-
-    if (after->refused)
-        native_note(n, "events are not ordered across CPUs by their clocks: %s", after->why);
-    for (size_t i = 0; i < after->n_cpus; i++)
-        if (etch_calibration_compare(&n->calibration, after, after->cpus[i].cpu, 0, &change) == ETCH_SKEW_CHANGED)
-            native_note(n, "the clock of CPU %u was changed during the run: its events are not ordered by it",
-                        after->cpus[i].cpu);
-}
-
-void native_write_clock(struct native *n, Etch__ClockPhase phase)
-{
-    bool before = phase == ETCH__CLOCK_PHASE__CLOCK_BEFORE;
-    struct etch_calibration after = {0};
-    struct etch_calibration *calibration = before ? &n->calibration : &after;
-    struct etch_calibration_options options = {.budget_ns = (uint64_t)(n->options->clock_s * 1e9),
-                                               .skip_trap = n->n_list == 0,
-                                               .like = before ? NULL : &n->calibration};
-    struct etch_error ignored;
-    bool done = false;
-
-    if (before && n->options->clock) { /* as measured before */
-        native_write(n, ETCH__RECORD__BODY_CLOCK, (void *)(uintptr_t)n->options->clock);
-        return;
-    }
-    if (options.budget_ns && (before || n->calibrated) && etch_calibrate(calibration, &options, &ignored) == 0)
-        done = write_calibration(n, calibration, phase);
-    if (before)
-        n->calibrated = done;
-    else if (done)
-        note_clocks(n, &after);
-    if (!done)
-        write_plain_clock(n, phase);
-    etch_calibration_free(&after); /* borrows from the one before, which goes last */
-}
-
-/* By the line from the first pair to the latest, between which the event lies: as exact as the pairs. */
-static uint64_t tsc_of(const struct native *n, uint64_t ns)
-{
-    uint64_t first = n->first_pair.before + (n->first_pair.after - n->first_pair.before) / 2;
-    uint64_t last = n->pair.before + (n->pair.after - n->pair.before) / 2;
-    double rate;
-
-    if (n->pair.ns <= n->first_pair.ns)
-        return last;
-    rate = (double)(last - first) / (double)(n->pair.ns - n->first_pair.ns);
-    return first + (uint64_t)(int64_t)((double)(int64_t)(ns - n->first_pair.ns) * rate);
-}
-
-/* ---- Watches and accesses ---- */
+/* ---- Watches and losses ---- */
 
 void native_write_watch(struct native *n, const struct native_watch *watch, const char *skip_reason)
 {
@@ -388,156 +285,6 @@ void native_write_loss(struct native *n, Etch__LossCause cause, uint32_t watch, 
         snprintf(n->summary->loss, sizeof(n->summary->loss), "%s", detail);
     n->summary->lost_events += events;
     native_write(n, ETCH__RECORD__BODY_LOSS, &loss);
-}
-
-/* A stack is masked by the code that the bundle knows. A word that may be an address of a library that was loaded since
- * is a reason to look, once a drain. */
-static void look_for_libraries(struct native *n, const struct etch_hit *hit)
-{
-    uint64_t sp = hit->registers[7], word;
-
-    for (size_t at = 0; !n->unknown_code && !n->looked && at + 8 <= hit->stack_size; at += 8) {
-        memcpy(&word, hit->stack + at, 8);
-        n->unknown_code = word >> 40 >= 0x7e && word >> 47 == 0 && (word < sp || word - sp > 8u << 20) &&
-                          !etch_mappings_at(&n->mapped, word);
-    }
-}
-
-static void flush_accesses(struct native *n)
-{
-    Etch__Accesses accesses = ETCH__ACCESSES__INIT;
-    Etch__Access *pointers[NATIVE_BATCH];
-
-    if (n->unknown_code && n->n_accesses && !n->looked && !n->target.gone) {
-        n->looked = true;
-        native_write_images(n);
-    }
-    for (size_t i = 0; i < n->n_accesses; i++)
-        pointers[i] = &n->accesses[i];
-    accesses.n_accesses = n->n_accesses;
-    accesses.accesses = pointers;
-    if (n->n_accesses)
-        native_write(n, ETCH__RECORD__BODY_ACCESSES, &accesses);
-    n->n_accesses = 0;
-}
-
-static void on_hit(void *context, uint32_t id, const struct etch_hit *hit)
-{
-    struct native *n = context;
-    struct native_watch *watch = &n->list[id];
-    Etch__Access *access = &n->accesses[n->n_accesses];
-
-    etch__access__init(access);
-    access->tsc = tsc_of(n, hit->perf_ns);
-    access->perf_ns = hit->perf_ns;
-    access->cpu = hit->cpu;
-    access->tid = hit->tid;
-    access->ip = hit->ip;
-    access->address = watch->address;
-    access->size = watch->size;
-    access->watch = watch->id;
-    access->ip_is_after = hit->ip < (uint64_t)1 << 47;
-    access->write = !watch->place.reads; /* the debug register says only so much; the decoder finds the rest */
-    access->direction_unknown = watch->place.reads;
-    if (hit->registers_known) {
-        memcpy(n->registers[n->n_accesses], hit->registers, sizeof(hit->registers));
-        access->registers = n->registers[n->n_accesses];
-        access->n_registers = ETCH_HIT_REGISTERS;
-    }
-    if (hit->registers_known && hit->stack_size && hit->stack_size <= ETCH_HIT_STACK) {
-        memcpy(n->stacks[n->n_accesses], hit->stack, hit->stack_size);
-        access->stack = (ProtobufCBinaryData){hit->stack_size, n->stacks[n->n_accesses]};
-        look_for_libraries(n, hit);
-    }
-    look_for_code(n, hit->ip);
-    watch->hits++;
-    n->summary->accesses++;
-    if (++n->n_accesses == NATIVE_BATCH)
-        flush_accesses(n);
-}
-
-static void on_lost(void *context, uint32_t id, uint64_t hits)
-{
-    struct native *n = context;
-
-    n->list[id].reported += hits;
-    native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, n->list[id].id, 0, hits,
-                      "watch hits came faster than they could be written");
-}
-
-static void on_cut(void *context, uint32_t id)
-{
-    struct native *n = context;
-
-    n->list[id].cut = true;
-    n->list[id].cut_tsc = __rdtsc();
-    n->summary->cuts++;
-}
-
-static void on_resumed(void *context, uint32_t id, uint64_t ns)
-{
-    struct native *n = context;
-    char detail[256];
-
-    snprintf(detail, sizeof(detail), "%.100s went beyond its budget and was not watched for %.0f ms",
-             n->list[id].place.text, (double)ns / 1e6);
-    n->list[id].cut = false;
-    n->summary->cut_ns += ns;
-    native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_RATE_LIMITED, n->list[id].id, 0, 0, detail);
-}
-
-/* ---- Synchronisation ---- */
-
-static void flush_syncs(struct native *n)
-{
-    Etch__Syncs syncs = ETCH__SYNCS__INIT;
-    Etch__Sync *pointers[NATIVE_BATCH];
-
-    for (size_t i = 0; i < n->n_syncs; i++)
-        pointers[i] = &n->syncs[i];
-    syncs.n_syncs = n->n_syncs;
-    syncs.syncs = pointers;
-    if (n->n_syncs)
-        native_write(n, ETCH__RECORD__BODY_SYNCS, &syncs);
-    n->n_syncs = 0;
-}
-
-static void on_sync(void *context, uint32_t tid, const struct etch_sync_event *event)
-{
-    struct native *n = context;
-    Etch__Sync *sync = &n->syncs[n->n_syncs];
-
-    etch_sync_event_record(sync, tid, event);
-    look_for_code(n, event->caller);
-    n->summary->syncs++;
-    if (++n->n_syncs == NATIVE_BATCH)
-        flush_syncs(n);
-}
-
-static void on_sync_lost(void *context, uint32_t tid, uint64_t events)
-{
-    if (!tid)
-        native_write_loss(context, ETCH__LOSS_CAUSE__LOSS_NO_RING, 0, 0, events, ETCH_SYNC_UNPLACED);
-    else
-        native_write_loss(context, ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED, 0, tid, events,
-                          "synchronisation events came faster than they could be read");
-}
-
-void native_drain(struct native *n, bool last)
-{
-    const struct etch_watch_sink hits = {n, on_hit, on_lost, on_cut, on_resumed};
-    const struct etch_sync_sink syncs = {n, on_sync, on_sync_lost};
-
-    n->looked = false;
-    etch_clock_pairs_take(&n->pair, 1, CLOCK_MONOTONIC_RAW, 0);
-    if (n->watches)
-        etch_watches_drain(n->watches, &hits);
-    if (n->sync)
-        n->busy = etch_sync_reader_drain(n->sync, &syncs, last) > ETCH_SYNC_EVENTS / 8;
-    flush_accesses(n);
-    flush_syncs(n);
-    if (n->unknown_code && !n->target.gone)
-        native_write_images(n);
 }
 
 /* ---- Failure and end ---- */

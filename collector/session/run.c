@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/* One run of a program under a source that starts it in its own way; see source.h. */
+#include "collector/session/run.h"
+#include "collector/clock_record.h"
+#include "collector/privacy.h"
+#include "collector/session/host.h"
+#include "collector/vpt/exec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#define TURN_MS 20u
+#define CALIBRATION_NS 500000000u
+
+/* ---- The program ---- */
+
+static int examine_program(struct etch_recorder *r, struct etch_error *err)
+{
+    struct vpt_exec exec;
+    struct etch_error ignored;
+    char absolute[sizeof(r->program)] = "";
+
+    if (!vpt_exec_can_follow(r->program, &exec)) {
+        etch_error_set(err, "cannot record %s: it is not an x86-64 program or a script that one runs", r->program);
+        return etch_error_advise(err, "a 64-bit ELF file without set-user-id; file %s says what it is", r->program);
+    }
+    memcpy(r->interpreter, exec.interpreter, sizeof(r->interpreter));
+    memcpy(r->interpreter_argument, exec.argument, sizeof(r->interpreter_argument));
+    if (!exec.interpreter[0] && realpath(r->program, absolute))
+        memcpy(r->program, absolute, sizeof(r->program));
+    return etch_elf_read(&r->elf, exec.interpreter[0] ? exec.interpreter : r->program, &ignored) == 0
+               ? 0
+               : etch_error_set(err, "%s", ignored.what);
+}
+
+static uint64_t unix_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int write_program(struct etch_recorder *r, uint64_t start_ns, uint64_t start_tsc, struct etch_error *err)
+{
+    Etch__Program program = ETCH__PROGRAM__INIT;
+    Etch__Record record = ETCH__RECORD__INIT;
+    char cwd[4096];
+
+    program.etch_version = (char *)(uintptr_t)ETCH_VERSION;
+    program.argv = (char **)(uintptr_t)r->options->argv;
+    while (r->options->argv[program.n_argv])
+        program.n_argv++;
+    program.exe = r->interpreter[0] ? r->interpreter : r->program;
+    program.build_id.data = r->elf.build_id;
+    program.build_id.len = r->elf.build_id_size;
+    program.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : (char *)(uintptr_t)"";
+    program.pid = (uint32_t)r->pid;
+    program.start_unix_ns = start_ns;
+    program.start_tsc = start_tsc;
+    program.source = r->source->id;
+    record.body_case = ETCH__RECORD__BODY_PROGRAM;
+    record.program = &program;
+    return etch_bundle_write(r->bundle, &record, err);
+}
+
+/* ---- Launch and wait ---- */
+
+static volatile sig_atomic_t passed_on; /* a signal that etch got and the program shall get too */
+static volatile sig_atomic_t target;
+
+static void pass_on(int number)
+{
+    passed_on = number;
+    if (target > 0)
+        kill((pid_t)target, number);
+}
+
+static void on_child(int number)
+{
+    (void)number; /* only to end a wait */
+}
+
+/* Ctrl-C and its like go to the program, in the same process group; etch stays to finish the bundle. */
+static const int kept_away[] = {SIGINT, SIGQUIT, SIGPIPE};
+static const int handed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+static struct sigaction before[65];
+
+static void set_signal(int number, void (*handler)(int))
+{
+    struct sigaction act = {.sa_handler = handler};
+
+    sigaction(number, &act, &before[number]);
+}
+
+static void take_signals(void)
+{
+    for (size_t i = 0; i < sizeof(kept_away) / sizeof(kept_away[0]); i++)
+        set_signal(kept_away[i], SIG_IGN);
+    for (size_t i = 0; i < sizeof(handed_on) / sizeof(handed_on[0]); i++)
+        set_signal(handed_on[i], pass_on);
+    set_signal(SIGCHLD, on_child);
+}
+
+static void give_back_signals(void)
+{
+    for (size_t i = 0; i < sizeof(kept_away) / sizeof(kept_away[0]); i++)
+        sigaction(kept_away[i], &before[kept_away[i]], NULL);
+    for (size_t i = 0; i < sizeof(handed_on) / sizeof(handed_on[0]); i++)
+        sigaction(handed_on[i], &before[handed_on[i]], NULL);
+    sigaction(SIGCHLD, &before[SIGCHLD], NULL);
+}
+
+static _Noreturn void become_target(struct etch_recorder *r, int report)
+{
+    int cause;
+
+    give_back_signals();
+    r->source->launch(r);
+    cause = errno;
+    if (write(report, &cause, sizeof(cause)) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+/* Starts the program and waits until it runs: a pipe that closes on exec says so. */
+static int launch(struct etch_recorder *r, struct etch_error *err)
+{
+    int ends[2], cause = 0;
+    ssize_t got;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return etch_error_set_errno(err, errno, "cannot start %s", r->program);
+    r->pid = fork();
+    if (r->pid < 0) {
+        close(ends[0]);
+        close(ends[1]);
+        r->pid = 0;
+        return etch_error_set_errno(err, errno, "cannot start %s", r->program);
+    }
+    if (r->pid == 0)
+        become_target(r, ends[1]);
+    target = r->pid;
+    close(ends[1]);
+    do
+        got = read(ends[0], &cause, sizeof(cause));
+    while (got < 0 && errno == EINTR);
+    close(ends[0]);
+    if (got != sizeof(cause))
+        return 0;
+    waitpid(r->pid, NULL, 0);
+    r->pid = 0;
+    return etch_error_set_errno(err, cause, "cannot start %s", r->program);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Where it stands is what is wanted: it gets no signal that it could handle, and so walk away from there. */
+static void enforce_limit(struct etch_recorder *r, double began)
+{
+    if (r->options->wall_s <= 0 || r->summary->out_of_time || seconds() - began < r->options->wall_s)
+        return;
+    r->summary->out_of_time = true;
+    kill(r->pid, SIGKILL);
+}
+
+/* Until the program ends. A bundle that cannot be written any more does not disturb the program. */
+static int follow(struct etch_recorder *r, struct etch_error *err)
+{
+    double began = seconds();
+    int status = 0;
+
+    for (;;) {
+        pid_t done = waitpid(r->pid, &r->summary->status, status < 0 && r->options->wall_s <= 0 ? 0 : WNOHANG);
+
+        if (done == r->pid)
+            break;
+        if (done < 0 && errno != EINTR)
+            return etch_error_set_errno(err, errno, "cannot wait for %s", r->program);
+        enforce_limit(r, began);
+        if (status == 0 && done == 0)
+            status = r->source->drain(r, TURN_MS, err);
+        else if (status < 0 && r->options->wall_s > 0)
+            usleep(TURN_MS * 1000u);
+    }
+    target = 0;
+    return status;
+}
+
+/* ---- The end ---- */
+
+static int write_limit(struct etch_recorder *r, struct etch_error *err)
+{
+    Etch__Loss loss = ETCH__LOSS__INIT;
+    char detail[120];
+
+    return etch_limit_loss(&r->limit, r->options->max_size, &loss, detail) ? etch_recorder_write_loss(r, &loss, err)
+                                                                           : 0;
+}
+
+static int write_failure(struct etch_recorder *r, struct etch_error *err)
+{
+    Etch__Failure failure = ETCH__FAILURE__INIT;
+    Etch__Record record = ETCH__RECORD__INIT;
+    struct etch_record_summary *s = r->summary;
+    char message[80];
+
+    /* A process that says that it failed, by its status, after a fault that it or a child of it had. What starts the
+     * program in question need not say so. */
+    if (!WIFSIGNALED(s->status) && !(r->failure.seen && r->failure.signal &&
+                                     (WEXITSTATUS(s->status) || (r->options->subject && r->failure.deadly))))
+        return 0;
+    failure.kind = ETCH__FAILURE_KIND__FAILURE_SIGNAL;
+    failure.signal = WIFSIGNALED(s->status) ? (uint32_t)WTERMSIG(s->status) : r->failure.signal;
+    failure.pid = WIFSIGNALED(s->status) ? (uint32_t)r->pid : r->failure.pid;
+    if (r->failure.seen && r->failure.caught && r->failure.pid == failure.pid) {
+        failure.signal = r->failure.signal;
+        snprintf(message, sizeof(message),
+                 WIFSIGNALED(s->status) ? "caught by a handler; then signal %d"
+                                        : "caught by a handler; then exit status %d",
+                 WIFSIGNALED(s->status) ? WTERMSIG(s->status) : WEXITSTATUS(s->status));
+        failure.message = message;
+    } else if (!WIFSIGNALED(s->status) && r->failure.pid != (uint32_t)r->pid) {
+        failure.message = (char *)(uintptr_t)"in a child process";
+    }
+    if (r->failure.seen && r->failure.pid == failure.pid) {
+        failure.tid = r->failure.tid;
+        failure.ip = r->failure.ip;
+        failure.tsc = r->failure.tsc;
+        failure.fault_address = r->failure.address;
+        failure.code = r->failure.code;
+        failure.exception = r->exception;
+        s->failure_placed = true;
+    }
+    s->failed = true;
+    s->failure_signal = failure.signal;
+    s->failure_tid = failure.tid;
+    s->failure_ip = failure.ip;
+    s->failure_address = failure.fault_address;
+    s->failure_address_known = r->failure.address_known;
+    record.body_case = ETCH__RECORD__BODY_FAILURE;
+    record.failure = &failure;
+    return etch_bundle_write(r->bundle, &record, err);
+}
+
+static uint64_t cpu_ns(int who)
+{
+    struct rusage use;
+
+    getrusage(who, &use);
+    return (uint64_t)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000000u +
+           (uint64_t)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1000u;
+}
+
+static int write_outcome(struct etch_recorder *r, uint64_t end_ns, uint64_t end_tsc, struct etch_error *err)
+{
+    Etch__Outcome outcome = ETCH__OUTCOME__INIT;
+    Etch__Record record = ETCH__RECORD__INIT;
+    int status = r->summary->status;
+
+    if (WIFSIGNALED(status)) {
+        outcome.how_case = ETCH__OUTCOME__HOW_SIGNAL;
+        outcome.signal = (uint32_t)WTERMSIG(status);
+    } else {
+        outcome.how_case = ETCH__OUTCOME__HOW_EXIT_STATUS;
+        outcome.exit_status = (uint32_t)WEXITSTATUS(status);
+    }
+    outcome.end_unix_ns = end_ns;
+    outcome.end_tsc = end_tsc;
+    outcome.cpu_ns = cpu_ns(RUSAGE_CHILDREN);
+    outcome.recorder_cpu_ns = cpu_ns(RUSAGE_SELF);
+    record.body_case = ETCH__RECORD__BODY_OUTCOME;
+    record.outcome = &outcome;
+    return etch_bundle_write(r->bundle, &record, err);
+}
+
+/* What orders accesses across CPUs, before the run and again after it. A machine whose clocks cannot be measured gets
+ * none, and its accesses stay unordered. `first` is the one before, and NULL for that one itself. */
+static int write_clock(struct etch_recorder *r, struct etch_calibration *calibration,
+                       const struct etch_calibration *first, struct etch_error *err)
+{
+    struct etch_calibration_options options = {.budget_ns = CALIBRATION_NS, .skip_trap = true, .like = first};
+    Etch__ClockPhase phase = first ? ETCH__CLOCK_PHASE__CLOCK_AFTER : ETCH__CLOCK_PHASE__CLOCK_BEFORE;
+    const struct etch_record_options *o = r->options;
+    Etch__Record record = ETCH__RECORD__INIT;
+    Etch__Clock *measured = NULL;
+    int status = 0;
+
+    if (!o->clock && o->n_watches && (!first || first->n_pairs) && etch_calibrate(calibration, &options, err) == 0)
+        measured = etch_clock_record(calibration, phase);
+    record.body_case = ETCH__RECORD__BODY_CLOCK;
+    record.clock = !first && o->clock ? (Etch__Clock *)(uintptr_t)o->clock : measured;
+    if (record.clock)
+        status = etch_bundle_write(r->bundle, &record, err);
+    if (measured)
+        etch__clock__free_unpacked(measured, NULL);
+    return status;
+}
+
+/* The run itself, between the two measurements. */
+static int follow_run(struct etch_recorder *r, const struct etch_calibration *first, struct etch_error *err)
+{
+    uint64_t start_ns = unix_ns(), start_tsc = __rdtsc(), end_ns, end_tsc;
+    struct etch_calibration last = {0};
+    int status;
+
+    if (launch(r, err) < 0)
+        return -1;
+    if (write_program(r, start_ns, start_tsc, err) < 0) {
+        waitpid(r->pid, &r->summary->status, 0);
+        return -1;
+    }
+    if (follow(r, err) < 0)
+        return -1;
+    end_ns = unix_ns();
+    end_tsc = __rdtsc();
+    if (r->source->never_ran(r, err) || r->source->finish(r, err) < 0 || write_limit(r, err) < 0 ||
+        write_failure(r, err) < 0 || write_outcome(r, end_ns, end_tsc, err) < 0)
+        return -1;
+    status = write_clock(r, &last, first, err);
+    etch_calibration_free(&last);
+    return status < 0 ? -1 : etch_bundle_finish(r->bundle, err);
+}
+
+static int run(struct etch_recorder *r, struct etch_error *err)
+{
+    struct etch_calibration first = {0};
+    int status = -1;
+
+    if (etch_host_write(r->bundle, err) == 0 && write_clock(r, &first, NULL, err) == 0)
+        status = follow_run(r, &first, err);
+    etch_calibration_free(&first);
+    return status;
+}
+
+static bool ran(const struct etch_recorder *r)
+{
+    return r->pid && etch_bundle_ledger(r->bundle)->streams.n > 0;
+}
+
+/* Programs under a recorder that needs QEMU; see flow.h for those that run as they are. */
+int etch_run_record(const struct etch_source *source, const struct etch_record_options *options,
+                    struct etch_record_summary *summary, struct etch_error *err)
+{
+    struct etch_recorder *r = calloc(1, sizeof(*r));
+    int status = -1;
+
+    if (!r)
+        return etch_error_set_errno(err, ENOMEM, "cannot record");
+    r->options = options;
+    r->summary = summary;
+    r->source = source;
+    if (etch_record_find_program(options->argv[0], r->program, sizeof(r->program), err) == 0 &&
+        examine_program(r, err) == 0) {
+        summary->source = r->source->name;
+        if (r->source->open(r, err) == 0 && etch_bundle_create(&r->bundle, options->output, err) == 0) {
+            etch_privacy_guard(options->privacy, r->bundle);
+            take_signals();
+            status = run(r, err);
+            give_back_signals();
+            etch_record_sum_up(summary, r->bundle);
+            if (status < 0 && !ran(r)) {
+                etch_bundle_discard(r->bundle); /* nothing was recorded */
+            } else {
+                status = summary->broken[0] ? 0 : status; /* the summary says it; the program ran undisturbed */
+                etch_bundle_writer_free(r->bundle);
+            }
+        }
+        r->source->close(r);
+        if (r->exception)
+            etch__exception__free_unpacked(r->exception, NULL);
+    }
+    free(r);
+    return status;
+}
