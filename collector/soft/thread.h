@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Private to the software recorder's runtime: a thread takes a ring, and a child process leaves those of its parent. */
+#ifndef ETCH_COLLECTOR_SOFT_THREAD_H
+#define ETCH_COLLECTOR_SOFT_THREAD_H
+
+#include "collector/soft/chunk.h"
+
+/* The calling thread has none yet: takes one and begins a chunk of this kind, or writes nowhere from now on. */
+HIDDEN void etch_soft_begin_thread(enum etch_soft_chunk_kind kind);
+
+/* In a child that libc's fork did not make, libc's notion of the thread is still the parent's, and a lock would be
+ * taken in the parent's name. The child records no more. */
+HIDDEN void etch_soft_detach(struct etch_soft_recorder *s);
+
+/* The page is empty in a child, by whatever call it was made. */
+static inline bool is_copy(const struct etch_soft_recorder *s)
+{
+    return s->here && !*(volatile uint32_t *)s->here;
+}
+
+static inline void enter_child(void)
+{
+    if (is_copy(&etch_soft_recorder))
+        etch_soft_forked();
+}
+
+static inline void leave_parent(void)
+{
+    if (__builtin_expect(is_copy(&etch_soft_recorder), 0))
+        etch_soft_detach(&etch_soft_recorder);
+}
+
+#endif
