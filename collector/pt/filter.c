@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Address filters; see pt_filter.h. */
+/* Address filters; see filter.h. */
 #include "collector/pt/filter.h"
+
+#include "collector/session/plan_file.h"
+#include "collector/session/process.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -112,4 +115,96 @@ int etch_pt_filter_write(char *text, size_t size, const struct etch_filter_range
         used += (size_t)n;
     }
     return 0;
+}
+
+/* ---- What the user asked for ---- */
+
+struct plan_ranges {
+    struct etch_filter_ranges *ranges;
+    const struct etch_object *object;
+    const char *plan;
+};
+
+static int take_plan(void *context, const Etch__Plan *plan, struct etch_error *err)
+{
+    struct plan_ranges *to = context;
+    uint8_t id[64];
+    size_t n = etch_object_build_id(to->object, id);
+
+    if (plan->build_id.len && (plan->build_id.len != n || memcmp(plan->build_id.data, id, n) != 0)) {
+        etch_error_set(err, "the plan %s was made for another build of the program", to->plan);
+        return etch_error_advise(err, "etch slice, on this build");
+    }
+    for (size_t i = 0; i < plan->n_track; i++) {
+        struct etch_filter_range range = {plan->track[i]->start, plan->track[i]->end};
+
+        if (range.start < range.end && !etch_array_push(&to->ranges->list, range))
+            return etch_error_set(err, "cannot record with Intel PT: out of memory");
+    }
+    if (to->ranges->list.n)
+        return 0;
+    return etch_error_set(err, "the plan %s has no ranges of code to trace", to->plan);
+}
+
+static int gather_ranges(struct etch_filter_ranges *ranges, const struct etch_record_options *o,
+                         const struct etch_object *object, struct etch_error *err)
+{
+    for (size_t i = 0; i < o->n_filters; i++) {
+        struct plan_ranges plan = {ranges, object, o->plan};
+        struct etch_filter_range range;
+
+        if (strcmp(o->filters[i], "plan") == 0) {
+            if (!o->plan)
+                return etch_error_set(err, "--filter plan needs --plan FILE");
+            if (etch_plan_file_visit(o->plan, take_plan, &plan, err) < 0)
+                return -1;
+            continue;
+        }
+        if (etch_range_parse(&range, o->filters[i], object, err) < 0)
+            return -1;
+        if (!etch_array_push(&ranges->list, range))
+            return etch_error_set(err, "cannot record with Intel PT: out of memory");
+    }
+    return 0;
+}
+
+static void note_ranges(const struct etch_flow_sink *sink, size_t limit, size_t asked, size_t left, uint64_t more)
+{
+    char text[200];
+
+    if (!limit)
+        snprintf(text, sizeof(text), "this CPU has no address filters: all code is recorded");
+    else if (more)
+        snprintf(text, sizeof(text),
+                 "%zu ranges were joined to the %zu filters that this CPU has: %" PRIu64 " bytes of code more", asked,
+                 left, more);
+    else
+        return;
+    sink->note(sink->context, text);
+}
+
+int etch_pt_filter_make(struct etch_pt_filter *filter, const struct etch_record_options *o, size_t limit, pid_t pid,
+                        const struct etch_flow_sink *sink, struct etch_error *err)
+{
+    struct etch_object *object = NULL;
+    struct etch_filter_ranges ranges = {0};
+    char link[64], path[4096];
+    int status = 0;
+
+    snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+    etch_process_exe(pid, path, sizeof(path));
+    if (etch_object_open(&object, link, err) < 0 || gather_ranges(&ranges, o, object, err) < 0)
+        status = -1;
+    if (status == 0) {
+        size_t asked = ranges.list.n;
+        uint64_t more = etch_ranges_join(&ranges, limit);
+
+        note_ranges(sink, limit, asked, ranges.list.n, more);
+        filter->n = limit ? ranges.list.n : 0;
+        if (filter->n)
+            status = etch_pt_filter_write(filter->text, sizeof(filter->text), &ranges, object, path, err);
+    }
+    etch_array_free(&ranges.list);
+    etch_object_free(object);
+    return status;
 }

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "binary/object.h"
+#include "collector/flow.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +31,16 @@ uint64_t etch_ranges_join(struct etch_filter_ranges *ranges, size_t limit);
 /* The kernel's words for them: "filter 0x1000/0x20@/path, ...". Returns 0, or -1 with `err` set. */
 int etch_pt_filter_write(char *text, size_t size, const struct etch_filter_ranges *ranges,
                          const struct etch_object *object, const char *path, struct etch_error *err);
+
+/* The kernel's words, and how many filters they are; 0: all code is recorded. */
+struct etch_pt_filter {
+    char text[8192];
+    size_t n;
+};
+
+/* The ranges that the options ask for, in the program of process `pid`, joined to the `limit` filters of this CPU.
+ * Notes what is recorded beyond them. Returns 0, or -1 with `err` set. */
+int etch_pt_filter_make(struct etch_pt_filter *filter, const struct etch_record_options *options, size_t limit,
+                        pid_t pid, const struct etch_flow_sink *sink, struct etch_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes, threads and mappings by time; see spaces.h. */
+/* Processes, threads and mappings by time; see process_map.h. */
 #include "collector/pt/process_map.h"
 
 #include "base/array.h"
@@ -67,13 +67,13 @@ static ProtobufCBinaryData own_vdso(void)
 
 struct etch_process_map *etch_process_map_new(const struct etch_flow_sink *sink)
 {
-    struct etch_process_map *s = calloc(1, sizeof(*s));
+    struct etch_process_map *map = calloc(1, sizeof(*map));
 
-    if (s) {
-        s->sink = *sink;
-        s->vdso = own_vdso();
+    if (map) {
+        map->sink = *sink;
+        map->vdso = own_vdso();
     }
-    return s;
+    return map;
 }
 
 static void release_images(struct process *p)
@@ -83,34 +83,34 @@ static void release_images(struct process *p)
     etch_array_free(&p->images);
 }
 
-void etch_process_map_free(struct etch_process_map *s)
+void etch_process_map_free(struct etch_process_map *map)
 {
-    if (!s)
+    if (!map)
         return;
-    for (size_t i = 0; i < s->waiting.n; i++)
-        free((char *)(uintptr_t)s->waiting.v[i].side.text);
-    for (size_t i = 0; i < s->processes.n; i++)
-        release_images(&s->processes.v[i]);
-    etch_array_free(&s->waiting);
-    etch_array_free(&s->processes);
-    etch_array_free(&s->threads);
-    free(s);
+    for (size_t i = 0; i < map->waiting.n; i++)
+        free((char *)(uintptr_t)map->waiting.v[i].side.text);
+    for (size_t i = 0; i < map->processes.n; i++)
+        release_images(&map->processes.v[i]);
+    etch_array_free(&map->waiting);
+    etch_array_free(&map->processes);
+    etch_array_free(&map->threads);
+    free(map);
 }
 
-static struct process *process_of(struct etch_process_map *s, uint32_t pid)
+static struct process *process_of(struct etch_process_map *map, uint32_t pid)
 {
-    for (size_t i = 0; i < s->processes.n; i++)
-        if (s->processes.v[i].pid == pid)
-            return &s->processes.v[i];
-    if (!etch_array_push(&s->processes, (struct process){.pid = pid}))
+    for (size_t i = 0; i < map->processes.n; i++)
+        if (map->processes.v[i].pid == pid)
+            return &map->processes.v[i];
+    if (!etch_array_push(&map->processes, (struct process){.pid = pid}))
         return NULL;
-    s->n_processes += pid != s->own;
-    return &s->processes.v[s->processes.n - 1];
+    map->n_processes += pid != map->own;
+    return &map->processes.v[map->processes.n - 1];
 }
 
 /* ---- Mappings ---- */
 
-static void write_image(struct etch_process_map *s, uint32_t pid, const struct image *from, uint64_t unmapped_tsc)
+static void write_image(struct etch_process_map *map, uint32_t pid, const struct image *from, uint64_t unmapped_tsc)
 {
     Etch__Image image = ETCH__IMAGE__INIT;
 
@@ -124,23 +124,23 @@ static void write_image(struct etch_process_map *s, uint32_t pid, const struct i
     image.prot = from->prot;
     image.mapped_tsc = from->tsc;
     image.unmapped_tsc = unmapped_tsc;
-    if (strcmp(from->path, "[vdso]") == 0 && s->vdso.len == from->size)
-        image.code = s->vdso;
-    s->sink.write(s->sink.context, ETCH__RECORD__BODY_IMAGE, &image);
+    if (strcmp(from->path, "[vdso]") == 0 && map->vdso.len == from->size)
+        image.code = map->vdso;
+    map->sink.write(map->sink.context, ETCH__RECORD__BODY_IMAGE, &image);
 }
 
 /* Adds a copy, path included. */
-static void add_image(struct etch_process_map *s, struct process *p, struct image image)
+static void add_image(struct etch_process_map *map, struct process *p, struct image image)
 {
     image.path = strdup(image.path);
     if (!image.path || !etch_array_push(&p->images, image)) {
         free(image.path);
         return;
     }
-    write_image(s, p->pid, &image, 0);
+    write_image(map, p->pid, &image, 0);
 }
 
-static void add_part(struct etch_process_map *s, struct process *p, const struct image *of, uint64_t start,
+static void add_part(struct etch_process_map *map, struct process *p, const struct image *of, uint64_t start,
                      uint64_t end, uint64_t tsc)
 {
     struct image part = *of;
@@ -151,11 +151,11 @@ static void add_part(struct etch_process_map *s, struct process *p, const struct
     part.size = end - start;
     part.offset = of->offset + (start - of->start);
     part.tsc = tsc;
-    add_image(s, p, part);
+    add_image(map, p, part);
 }
 
 /* [start, end) is about to be something else: what stands out on either side stays. */
-static void make_room(struct etch_process_map *s, struct process *p, uint64_t start, uint64_t end, uint64_t tsc)
+static void make_room(struct etch_process_map *map, struct process *p, uint64_t start, uint64_t end, uint64_t tsc)
 {
     for (size_t i = p->images.n; i-- > 0;) {
         struct image old = p->images.v[i];
@@ -163,9 +163,9 @@ static void make_room(struct etch_process_map *s, struct process *p, uint64_t st
         if (old.start >= end || old.start + old.size <= start)
             continue;
         p->images.v[i] = p->images.v[--p->images.n];
-        write_image(s, p->pid, &old, tsc);
-        add_part(s, p, &old, old.start, start, tsc);
-        add_part(s, p, &old, end, old.start + old.size, tsc);
+        write_image(map, p->pid, &old, tsc);
+        add_part(map, p, &old, old.start, start, tsc);
+        add_part(map, p, &old, end, old.start + old.size, tsc);
         free(old.path);
     }
 }
@@ -182,9 +182,9 @@ static void find_build_id(struct image *image, uint32_t pid)
         image->build_id_size = etch_process_build_id((pid_t)pid, image->path, image->build_id);
 }
 
-static void apply_mapped(struct etch_process_map *s, const struct etch_side *side, uint64_t tsc)
+static void apply_mapped(struct etch_process_map *map, const struct etch_side *side, uint64_t tsc)
 {
-    struct process *p = process_of(s, side->pid);
+    struct process *p = process_of(map, side->pid);
     struct image image = {.start = side->start,
                           .size = side->size,
                           .offset = side->offset,
@@ -194,52 +194,52 @@ static void apply_mapped(struct etch_process_map *s, const struct etch_side *sid
 
     if (!p)
         return;
-    make_room(s, p, side->start, side->start + side->size, tsc);
+    make_room(map, p, side->start, side->start + side->size, tsc);
     if (!has_file(side->text))
         return;
     memcpy(image.build_id, side->build_id, side->build_id_size);
     image.path = (char *)(uintptr_t)side->text;
     find_build_id(&image, side->pid);
-    add_image(s, p, image);
+    add_image(map, p, image);
 }
 
-static void unmap_all(struct etch_process_map *s, struct process *p, uint64_t tsc)
+static void unmap_all(struct etch_process_map *map, struct process *p, uint64_t tsc)
 {
     for (size_t i = 0; i < p->images.n; i++)
-        write_image(s, p->pid, &p->images.v[i], tsc);
+        write_image(map, p->pid, &p->images.v[i], tsc);
     release_images(p);
 }
 
-static void inherit(struct etch_process_map *s, uint32_t parent, uint32_t child, uint64_t tsc)
+static void inherit(struct etch_process_map *map, uint32_t parent, uint32_t child, uint64_t tsc)
 {
-    struct process *to = process_of(s, child), *from;
+    struct process *to = process_of(map, child), *from;
 
     if (to)
-        unmap_all(s, to, tsc);    /* of an earlier process with this number */
-    from = process_of(s, parent); /* may have moved them both */
-    to = process_of(s, child);
+        unmap_all(map, to, tsc);    /* of an earlier process with this number */
+    from = process_of(map, parent); /* may have moved them both */
+    to = process_of(map, child);
     if (!from || !to)
         return;
     for (size_t i = 0; i < from->images.n; i++)
-        add_part(s, to, &from->images.v[i], from->images.v[i].start, from->images.v[i].start + from->images.v[i].size,
+        add_part(map, to, &from->images.v[i], from->images.v[i].start, from->images.v[i].start + from->images.v[i].size,
                  tsc);
 }
 
 /* ---- Threads ---- */
 
-static struct thread *thread_of(struct etch_process_map *s, uint32_t tid)
+static struct thread *thread_of(struct etch_process_map *map, uint32_t tid)
 {
-    for (size_t i = 0; i < s->threads.n; i++)
-        if (s->threads.v[i].tid == tid)
-            return &s->threads.v[i];
+    for (size_t i = 0; i < map->threads.n; i++)
+        if (map->threads.v[i].tid == tid)
+            return &map->threads.v[i];
     return NULL;
 }
 
-static void write_thread(struct etch_process_map *s, const struct thread *t, uint64_t end_tsc)
+static void write_thread(struct etch_process_map *map, const struct thread *t, uint64_t end_tsc)
 {
     Etch__Thread record = ETCH__THREAD__INIT;
 
-    if (t->pid == s->own)
+    if (t->pid == map->own)
         return;
     record.pid = t->pid;
     record.tid = t->tid;
@@ -248,70 +248,70 @@ static void write_thread(struct etch_process_map *s, const struct thread *t, uin
     record.end_tsc = end_tsc;
     record.parent_pid = t->parent_pid;
     record.parent_tid = t->parent_tid;
-    s->sink.write(s->sink.context, ETCH__RECORD__BODY_THREAD, &record);
+    map->sink.write(map->sink.context, ETCH__RECORD__BODY_THREAD, &record);
 }
 
-static void add_thread(struct etch_process_map *s, const struct thread *thread)
+static void add_thread(struct etch_process_map *map, const struct thread *thread)
 {
-    if (etch_array_push(&s->threads, *thread))
-        s->n_threads += thread->pid != s->own;
+    if (etch_array_push(&map->threads, *thread))
+        map->n_threads += thread->pid != map->own;
 }
 
-static void apply_forked(struct etch_process_map *s, const struct etch_side *side, uint64_t tsc)
+static void apply_forked(struct etch_process_map *map, const struct etch_side *side, uint64_t tsc)
 {
-    const struct thread *parent = thread_of(s, side->ptid);
+    const struct thread *parent = thread_of(map, side->ptid);
     struct thread thread = {
         .pid = side->pid, .tid = side->tid, .parent_pid = side->ppid, .parent_tid = side->ptid, .start_tsc = tsc};
 
     if (parent)
         memcpy(thread.name, parent->name, sizeof(thread.name));
-    add_thread(s, &thread);
+    add_thread(map, &thread);
     if (side->pid != side->ppid)
-        inherit(s, side->ppid, side->pid, tsc);
+        inherit(map, side->ppid, side->pid, tsc);
 }
 
-static void apply_named(struct etch_process_map *s, const struct etch_side *side, uint64_t tsc)
+static void apply_named(struct etch_process_map *map, const struct etch_side *side, uint64_t tsc)
 {
-    struct thread *t = thread_of(s, side->tid);
+    struct thread *t = thread_of(map, side->tid);
 
     if (t)
         snprintf(t->name, sizeof(t->name), "%s", side->text);
-    if (side->exec && process_of(s, side->pid))
-        unmap_all(s, process_of(s, side->pid), tsc);
+    if (side->exec && process_of(map, side->pid))
+        unmap_all(map, process_of(map, side->pid), tsc);
 }
 
-static void drop_process(struct etch_process_map *s, uint32_t pid)
+static void drop_process(struct etch_process_map *map, uint32_t pid)
 {
-    for (size_t i = 0; i < s->threads.n; i++)
-        if (s->threads.v[i].pid == pid)
+    for (size_t i = 0; i < map->threads.n; i++)
+        if (map->threads.v[i].pid == pid)
             return; /* others of its threads live */
-    for (size_t i = 0; i < s->processes.n; i++)
-        if (s->processes.v[i].pid == pid) {
-            release_images(&s->processes.v[i]);
-            s->processes.v[i] = s->processes.v[--s->processes.n];
+    for (size_t i = 0; i < map->processes.n; i++)
+        if (map->processes.v[i].pid == pid) {
+            release_images(&map->processes.v[i]);
+            map->processes.v[i] = map->processes.v[--map->processes.n];
             return;
         }
 }
 
-static void apply_exited(struct etch_process_map *s, const struct etch_side *side, uint64_t tsc)
+static void apply_exited(struct etch_process_map *map, const struct etch_side *side, uint64_t tsc)
 {
-    struct thread *t = thread_of(s, side->tid);
+    struct thread *t = thread_of(map, side->tid);
 
     if (!t)
         return;
-    write_thread(s, t, tsc);
-    *t = s->threads.v[--s->threads.n];
-    drop_process(s, side->pid);
+    write_thread(map, t, tsc);
+    *t = map->threads.v[--map->threads.n];
+    drop_process(map, side->pid);
 }
 
 /* ---- By time ---- */
 
-void etch_process_map_take(struct etch_process_map *s, const struct etch_side *side, uint64_t tsc)
+void etch_process_map_take(struct etch_process_map *map, const struct etch_side *side, uint64_t tsc)
 {
-    struct waiting w = {*side, tsc, s->taken++};
+    struct waiting w = {*side, tsc, map->taken++};
 
     w.side.text = side->text ? strdup(side->text) : NULL;
-    if ((side->text && !w.side.text) || !etch_array_push(&s->waiting, w))
+    if ((side->text && !w.side.text) || !etch_array_push(&map->waiting, w))
         free((char *)(uintptr_t)w.side.text);
 }
 
@@ -324,49 +324,49 @@ static int by_time(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static void apply(struct etch_process_map *s, const struct waiting *w)
+static void apply(struct etch_process_map *map, const struct waiting *w)
 {
     switch (w->side.kind) {
     case ETCH_SIDE_MAPPED:
-        apply_mapped(s, &w->side, w->tsc);
+        apply_mapped(map, &w->side, w->tsc);
         break;
     case ETCH_SIDE_NAMED:
-        apply_named(s, &w->side, w->tsc);
+        apply_named(map, &w->side, w->tsc);
         break;
     case ETCH_SIDE_FORKED:
-        apply_forked(s, &w->side, w->tsc);
+        apply_forked(map, &w->side, w->tsc);
         break;
     case ETCH_SIDE_EXITED:
-        apply_exited(s, &w->side, w->tsc);
+        apply_exited(map, &w->side, w->tsc);
         break;
     default:
         break;
     }
 }
 
-void etch_process_map_apply(struct etch_process_map *s, uint64_t time)
+void etch_process_map_apply(struct etch_process_map *map, uint64_t time)
 {
     size_t done = 0;
 
-    if (!s->waiting.n)
+    if (!map->waiting.n)
         return;
-    qsort(s->waiting.v, s->waiting.n, sizeof(s->waiting.v[0]), by_time);
-    for (; done < s->waiting.n && s->waiting.v[done].side.time <= time; done++) {
-        apply(s, &s->waiting.v[done]);
-        free((char *)(uintptr_t)s->waiting.v[done].side.text);
+    qsort(map->waiting.v, map->waiting.n, sizeof(map->waiting.v[0]), by_time);
+    for (; done < map->waiting.n && map->waiting.v[done].side.time <= time; done++) {
+        apply(map, &map->waiting.v[done]);
+        free((char *)(uintptr_t)map->waiting.v[done].side.text);
     }
-    s->waiting.n -= done;
-    memmove(s->waiting.v, s->waiting.v + done, s->waiting.n * sizeof(s->waiting.v[0]));
+    map->waiting.n -= done;
+    memmove(map->waiting.v, map->waiting.v + done, map->waiting.n * sizeof(map->waiting.v[0]));
 }
 
 /* ---- The ends ---- */
 
-void etch_process_map_leave(struct etch_process_map *s, pid_t pid)
+void etch_process_map_leave(struct etch_process_map *map, pid_t pid)
 {
-    s->own = (uint32_t)pid;
+    map->own = (uint32_t)pid;
 }
 
-static void seed_threads(struct etch_process_map *s, pid_t pid)
+static void seed_threads(struct etch_process_map *map, pid_t pid)
 {
     struct etch_tids tids;
 
@@ -376,19 +376,19 @@ static void seed_threads(struct etch_process_map *s, pid_t pid)
         struct thread thread = {.pid = (uint32_t)pid, .tid = (uint32_t)tids.list.v[i]};
 
         etch_thread_name(pid, tids.list.v[i], thread.name);
-        if (!thread_of(s, thread.tid))
-            add_thread(s, &thread);
+        if (!thread_of(map, thread.tid))
+            add_thread(map, &thread);
     }
     etch_array_free(&tids.list);
 }
 
-void etch_process_map_seed(struct etch_process_map *s, pid_t pid)
+void etch_process_map_seed(struct etch_process_map *map, pid_t pid)
 {
-    struct process *p = process_of(s, (uint32_t)pid);
+    struct process *p = process_of(map, (uint32_t)pid);
     struct etch_mappings mappings;
     struct etch_error ignored;
 
-    seed_threads(s, pid);
+    seed_threads(map, pid);
     if (!p || etch_process_mappings(pid, &mappings, &ignored) < 0)
         return;
     for (size_t i = 0; i < mappings.list.n; i++) {
@@ -399,28 +399,28 @@ void etch_process_map_seed(struct etch_process_map *s, pid_t pid)
             continue;
         image.path = m->path;
         find_build_id(&image, (uint32_t)pid);
-        add_image(s, p, image);
+        add_image(map, p, image);
     }
     etch_mappings_release(&mappings);
 }
 
-void etch_process_map_conclude(struct etch_process_map *s)
+void etch_process_map_conclude(struct etch_process_map *map)
 {
-    for (size_t i = 0; i < s->threads.n; i++)
-        write_thread(s, &s->threads.v[i], 0);
+    for (size_t i = 0; i < map->threads.n; i++)
+        write_thread(map, &map->threads.v[i], 0);
 }
 
-uint64_t etch_process_map_processes(const struct etch_process_map *s)
+uint64_t etch_process_map_processes(const struct etch_process_map *map)
 {
-    return s->n_processes;
+    return map->n_processes;
 }
 
-uint64_t etch_process_map_threads(const struct etch_process_map *s)
+uint64_t etch_process_map_threads(const struct etch_process_map *map)
 {
-    return s->n_threads;
+    return map->n_threads;
 }
 
-bool etch_process_map_alive(const struct etch_process_map *s)
+bool etch_process_map_alive(const struct etch_process_map *map)
 {
-    return s->threads.n > 0;
+    return map->threads.n > 0;
 }

@@ -12,28 +12,28 @@ struct etch_process_map;
 
 /* NULL where memory is short. */
 struct etch_process_map *etch_process_map_new(const struct etch_flow_sink *sink);
-void etch_process_map_free(struct etch_process_map *spaces);
+void etch_process_map_free(struct etch_process_map *map);
 
 /* Leaves the threads of this process to another part, which knows more of them. */
-void etch_process_map_leave(struct etch_process_map *spaces, pid_t pid);
+void etch_process_map_leave(struct etch_process_map *map, pid_t pid);
 
 /* A process that was there before the records: what /proc says of it now. */
-void etch_process_map_seed(struct etch_process_map *spaces, pid_t pid);
+void etch_process_map_seed(struct etch_process_map *map, pid_t pid);
 
 /* Takes a record (all but AUX, LOST and switches) that happened at `tsc`. */
-void etch_process_map_take(struct etch_process_map *spaces, const struct etch_side *side, uint64_t tsc);
+void etch_process_map_take(struct etch_process_map *map, const struct etch_side *side, uint64_t tsc);
 
 /* Applies what waits, up to `time` of perf's clock; UINT64_MAX: all. */
-void etch_process_map_apply(struct etch_process_map *spaces, uint64_t time);
+void etch_process_map_apply(struct etch_process_map *map, uint64_t time);
 
 /* Writes the threads that are still there, applied records only. */
-void etch_process_map_conclude(struct etch_process_map *spaces);
+void etch_process_map_conclude(struct etch_process_map *map);
 
 /* How many processes and threads there were, those left to another part not counted. */
-uint64_t etch_process_map_processes(const struct etch_process_map *spaces);
-uint64_t etch_process_map_threads(const struct etch_process_map *spaces);
+uint64_t etch_process_map_processes(const struct etch_process_map *map);
+uint64_t etch_process_map_threads(const struct etch_process_map *map);
 
 /* Whether a thread is known that has not ended. */
-bool etch_process_map_alive(const struct etch_process_map *spaces);
+bool etch_process_map_alive(const struct etch_process_map *map);
 
 #endif
