@@ -3,6 +3,7 @@
 #include "sketch/compose.h"
 #include "base/function_name.h"
 #include "sketch/explain/cause.h"
+#include "sketch/explain/conflict.h"
 #include "sketch/explain/layout.h"
 
 #include <inttypes.h>
@@ -248,6 +249,7 @@ static void fill_notes(struct composition *c)
 {
     char text[512];
     uint32_t cut = 0, lost = 0;
+    size_t others;
 
     for (size_t i = 0; i < c->options->n_notes; i++)
         add_note(c, c->options->notes[i]);
@@ -262,6 +264,13 @@ static void fill_notes(struct composition *c)
     snprintf(text, sizeof(text), "%u of %zu recordings have losses; what they do not hold counts as unknown", lost,
              c->n_runs);
     if (lost)
+        add_note(c, text);
+    others = etch_conflict_count_others(c);
+    snprintf(text, sizeof(text),
+             "%zu of %zu recordings besides the one shown contain contradictory evidence. The contradicted clocks and "
+             "records were not used.",
+             others, c->n_runs);
+    if (others)
         add_note(c, text);
     if (c->run->failure->message && c->run->failure->message[0])
         add_note(c, c->run->failure->message);
@@ -355,6 +364,7 @@ static int fill(struct composition *c, struct etch_run *const *runs, size_t n, s
     for (size_t i = 0; i < c->predictors.all.n && i < ETCH_SHOWN_PREDICTORS && c->predictors.all.v[i].f > 0; i++)
         add_predictor(c, &c->predictors.all.v[i]);
     etch_layout_fill(c);
+    etch_conflict_fill(c);
     fill_notes(c);
     return c->failed ? etch_error_set(err, "out of memory") : 0;
 }

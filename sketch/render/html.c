@@ -427,6 +427,8 @@ static void put_doubts(struct etch_page *page)
         etch_render_loss(s->losses[i], loss, sizeof(loss));
         put_item(page, true, "Lost: ", loss);
     }
+    for (size_t i = 0; i < s->n_conflicts; i++)
+        put_item(page, true, "Contradiction: ", s->conflicts[i]->text);
     for (size_t i = 0; i < s->n_notes; i++)
         put_item(page, true, "", s->notes[i]);
     for (size_t i = 0; i < s->n_steps; i++)

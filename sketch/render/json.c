@@ -144,6 +144,22 @@ static json_t *loss_json(const Etch__Loss *loss, bool *failed)
     return o;
 }
 
+static json_t *conflict_json(const Etch__SketchConflict *c, bool *failed)
+{
+    json_t *o = json_object();
+    bool cpu = c->blamed_case == ETCH__SKETCH_CONFLICT__BLAMED_CPU;
+    bool object = c->blamed_case == ETCH__SKETCH_CONFLICT__BLAMED_OBJECT;
+    bool with = c->against_case == ETCH__SKETCH_CONFLICT__AGAINST_CPU_WITH;
+
+    etch_json_set(o, "text", etch_json_text(c->text), failed);
+    etch_json_set(o, "cpu", cpu ? json_integer(c->cpu) : json_null(), failed);
+    etch_json_set(o, "object", object ? etch_json_hex(c->object) : json_null(), failed);
+    etch_json_set(o, "cpu_with", with ? json_integer(c->cpu_with) : json_null(), failed);
+    etch_json_set(o, "excess_cycles", etch_json_count(c->excess), failed);
+    etch_json_set(o, "events", etch_json_count(c->events), failed);
+    return o;
+}
+
 static json_t *statement_json(const Etch__Statement *s, bool *failed)
 {
     json_t *o = json_object(), *roles = json_array(), *because = json_array();
@@ -222,6 +238,7 @@ static void set_lists(json_t *root, const struct etch_render_model *model, bool 
     set_steps(root, model, failed);
     SET_LIST(root, "orders", s->orders, s->n_orders, order_json);
     SET_LIST(root, "unordered", s->unordered, s->n_unordered, unordered_json);
+    SET_LIST(root, "conflicts", s->conflicts, s->n_conflicts, conflict_json);
     SET_LIST(root, "losses", s->losses, s->n_losses, loss_json);
     SET_LIST(root, "slice", s->slice, s->n_slice, statement_json);
     for (size_t i = 0; i < s->n_notes; i++)

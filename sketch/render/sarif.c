@@ -318,7 +318,7 @@ static void push_notice(json_t *list, const char *level, const char *before, con
     etch_json_push(list, notice, &f->failed);
 }
 
-/* Losses and notes: what limits the result. */
+/* Losses, contradictions and notes limit the result. */
 static json_t *invocations_json(const Etch__Sketch *s, struct sarif *f)
 {
     json_t *list = json_array(), *invocation = json_object(), *notices = json_array();
@@ -328,6 +328,8 @@ static json_t *invocations_json(const Etch__Sketch *s, struct sarif *f)
         etch_render_loss(s->losses[i], loss, sizeof(loss));
         push_notice(notices, "warning", "lost: ", loss, f);
     }
+    for (size_t i = 0; i < s->n_conflicts; i++)
+        push_notice(notices, "warning", "contradiction: ", etch_render_string(s->conflicts[i]->text), f);
     for (size_t i = 0; i < s->n_notes; i++)
         push_notice(notices, "note", "", etch_render_string(s->notes[i]), f);
     etch_json_set(invocation, "executionSuccessful", json_true(), &f->failed);

@@ -813,6 +813,16 @@ static void draw_losses(struct picture *p)
     }
 }
 
+static void draw_conflicts(struct picture *p)
+{
+    for (size_t i = 0; i < p->sketch->n_conflicts; i++) {
+        char text[700];
+
+        snprintf(text, sizeof(text), "CONTRADICTION  %.600s", etch_render_string(p->sketch->conflicts[i]->text));
+        say(p, LOOK_LOSS, 15, text);
+    }
+}
+
 static void draw_idle(struct picture *p)
 {
     const Etch__Sketch *s = p->sketch;
@@ -849,6 +859,7 @@ static void draw_foot(struct picture *p)
         say(p, LOOK_DIM, 0,
             p->canvas.unicode ? "─▶N: proven to be before step N." : "->N: proven to be before step N.");
     draw_losses(p);
+    draw_conflicts(p);
     for (size_t i = 0; i < s->n_notes; i++)
         say(p, LOOK_LOSS, 2, etch_render_string(s->notes[i]));
     draw_idle(p);

@@ -128,17 +128,29 @@ void etch_run_order_why(const struct etch_run_order *o, uint32_t a, uint32_t b, 
     }
 }
 
-void etch_run_order_trouble(const struct etch_run_order *o, char *text, size_t size)
+const struct etch_conflict *etch_run_order_conflicts(const struct etch_run_order *o, size_t *n)
 {
-    size_t n;
-    const struct etch_conflict *conflicts = etch_order_conflicts(o->order, &n);
+    return etch_order_conflicts(o->order, n);
+}
 
-    text[0] = '\0';
-    if (!n)
-        return;
-    if (conflicts[0].cpu != ETCH_CPU_NONE)
-        snprintf(text, size, "the clock of CPU %u contradicts other evidence and was left out", conflicts[0].cpu);
+void etch_run_order_conflict_text(const struct etch_conflict *conflict, char *text, size_t size)
+{
+    char apart[128] = "";
+
+    if (conflict->cpu != ETCH_CPU_NONE && conflict->cpu_with < ETCH_CPU_ANY && conflict->excess > 0)
+        snprintf(apart, sizeof(apart),
+                 " It differs from the clock of CPU %u by at least %" PRId64 " cycles more than was measured.",
+                 conflict->cpu_with, conflict->excess);
+    if (conflict->cpu != ETCH_CPU_NONE)
+        snprintf(text, size, "The clock of CPU %u contradicts other evidence.%s Its times order no events.",
+                 conflict->cpu, apart);
+    else if (conflict->object)
+        snprintf(text, size,
+                 "The records of object 0x%" PRIx64 " contradict each other or the order of the program. They order no "
+                 "events.",
+                 conflict->object);
     else
-        snprintf(text, size, "the records of location 0x%" PRIx64 " contradict each other and were left out",
-                 conflicts[0].object);
+        snprintf(text, size,
+                 "Records contradict each other, and no single object is to blame. Synchronisation and "
+                 "values order no events.");
 }

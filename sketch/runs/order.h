@@ -30,7 +30,12 @@ int etch_run_order_compare(const struct etch_run_order *order, uint32_t a, uint3
 
 void etch_run_order_why(const struct etch_run_order *order, uint32_t a, uint32_t b, char *text, size_t size);
 
-/* What contradicts itself in the recording, in words; empty where nothing does. */
-void etch_run_order_trouble(const struct etch_run_order *order, char *text, size_t size);
+struct etch_conflict;
+
+/* The contradictions that the order found: `n` of them. Valid as long as the order. */
+const struct etch_conflict *etch_run_order_conflicts(const struct etch_run_order *order, size_t *n);
+
+/* A contradiction in whole sentences. It names the clock or the records that were not used. */
+void etch_run_order_conflict_text(const struct etch_conflict *conflict, char *text, size_t size);
 
 #endif

@@ -6,7 +6,7 @@
 picture=$ETCH_BUILD/tests/sketch_picture
 here=$ETCH_SOURCE/tests/sketch
 [ -x "$picture" ] || fail "no $picture"
-samples="pbzip2 one_failure lost_update with_loss five_threads huge_values hostile empty no_failure weak"
+samples="pbzip2 one_failure lost_update with_loss five_threads huge_values hostile empty no_failure weak contradiction"
 
 for sample in $samples; do
   for set in unicode ascii; do
@@ -55,8 +55,14 @@ assert log["originalUriBaseIds"]["%SRCROOT%"]["uri"] == "file:///src/", log
 assert json.load(open(sys.argv[1] + "/no_failure.sarif"))["runs"][0]["results"] == []
 lost = json.load(open(sys.argv[1] + "/with_loss.sarif"))["runs"][0]["invocations"][0]["toolExecutionNotifications"]
 assert [n["level"] for n in lost] == ["warning", "warning", "note"], lost
+clock, lock = json.load(open(sys.argv[1] + "/contradiction.json"))["conflicts"]
+assert (clock["cpu"], clock["cpu_with"], clock["excess_cycles"], clock["object"]) == (3, 1, 412, None), clock
+assert (lock["cpu"], lock["object"]) == (None, "0x5020"), lock
+reported = json.load(open(sys.argv[1] + "/contradiction.sarif"))["runs"][0]["invocations"][0]["toolExecutionNotifications"]
+assert reported[0]["level"] == "warning" and "The clock of CPU 3" in reported[0]["message"]["text"], reported
+assert "Contradiction: The clock of CPU 3" in open(sys.argv[1] + "/contradiction.html").read()
 PY
-checks=$((checks + 8))
+checks=$((checks + 12))
 
 # The page loads nothing and lets nothing in.
 for sample in $samples; do

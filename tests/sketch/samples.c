@@ -313,6 +313,34 @@ static Etch__Sketch *with_loss(void)
     return s;
 }
 
+/* Two contradictions: one blames a clock, the other the records of a lock. */
+static Etch__Sketch *contradiction(void)
+{
+    Etch__Sketch *s = pbzip2();
+    Etch__SketchConflict *c = malloc(sizeof(*c));
+
+    etch__sketch_conflict__init(c);
+    c->text =
+        strdup("The clock of CPU 3 contradicts other evidence. It differs from the clock of CPU 1 by at least 412 "
+               "cycles more than was measured. Its times order no events.");
+    c->blamed_case = ETCH__SKETCH_CONFLICT__BLAMED_CPU;
+    c->cpu = 3;
+    c->against_case = ETCH__SKETCH_CONFLICT__AGAINST_CPU_WITH;
+    c->cpu_with = 1;
+    c->excess = 412;
+    c->events = 5;
+    ADD(s->conflicts, s->n_conflicts, c);
+    c = malloc(sizeof(*c));
+    etch__sketch_conflict__init(c);
+    c->text = strdup("The records of object 0x5020 contradict each other or the order of the program. They order no "
+                     "events.");
+    c->blamed_case = ETCH__SKETCH_CONFLICT__BLAMED_OBJECT;
+    c->object = 0x5020;
+    c->events = 2;
+    ADD(s->conflicts, s->n_conflicts, c);
+    return s;
+}
+
 static Etch__Sketch *five_threads(void)
 {
     Etch__Sketch *s = begin("deadlock of 5 threads", place("philosophers.c", 40, "dine"), 3, 9);
@@ -439,14 +467,15 @@ static Etch__Sketch *weak(void)
     return s;
 }
 
-const char *const sample_names[] = {"pbzip2",       "one_failure", "lost_update", "with_loss",
-                                    "five_threads", "huge_values", "hostile",     "empty",
-                                    "no_failure",   "weak",        NULL};
+const char *const sample_names[] = {"pbzip2",       "one_failure", "lost_update",   "with_loss",
+                                    "five_threads", "huge_values", "hostile",       "empty",
+                                    "no_failure",   "weak",        "contradiction", NULL};
 
 Etch__Sketch *sample_make(const char *name)
 {
-    static Etch__Sketch *(*const make[])(void) = {pbzip2,      one_failure, lost_update, with_loss,  five_threads,
-                                                  huge_values, hostile,     empty,       no_failure, weak};
+    static Etch__Sketch *(*const make[])(void) = {pbzip2,       one_failure, lost_update,  with_loss,
+                                                  five_threads, huge_values, hostile,      empty,
+                                                  no_failure,   weak,        contradiction};
 
     for (size_t i = 0; sample_names[i]; i++)
         if (!strcmp(name, sample_names[i]))
