@@ -1,33 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "binary/find_binary.h"
 
-#include "base/input.h"
+#include "binary/elf_file.h"
 
-#include <elfutils/libdwelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* SAME, OTHER or UNCHECKED for a regular file, MISSING for anything else. */
 static enum etch_binary_verdict check(const char *path, const ProtobufCBinaryData *want)
 {
     enum etch_binary_verdict verdict = ETCH_BINARY_UNCHECKED;
-    int fd = etch_input_open(path);
-    Elf *elf;
-    const void *id;
-    ssize_t n;
+    uint8_t id[ETCH_BUILD_ID_MAX];
+    struct etch_elf_file file;
+    struct etch_error ignored;
+    size_t n;
 
-    if (fd < 0)
+    if (etch_elf_file_open(&file, path, &ignored) < 0 && file.fd < 0)
         return ETCH_BINARY_MISSING;
-    elf_version(EV_CURRENT);
-    elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-    n = elf && want->len ? dwelf_elf_gnu_build_id(elf, &id) : 0;
-    if (n > 0)
-        verdict =
-            (size_t)n == want->len && memcmp(id, want->data, want->len) == 0 ? ETCH_BINARY_SAME : ETCH_BINARY_OTHER;
-    elf_end(elf);
-    close(fd);
+    n = file.elf && want->len ? etch_elf_build_id(file.elf, id) : 0;
+    if (n)
+        verdict = n == want->len && memcmp(id, want->data, n) == 0 ? ETCH_BINARY_SAME : ETCH_BINARY_OTHER;
+    etch_elf_file_close(&file);
     return verdict;
 }
 

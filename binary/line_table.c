@@ -4,20 +4,16 @@
 
 #include "base/array.h"
 #include "base/function_name.h"
-#include "base/input.h"
 #include "base/strings.h"
+#include "binary/elf_file.h"
 #include "binary/inlined.h"
 #include "proto/soft_layout.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <elfutils/libdwelf.h>
-#include <errno.h>
-#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct symbol {
     uint32_t name, source;
@@ -32,11 +28,10 @@ struct declared {
 
 /* One of the files. */
 struct image {
-    int fd;
-    Elf *elf;
+    struct etch_elf_file file;
     Dwarf *dwarf;
     uint64_t base; /* added to its addresses */
-    const uint8_t *build_id;
+    uint8_t build_id[ETCH_BUILD_ID_MAX];
     size_t build_id_size;
 };
 
@@ -192,7 +187,8 @@ static bool add_symbols_of(struct etch_line_table *t, uint32_t number, Elf_Scn *
 
     for (size_t i = 0; data && head->sh_entsize && i < head->sh_size / head->sh_entsize; i++) {
         GElf_Sym sym;
-        const char *name = gelf_getsym(data, (int)i, &sym) ? elf_strptr(image->elf, head->sh_link, sym.st_name) : NULL;
+        const char *name =
+            gelf_getsym(data, (int)i, &sym) ? elf_strptr(image->file.elf, head->sh_link, sym.st_name) : NULL;
         struct symbol s;
 
         if (!name || !name[0])
@@ -218,7 +214,7 @@ static bool add_symbols_of(struct etch_line_table *t, uint32_t number, Elf_Scn *
 
 static bool add_symbols(struct etch_line_table *t, uint32_t number)
 {
-    Elf *elf = t->images.v[number].elf;
+    Elf *elf = t->images.v[number].file.elf;
 
     for (Elf_Scn *scn = elf_nextscn(elf, NULL); scn; scn = elf_nextscn(elf, scn)) {
         GElf_Shdr head;
@@ -296,37 +292,21 @@ static bool index_places(struct etch_line_table *t)
 
 static int open_image(struct image *image, const char *path, struct etch_error *err)
 {
-    const void *id;
-    ssize_t id_size;
-
-    image->fd = etch_input_open(path);
-    if (image->fd < 0)
-        return etch_error_set_errno(err, errno, "cannot open %s", path);
-    elf_version(EV_CURRENT);
-    image->elf = elf_begin(image->fd, ELF_C_READ_MMAP, NULL);
-    if (!image->elf || elf_kind(image->elf) != ELF_K_ELF)
-        return etch_error_set(err, "cannot read %s: not an ELF file", path);
-    image->dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
+    if (etch_elf_file_open(&image->file, path, err) < 0)
+        return -1;
+    image->dwarf = dwarf_begin_elf(image->file.elf, DWARF_C_READ, NULL);
     if (!image->dwarf) {
         etch_error_set(err, "%s has no debug information", path);
         return etch_error_advise(err, "build it with etch cc, and do not strip its line tables");
     }
-    id_size = dwelf_elf_gnu_build_id(image->elf, &id);
-    if (id_size > 0) {
-        image->build_id = id;
-        image->build_id_size = (size_t)id_size;
-    }
+    image->build_id_size = etch_elf_build_id(image->file.elf, image->build_id);
     return 0;
 }
 
 static void close_image(struct image *image)
 {
-    if (image->dwarf)
-        dwarf_end(image->dwarf);
-    if (image->elf)
-        elf_end(image->elf);
-    if (image->fd >= 0)
-        close(image->fd);
+    dwarf_end(image->dwarf);
+    etch_elf_file_close(&image->file);
 }
 
 struct etch_line_table *etch_line_table_new(void)
@@ -337,7 +317,7 @@ struct etch_line_table *etch_line_table_new(void)
 int etch_line_table_add(struct etch_line_table *t, const char *path, struct etch_error *err)
 {
     uint32_t number = (uint32_t)t->images.n;
-    struct image image = {.fd = -1, .base = (uint64_t)number << ETCH_IMAGE_SHIFT};
+    struct image image = {.file.fd = -1, .base = (uint64_t)number << ETCH_IMAGE_SHIFT};
 
     if (open_image(&image, path, err) < 0) {
         close_image(&image);
@@ -543,7 +523,7 @@ uint32_t etch_line_table_declared(const struct etch_line_table *t, const char *s
 
 static bool segment(const struct image *image, size_t i, GElf_Phdr *head)
 {
-    return gelf_getphdr(image->elf, (int)i, head) && head->p_type == PT_LOAD;
+    return gelf_getphdr(image->file.elf, (int)i, head) && head->p_type == PT_LOAD;
 }
 
 bool etch_line_table_address(const struct etch_line_table *t, uint32_t number, uint64_t file_offset, uint64_t *address)
@@ -552,7 +532,7 @@ bool etch_line_table_address(const struct etch_line_table *t, uint32_t number, u
     size_t n = 0;
     GElf_Phdr head;
 
-    elf_getphdrnum(image->elf, &n);
+    elf_getphdrnum(image->file.elf, &n);
     for (size_t i = 0; i < n; i++) {
         if (segment(image, i, &head) && file_offset >= head.p_offset && file_offset - head.p_offset < head.p_filesz) {
             *address = head.p_vaddr + (file_offset - head.p_offset) + image->base;
@@ -567,14 +547,14 @@ const uint8_t *etch_line_table_code(const struct etch_line_table *t, uint64_t ad
     uint64_t number = address >> ETCH_IMAGE_SHIFT;
     const struct image *image = number < t->images.n ? &t->images.v[number] : NULL;
     size_t n = 0, raw_size = 0;
-    const char *raw = image ? elf_rawfile(image->elf, &raw_size) : NULL;
+    const char *raw = image ? elf_rawfile(image->file.elf, &raw_size) : NULL;
     GElf_Phdr head;
 
     *size = 0;
     if (!raw)
         return NULL;
     address -= image->base;
-    elf_getphdrnum(image->elf, &n);
+    elf_getphdrnum(image->file.elf, &n);
     for (size_t i = 0; i < n; i++) {
         if (segment(image, i, &head) && address >= head.p_vaddr && address - head.p_vaddr < head.p_filesz &&
             head.p_offset <= raw_size && head.p_filesz <= raw_size - head.p_offset) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An executable or library on disk, as far as a recorder needs it: build-id, symbols of globals, how it is loaded.
- * libelf only; types are the decoder's business. */
+/* An executable or library on disk: what it is, its build-id, its symbols, how it is loaded. By libelf alone, which the
+ * recorder takes along; debug information is read elsewhere in this room. */
 #ifndef ETCH_BINARY_OBJECT_H
 #define ETCH_BINARY_OBJECT_H
 
@@ -9,6 +9,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define ETCH_BUILD_ID_MAX 64u
+
+struct etch_elf {
+    bool program;        /* for x86-64, and can be run */
+    bool dynamic;        /* loaded anywhere (ET_DYN) */
+    uint64_t file_vaddr; /* address of file offset 0, before the file is moved */
+    uint64_t end_vaddr;  /* end of the last segment */
+    uint8_t build_id[ETCH_BUILD_ID_MAX];
+    size_t build_id_size; /* 0: none */
+};
+
+/* Returns 0, or -1 with `err` set if the file cannot be read or is no ELF file. */
+int etch_elf_read(struct etch_elf *elf, const char *path, struct etch_error *err);
+
+/* The variable `name` of the file's symbol tables: its address in the file and its size (0: not known). Returns 0, or
+ * -1 with `err` set: there is none, several of that name differ, or it is no plain variable. */
+int etch_elf_variable(const char *path, const char *name, uint64_t *address, uint64_t *size, struct etch_error *err);
 
 struct etch_object;
 
@@ -32,8 +50,8 @@ uint64_t etch_object_bias(const struct etch_object *object, uint64_t start, uint
 /* Where in the file the code at an address of it stands; false where no executable part has that address. */
 bool etch_object_offset(const struct etch_object *object, uint64_t address, uint64_t *offset);
 
-/* Returns its length, at most 64; 0 where it has none. */
-size_t etch_object_build_id(const struct etch_object *object, uint8_t id[64]);
+/* Returns the length of the build-id; 0: there is none. */
+size_t etch_object_build_id(const struct etch_object *object, uint8_t id[ETCH_BUILD_ID_MAX]);
 
 struct etch_symbol {
     uint64_t address; /* in the file's own numbering */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Modules by image, and the lookup; see symbols.h. */
 #include "base/function_name.h"
-#include "base/input.h"
 #include "binary/find_binary.h"
 #include "binary/symbols_module.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct image_module {
     const Etch__Image *image;
@@ -91,13 +88,13 @@ static bool read_loads(struct etch_symbols_module *module)
 {
     size_t n;
 
-    if (elf_getphdrnum(module->elf, &n) != 0)
+    if (elf_getphdrnum(module->file.elf, &n) != 0)
         return true;
     for (size_t i = 0; i < n && i < 65536; i++) {
         GElf_Phdr header;
         struct module_load load;
 
-        if (!gelf_getphdr(module->elf, (int)i, &header))
+        if (!gelf_getphdr(module->file.elf, (int)i, &header))
             break;
         if (header.p_type != PT_LOAD || header.p_filesz == 0)
             continue;
@@ -108,18 +105,10 @@ static bool read_loads(struct etch_symbols_module *module)
     return true;
 }
 
-static void close_file(struct etch_symbols_module *module)
-{
-    elf_end(module->elf);
-    module->elf = NULL;
-    if (module->fd >= 0)
-        close(module->fd);
-    module->fd = -1;
-}
-
 static bool open_file(struct etch_symbols_module *module, const struct etch_symbols_options *options)
 {
     const struct etch_binary_places places = {.sysroot = options->sysroot, .beside = options->beside};
+    struct etch_error ignored;
     char path[PATH_MAX];
 
     module->why = "it is code of no file";
@@ -136,12 +125,10 @@ static bool open_file(struct etch_symbols_module *module, const struct etch_symb
     case ETCH_BINARY_SAME:
         break;
     }
-    module->fd = etch_input_open(path);
-    module->elf = module->fd >= 0 ? elf_begin(module->fd, ELF_C_READ_MMAP, NULL) : NULL;
-    if (module->elf && elf_kind(module->elf) == ELF_K_ELF)
+    if (etch_elf_file_open(&module->file, path, &ignored) == 0)
         return true;
     module->why = "the file is not an ELF file";
-    close_file(module);
+    etch_elf_file_close(&module->file);
     return false;
 }
 
@@ -151,10 +138,10 @@ static bool open_elf(struct etch_symbols_module *module, const struct etch_symbo
 
     if (code->len == 0)
         return open_file(module, options);
-    module->elf = elf_memory((char *)code->data, code->len);
-    if (module->elf && elf_kind(module->elf) == ELF_K_ELF)
+    module->file.elf = elf_memory((char *)code->data, code->len);
+    if (module->file.elf && elf_kind(module->file.elf) == ELF_K_ELF)
         return true;
-    close_file(module);
+    etch_elf_file_close(&module->file);
     module->why = "it is generated code";
     return false;
 }
@@ -166,12 +153,12 @@ static bool read_module(struct etch_symbols_module *module, const struct etch_sy
     if (!open_elf(module, options))
         return true;
     module->why = NULL;
-    if (module->fd >= 0)
+    if (module->file.fd >= 0)
         module_open_debug(module, options);
     if (!read_loads(module) || !module_read_symbols(module))
         return false;
-    debug = module->debug_elf ? module->debug_elf : module->elf;
-    if (elf_has_contents(debug, ".debug_info"))
+    debug = module->debug.elf ? module->debug.elf : module->file.elf;
+    if (module_has_contents(debug, ".debug_info"))
         module->dwarf = dwarf_begin_elf(debug, DWARF_C_READ, NULL);
     return !module->dwarf || module_read_units(module);
 }
@@ -194,7 +181,7 @@ struct etch_symbols_module *module_new(const Etch__Image *image, const struct et
 
     if (!module)
         return NULL;
-    module->fd = module->debug_fd = -1;
+    module->file.fd = module->debug.fd = -1;
     module->number = number;
     module->mangled = options->mangled;
     pthread_mutex_init(&module->lock, NULL);
@@ -221,10 +208,8 @@ void module_free(struct etch_symbols_module *module)
         free(module->strings.v[i]);
     etch_array_free(&module->strings);
     dwarf_end(module->dwarf);
-    elf_end(module->debug_elf);
-    if (module->debug_fd >= 0)
-        close(module->debug_fd);
-    close_file(module);
+    etch_elf_file_close(&module->debug);
+    etch_elf_file_close(&module->file);
     pthread_mutex_destroy(&module->lock);
     if (module->image)
         etch__image__free_unpacked(module->image, NULL);

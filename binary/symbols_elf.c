@@ -137,12 +137,12 @@ static bool read_best_table(struct etch_symbols_module *module, struct gathering
 {
     Elf_Scn *section;
 
-    if ((section = section_of_type(module->elf, SHT_SYMTAB)))
-        return read_table(module, g, module->elf, section);
-    if ((section = section_of_type(module->debug_elf, SHT_SYMTAB)))
-        return read_table(module, g, module->debug_elf, section);
-    if ((section = section_of_type(module->elf, SHT_DYNSYM)))
-        return read_table(module, g, module->elf, section);
+    if ((section = section_of_type(module->file.elf, SHT_SYMTAB)))
+        return read_table(module, g, module->file.elf, section);
+    if ((section = section_of_type(module->debug.elf, SHT_SYMTAB)))
+        return read_table(module, g, module->debug.elf, section);
+    if ((section = section_of_type(module->file.elf, SHT_DYNSYM)))
+        return read_table(module, g, module->file.elf, section);
     return true;
 }
 
@@ -273,14 +273,14 @@ static bool for_stub_sections(struct etch_symbols_module *module, struct gatheri
     size_t names;
     GElf_Shdr header;
 
-    if (elf_getshdrstrndx(module->elf, &names) != 0)
+    if (elf_getshdrstrndx(module->file.elf, &names) != 0)
         return true;
-    for (Elf_Scn *s = elf_nextscn(module->elf, NULL); s; s = elf_nextscn(module->elf, s)) {
+    for (Elf_Scn *s = elf_nextscn(module->file.elf, NULL); s; s = elf_nextscn(module->file.elf, s)) {
         const char *name;
 
         if (!gelf_getshdr(s, &header) || header.sh_type != SHT_PROGBITS || !(header.sh_flags & SHF_EXECINSTR))
             continue;
-        name = elf_strptr(module->elf, names, header.sh_name);
+        name = elf_strptr(module->file.elf, names, header.sh_name);
         if (name && (strncmp(name, ".plt", 4) == 0 || strncmp(name, ".iplt", 5) == 0) &&
             !read_stubs(module, g, s, &header))
             return false;
@@ -293,11 +293,11 @@ static bool gather_stubs(struct etch_symbols_module *module, struct gathering *g
     GElf_Ehdr file;
     GElf_Shdr header;
 
-    if (!gelf_getehdr(module->elf, &file) || file.e_machine != EM_X86_64)
+    if (!gelf_getehdr(module->file.elf, &file) || file.e_machine != EM_X86_64)
         return true;
-    for (Elf_Scn *s = elf_nextscn(module->elf, NULL); s; s = elf_nextscn(module->elf, s))
+    for (Elf_Scn *s = elf_nextscn(module->file.elf, NULL); s; s = elf_nextscn(module->file.elf, s))
         if (gelf_getshdr(s, &header) && header.sh_type == SHT_RELA && (header.sh_flags & SHF_ALLOC) &&
-            !read_relocations(g, module->elf, s, &header))
+            !read_relocations(g, module->file.elf, s, &header))
             return false;
     if (g->slots.n)
         qsort(g->slots.v, g->slots.n, sizeof(*g->slots.v), compare_slots);

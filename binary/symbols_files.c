@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Which files belong to a module: build-ids, and the separate debug file by build-id or .gnu_debuglink. */
-#include "base/input.h"
 #include "binary/symbols_module.h"
 
 #include <elfutils/libdwelf.h>
@@ -11,28 +10,11 @@
 
 static const char system_debug_dir[] = "/usr/lib/debug";
 
-bool module_build_id(Elf *elf, const void **id, size_t *size)
+bool module_has_contents(Elf *elf, const char *section)
 {
-    ssize_t n = dwelf_elf_gnu_build_id(elf, id);
-
-    *size = n > 0 ? (size_t)n : 0;
-    return n > 0;
-}
-
-bool elf_has_contents(Elf *elf, const char *section)
-{
-    size_t names;
     GElf_Shdr header;
 
-    if (elf_getshdrstrndx(elf, &names) != 0)
-        return false;
-    for (Elf_Scn *s = elf_nextscn(elf, NULL); s; s = elf_nextscn(elf, s)) {
-        const char *name = gelf_getshdr(s, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
-
-        if (name && strcmp(name, section) == 0)
-            return header.sh_type != SHT_NOBITS && header.sh_size > 0;
-    }
-    return false;
+    return etch_elf_section(elf, section, &header) && header.sh_type != SHT_NOBITS && header.sh_size > 0;
 }
 
 /* The checksum of .gnu_debuglink: CRC-32 (IEEE) of the whole debug file. */
@@ -55,48 +37,47 @@ static uint32_t crc32(int fd)
     return ~crc;
 }
 
-/* Takes `path` as the debug file if it is of the same build. Without build-ids `crc` must fit. */
+/* Whether the file is of the module's build. Without build-ids `crc` must fit. */
+static bool is_same_build(const struct etch_symbols_module *module, const struct etch_elf_file *file,
+                          const GElf_Word *crc)
+{
+    uint8_t wanted[ETCH_BUILD_ID_MAX], found[ETCH_BUILD_ID_MAX];
+    size_t n = etch_elf_build_id(module->file.elf, wanted), found_size = n ? etch_elf_build_id(file->elf, found) : 0;
+
+    if (found_size)
+        return n == found_size && memcmp(wanted, found, n) == 0;
+    return crc && crc32(file->fd) == *crc;
+}
+
+/* Takes `path` as the debug file if it is of the same build and has something to say. */
 static bool try_debug_file(struct etch_symbols_module *module, const char *path, const GElf_Word *crc)
 {
-    int fd = etch_input_open(path);
-    Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
-    const void *wanted, *found;
-    size_t wanted_size, found_size;
-    bool same = false;
+    struct etch_elf_file file;
+    struct etch_error ignored;
 
-    if (elf && elf_kind(elf) == ELF_K_ELF) {
-        bool have = module_build_id(module->elf, &wanted, &wanted_size);
-
-        if (have && module_build_id(elf, &found, &found_size))
-            same = wanted_size == found_size && memcmp(wanted, found, found_size) == 0;
-        else
-            same = crc && crc32(fd) == *crc;
-    }
-    if (same && (elf_has_contents(elf, ".debug_info") || elf_has_contents(elf, ".symtab"))) {
-        module->debug_fd = fd;
-        module->debug_elf = elf;
+    if (etch_elf_file_open(&file, path, &ignored) == 0 && is_same_build(module, &file, crc) &&
+        (module_has_contents(file.elf, ".debug_info") || module_has_contents(file.elf, ".symtab"))) {
+        module->debug = file;
         return true;
     }
-    elf_end(elf);
-    if (fd >= 0)
-        close(fd);
+    etch_elf_file_close(&file);
     return false;
 }
 
 static bool try_build_id(struct etch_symbols_module *module, const char *root, const char *below)
 {
+    uint8_t id[ETCH_BUILD_ID_MAX];
     char path[4096];
-    const void *id;
-    size_t size;
+    size_t size = root ? etch_elf_build_id(module->file.elf, id) : 0;
     int n;
 
-    if (!root || !module_build_id(module->elf, &id, &size) || size < 2 || size > 64)
+    if (size < 2)
         return false;
-    n = snprintf(path, sizeof(path) - 200, "%s%s/.build-id/%02x/", root, below, ((const uint8_t *)id)[0]);
+    n = snprintf(path, sizeof(path) - 200, "%s%s/.build-id/%02x/", root, below, id[0]);
     if (n < 0 || n >= (int)sizeof(path) - 200)
         return false;
     for (size_t i = 1; i < size; i++)
-        n += snprintf(path + n, 3, "%02x", ((const uint8_t *)id)[i]);
+        n += snprintf(path + n, 3, "%02x", id[i]);
     memcpy(path + n, ".debug", sizeof(".debug"));
     return try_debug_file(module, path, NULL);
 }
@@ -113,7 +94,7 @@ static bool try_link_in(struct etch_symbols_module *module, const char *root, co
 static bool try_link(struct etch_symbols_module *module, const struct etch_symbols_options *options)
 {
     GElf_Word crc;
-    const char *name = dwelf_elf_gnu_debuglink(module->elf, &crc);
+    const char *name = dwelf_elf_gnu_debuglink(module->file.elf, &crc);
     const char *root = options->sysroot ? options->sysroot : "";
     char copy[4096], *folder;
     bool found;
@@ -132,7 +113,7 @@ static bool try_link(struct etch_symbols_module *module, const struct etch_symbo
 
 void module_open_debug(struct etch_symbols_module *module, const struct etch_symbols_options *options)
 {
-    if (elf_has_contents(module->elf, ".debug_info"))
+    if (module_has_contents(module->file.elf, ".debug_info"))
         return;
     if (!try_build_id(module, options->debug_dir, "") && !try_build_id(module, options->sysroot, system_debug_dir) &&
         !try_build_id(module, "", system_debug_dir))

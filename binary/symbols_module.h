@@ -4,11 +4,11 @@
 #define ETCH_BINARY_SYMBOLS_MODULE_H
 
 #include "base/array.h"
+#include "binary/elf_file.h"
 #include "binary/spans.h"
 #include "binary/symbols.h"
 
 #include <elfutils/libdw.h>
-#include <gelf.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -63,8 +63,7 @@ struct etch_symbols_module {
     const char *why; /* it has no names; NULL: it has */
     bool mangled;
 
-    int fd, debug_fd;
-    Elf *elf, *debug_elf;
+    struct etch_elf_file file, debug; /* `debug`: of .gnu_debuglink or the build-id; none for most */
     Dwarf *dwarf;
     ETCH_ARRAY(struct module_load) loads;
     ETCH_ARRAY(struct module_symbol) symbols;
@@ -87,9 +86,8 @@ bool module_is_code(const struct etch_symbols_module *module, uint64_t address);
 bool module_read_symbols(struct etch_symbols_module *module);
 
 /* symbols_files.c */
-bool module_build_id(Elf *elf, const void **id, size_t *size);
 void module_open_debug(struct etch_symbols_module *module, const struct etch_symbols_options *options);
-bool elf_has_contents(Elf *elf, const char *section);
+bool module_has_contents(Elf *elf, const char *section);
 
 /* symbols_dwarf.c */
 bool module_read_units(struct etch_symbols_module *module);

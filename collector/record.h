@@ -5,7 +5,7 @@
 #define ETCH_COLLECTOR_RECORD_H
 
 #include "base/error.h"
-#include "binary/elf.h"
+#include "binary/object.h"
 
 #include <stdbool.h>
 #include <stddef.h>

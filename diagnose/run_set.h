@@ -5,7 +5,7 @@
 #define ETCH_DIAGNOSE_RUN_SET_H
 
 #include "base/array.h"
-#include "binary/elf.h"
+#include "binary/object.h"
 #include "binary/symbols.h"
 #include "decoder/kept_steps.h"
 #include "diagnose/stop.h"

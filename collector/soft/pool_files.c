@@ -5,7 +5,7 @@
 #include "base/array.h"
 #include "base/input.h"
 #include "base/log.h"
-#include "binary/elf.h"
+#include "binary/object.h"
 #include "collector/session/process.h"
 #include "proto/soft_layout.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Damaged ELF files, through the readers of the collector and the search for binaries. */
-#include "binary/elf.h"
 #include "binary/find_binary.h"
 #include "binary/object.h"
 #include "binary/returns.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ELF files as a recorder sees them, on this very program and on things that are none; and the words of --watch. */
-#include "binary/elf.h"
+#include "binary/object.h"
 #include "collector/record.h"
 #include "tests/unit/test.h"
 
@@ -26,6 +26,24 @@ static void read_program(void **state)
     assert_int_equal(etch_elf_read(&elf, SELF, &err), 0);
     assert_true(elf.program);
     assert_true(elf.file_vaddr < (uint64_t)(uintptr_t)a_watched_global);
+}
+
+/* The two ways to the build-id are one. */
+static void read_build_id(void **state)
+{
+    uint8_t id[ETCH_BUILD_ID_MAX];
+    struct etch_object *object;
+    struct etch_error err;
+    struct etch_elf elf;
+    size_t n;
+
+    (void)state;
+    assert_int_equal(etch_elf_read(&elf, SELF, &err), 0);
+    assert_int_equal(etch_object_open(&object, SELF, &err), 0);
+    n = etch_object_build_id(object, id);
+    etch_object_free(object);
+    assert_int_equal(n, elf.build_id_size);
+    assert_memory_equal(id, elf.build_id, n);
 }
 
 static void read_no_elf(void **state)
@@ -130,9 +148,9 @@ static void refuse_watch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_program),  cmocka_unit_test(read_no_elf),      cmocka_unit_test(read_damaged),
-        cmocka_unit_test(find_variable), cmocka_unit_test(find_no_variable), cmocka_unit_test(parse_watch),
-        cmocka_unit_test(refuse_watch),
+        cmocka_unit_test(read_program), cmocka_unit_test(read_build_id), cmocka_unit_test(read_no_elf),
+        cmocka_unit_test(read_damaged), cmocka_unit_test(find_variable), cmocka_unit_test(find_no_variable),
+        cmocka_unit_test(parse_watch),  cmocka_unit_test(refuse_watch),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
