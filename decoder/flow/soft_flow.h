@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* From a software recorder's ring to what ran. Each byte says which way a segment went; the map turns that into nodes,
- * and a walk over the machine code from each node's mark to the next into blocks. Nothing goes onto the tape before a
- * record proves that execution got there; where records, map and code contradict each other the tape says so and the
- * replay goes on at the next record that says where the thread is. Private to decoder/. */
+ * and a walk over the machine code from each node's mark to the next into blocks. Nothing goes into the step buffer
+ * before a record proves that execution got there; where records, map and code contradict each other the step buffer
+ * says so and the replay goes on at the next record that says where the thread is. Private to decoder/. */
 #ifndef ETCH_DECODER_FLOW_SOFT_FLOW_H
 #define ETCH_DECODER_FLOW_SOFT_FLOW_H
 
@@ -22,7 +22,7 @@ struct etch_soft_input {
     struct etch_death death; /* of the thread */
 };
 
-/* Replays all of `input` onto `tape`. */
-void etch_soft_decode(const struct etch_soft_input *input, struct etch_blocks *blocks, struct etch_step_buffer *tape);
+/* Replays all of `input` into `buffer`. */
+void etch_soft_decode(const struct etch_soft_input *input, struct etch_blocks *blocks, struct etch_step_buffer *buffer);
 
 #endif

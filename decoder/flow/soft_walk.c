@@ -8,7 +8,7 @@
 #define LOOK_MAX 4096u /* blocks of one search */
 
 struct key {
-    struct etch_soft_stand stand;
+    struct etch_soft_position from;
     uint64_t goal_at;
     uint32_t function;
     enum etch_soft_goal goal;
@@ -71,9 +71,9 @@ struct etch_block_view *etch_soft_walks_view(struct etch_soft_walks *w)
     return w->view;
 }
 
-struct etch_soft_stand etch_soft_stand_at(const struct etch_soft_walks *w, uint64_t ip)
+struct etch_soft_position etch_soft_position_at(const struct etch_soft_walks *w, uint64_t ip)
 {
-    return (struct etch_soft_stand){ip, ip, etch_soft_map_mark_at(w->map, ip)};
+    return (struct etch_soft_position){ip, ip, etch_soft_map_mark_at(w->map, ip)};
 }
 
 /* ---- Searching ---- */
@@ -101,7 +101,7 @@ static bool add_look(struct search *s, uint64_t start, uint64_t low, size_t from
     const char *why;
 
     look.lenient = from ? s->w->looks.v[from - 1].lenient : s->lenient;
-    for (size_t i = 1; i < s->w->looks.n; i++) /* a loop may lead to where we stand */
+    for (size_t i = 1; i < s->w->looks.n; i++) /* a loop may lead to where the walk began */
         if (s->w->looks.v[i].start == start && s->w->looks.v[i].jumped >= jumped &&
             s->w->looks.v[i].lenient >= look.lenient)
             return true;
@@ -118,7 +118,7 @@ enum sight { CLEAR, GOAL, BARRED };
 static enum sight see_marks(struct search *s, struct look *look, bool first, uint64_t *at)
 {
     const struct etch_soft_map *map = s->w->map;
-    size_t i = first ? s->key->stand.next : etch_soft_map_mark_at(map, look->low);
+    size_t i = first ? s->key->from.next : etch_soft_map_mark_at(map, look->low);
     uint64_t bar = UINT64_MAX;
     bool passed = false;
 
@@ -136,7 +136,7 @@ static enum sight see_marks(struct search *s, struct look *look, bool first, uin
         }
         if (p->address == look->low && (first || (look->jumped && look->lenient))) {
             passed = !first;
-            continue; /* where we stand, or perhaps the end of other code */
+            continue; /* where the walk began, or perhaps the end of other code */
         }
         bar = p->address;
     }
@@ -213,7 +213,7 @@ static bool look_around(struct search *s)
     s->w->looks.n = 0;
     if (k->goal <= ETCH_SOFT_TO_CALL)
         s->places = etch_soft_map_places(s->w->map, k->function, (uint32_t)k->goal_at, &s->n_places);
-    if (!add_look(s, k->stand.from, k->stand.now, 0, false))
+    if (!add_look(s, k->from.from, k->from.now, 0, false))
         return false;
     for (size_t i = 0; i < s->w->looks.n; i++) {
         uint64_t at = 0;
@@ -243,7 +243,7 @@ static void cut_behind_call(const struct etch_soft_walks *w, struct etch_soft_wa
         way->n--;
     way->found = way->n > 0;
     if (way->found)
-        way->end = etch_soft_stand_at(w, way->blocks[way->n - 1]->end);
+        way->end = etch_soft_position_at(w, way->blocks[way->n - 1]->end);
 }
 
 static bool lay_out(const struct search *s, struct etch_soft_way *way)
@@ -262,7 +262,7 @@ static bool lay_out(const struct search *s, struct etch_soft_way *way)
         way->blocks[--n] = s->w->looks.v[i - 1].block;
     way->found = true;
     way->unsure = s->reached > 1;
-    way->end = (struct etch_soft_stand){whole ? s->at : s->w->looks.v[last].start, s->at, s->next};
+    way->end = (struct etch_soft_position){whole ? s->at : s->w->looks.v[last].start, s->at, s->next};
     if (s->key->goal > ETCH_SOFT_TO_CALL)
         way->end.next = etch_soft_map_mark_at(s->w->map, s->at);
     if (s->key->goal == ETCH_SOFT_TO_CALL)
@@ -280,7 +280,7 @@ static struct etch_soft_way *find_way(struct etch_soft_walks *w, const struct ke
 
     if (!way)
         return NULL;
-    way->end = key->stand;
+    way->end = key->from;
     for (size_t i = 0; i < sizeof(lenient) / sizeof(lenient[0]) && !s.found; i++) {
         s.lenient = lenient[i];
         if (!look_around(&s) || (s.found && !lay_out(&s, way))) {
@@ -295,13 +295,13 @@ static struct etch_soft_way *find_way(struct etch_soft_walks *w, const struct ke
 
 static bool same(const struct key *a, const struct key *b)
 {
-    return a->stand.from == b->stand.from && a->stand.now == b->stand.now && a->stand.next == b->stand.next &&
+    return a->from.from == b->from.from && a->from.now == b->from.now && a->from.next == b->from.next &&
            a->goal_at == b->goal_at && a->function == b->function && a->goal == b->goal;
 }
 
 static struct entry *slot(struct entry *entries, size_t capacity, const struct key *key)
 {
-    uint64_t h = (key->stand.from * 31 + key->stand.now * 7 + key->stand.next) * 0x9e3779b97f4a7c15u;
+    uint64_t h = (key->from.from * 31 + key->from.now * 7 + key->from.next) * 0x9e3779b97f4a7c15u;
     size_t at;
 
     h = (h ^ key->goal_at ^ (uint64_t)key->goal << 32) * 0xff51afd7ed558ccdu;
@@ -329,10 +329,10 @@ static bool grow(struct etch_soft_walks *w)
     return true;
 }
 
-const struct etch_soft_way *etch_soft_walk(struct etch_soft_walks *w, struct etch_soft_stand stand,
+const struct etch_soft_way *etch_soft_walk(struct etch_soft_walks *w, struct etch_soft_position from,
                                            enum etch_soft_goal goal, uint32_t function, uint64_t goal_at)
 {
-    struct key key = {stand, goal_at, function, goal};
+    struct key key = {from, goal_at, function, goal};
     struct entry *entry;
 
     if (!grow(w))

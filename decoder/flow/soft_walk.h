@@ -6,9 +6,9 @@
 #include "decoder/flow/block.h"
 #include "decoder/flow/soft_map.h"
 
-/* Where a thread stands: at `now`, having come straight from `from`, where the block begins that is not yet told. Of
- * the marks at `now` those before `next` are passed. */
-struct etch_soft_stand {
+/* A thread's position: at `now`. It came straight from `from`, where the block begins that is not yet reported. The
+ * marks at `now` before `next` are passed. */
+struct etch_soft_position {
     uint64_t from, now;
     size_t next;
 };
@@ -26,7 +26,7 @@ enum etch_soft_goal {
 struct etch_soft_way {
     const struct etch_block **blocks;
     size_t n;
-    struct etch_soft_stand end;
+    struct etch_soft_position end;
     bool found;
     bool unsure; /* TO_IP: there is another */
 };
@@ -36,13 +36,13 @@ struct etch_soft_walks;
 struct etch_soft_walks *etch_soft_walks_new(const struct etch_soft_map *map, struct etch_blocks *blocks);
 void etch_soft_walks_free(struct etch_soft_walks *walks);
 
-/* The shortest way from `stand` to the goal in `function` without passing marks of other nodes; `goal_at` is the node,
+/* The shortest way from `from` to the goal in `function` without passing marks of other nodes; `goal_at` is the node,
  * or the address for TO_IP. NULL where memory is short. Lives as long as the walks. */
-const struct etch_soft_way *etch_soft_walk(struct etch_soft_walks *walks, struct etch_soft_stand stand,
+const struct etch_soft_way *etch_soft_walk(struct etch_soft_walks *walks, struct etch_soft_position from,
                                            enum etch_soft_goal goal, uint32_t function, uint64_t goal_at);
 
 /* At an address, before any mark there. */
-struct etch_soft_stand etch_soft_stand_at(const struct etch_soft_walks *walks, uint64_t ip);
+struct etch_soft_position etch_soft_position_at(const struct etch_soft_walks *walks, uint64_t ip);
 
 /* The node that the code at a return address leads to first; false where it leads to none. */
 bool etch_soft_next_node(struct etch_soft_walks *walks, uint64_t ip, uint32_t *function, uint32_t *node);

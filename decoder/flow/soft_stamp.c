@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* The record TIME of a software recorder's ring: between which of the replayed steps it was written. */
+#include "decoder/flow/soft_replay.h"
+
+/* The stamp that the walk has come to; 0: none was written, for want of room. Such a chunk has none behind it, either.
+ */
+static uint64_t next_stamp(struct etch_replay *r)
+{
+    struct etch_replay_stamps *s = &r->stamps;
+    uint64_t tsc = 0;
+
+    if (s->passed < s->read.n)
+        return s->read.v[s->passed++];
+    if (s->end - s->ahead >= (ptrdiff_t)ETCH_SOFT_TIME_SIZE && *s->ahead == ETCH_SOFT_TIME) {
+        tsc = etch_replay_word(s->ahead + 1);
+        s->ahead += ETCH_SOFT_TIME_SIZE;
+        s->taken++;
+    }
+    return tsc;
+}
+
+void etch_replay_pass_stamp(struct etch_replay *r)
+{
+    uint64_t tsc = next_stamp(r);
+
+    if (!tsc)
+        return;
+    etch_step_buffer_until(r->buffer, tsc, 0);
+    r->low = tsc > r->low ? tsc : r->low;
+    etch_step_buffer_time(r->buffer, r->low, 0);
+}
+
+void etch_replay_drop_stamps(struct etch_replay *r)
+{
+    if (r->stamps.passed < r->stamps.read.n)
+        r->pending = r->stamps.read.v[r->stamps.read.n - 1];
+    r->stamps.read.n = r->stamps.passed = 0;
+}
+
+/* The steps so far are not after the stamp. */
+static void stamp(struct etch_replay *r, uint64_t tsc)
+{
+    etch_step_buffer_until(r->buffer, tsc, 0);
+    etch_step_buffer_time(r->buffer, r->low, 0);
+}
+
+void etch_replay_stamp_somewhere(struct etch_replay *r, uint64_t tsc)
+{
+    stamp(r, tsc);
+    r->pending = tsc;
+}
+
+void etch_replay_take_time(struct etch_replay *r, uint64_t tsc)
+{
+    if (r->stamps.taken) {
+        r->stamps.taken--;
+        return;
+    }
+    if (!r->map->stamps.n || etch_replay_is_unplaced(r->c)) {
+        etch_replay_stamp_somewhere(r, tsc);
+        return;
+    }
+    stamp(r, tsc);
+    if (!etch_array_push(&r->stamps.read, tsc))
+        r->failed = true;
+}
+
+void etch_replay_apply_stamp(struct etch_replay *r)
+{
+    etch_replay_drop_stamps(r);
+    if (r->pending > r->low)
+        etch_step_buffer_time(r->buffer, r->low = r->pending, 0);
+    r->pending = 0;
+}
