@@ -30,7 +30,8 @@ static void print_help(FILE *out)
     fputs("\n"
           "  etch COMMAND --help   says all about one of them, with examples\n"
           "  etch --version        prints the version\n\n"
-          "ETCH_LOG=error|warn|info|debug sets how much etch says about its own work (default warn).\n",
+          "ETCH_LOG=LEVEL makes etch report on its own work. The levels are error, warn (the default), info and\n"
+          "debug. ETCH_LOG=ROOM:LEVEL,... does so for single rooms of its source: ETCH_LOG=order,diagnose:info.\n",
           out);
 }
 
@@ -65,9 +66,10 @@ static void give_buffer(void)
 
 int main(int argc, char **argv)
 {
-    const char *level = getenv("ETCH_LOG");
+    const char *rooms = getenv("ETCH_LOG");
     const char *bad = etch_bound_set_by_environment();
     const struct etch_command *command;
+    char unknown[64];
     int status;
 
     give_buffer();
@@ -75,8 +77,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "etch: %s holds no size (try: 512M)\n", bad);
         return ETCH_EXIT_USAGE;
     }
-    if (level && etch_log_set_level_by_name(level) < 0) {
-        fprintf(stderr, "etch: ETCH_LOG=%s is no level (try: error, warn, info or debug)\n", etch_shown(level));
+    if (rooms && etch_log_set(rooms, unknown, sizeof(unknown)) < 0) {
+        fprintf(stderr,
+                "etch: ETCH_LOG: '%s' is neither a level nor a room (try: error, warn, info or debug, or ROOM:LEVEL; "
+                "docs/architecture.md lists the rooms)\n",
+                etch_shown(unknown));
         return ETCH_EXIT_USAGE;
     }
     if (argc < 2) {

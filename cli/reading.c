@@ -175,7 +175,8 @@ static void enter_sandbox(const struct etch_command *self, int argc, char **argv
         return;
     n = find_outputs(self, argc, argv, outputs);
     etch_sandbox_enter(&sandbox, outputs, n);
-    etch_log(ETCH_LOG_DEBUG, "sandbox: landlock %d, seccomp %s", sandbox.landlock, sandbox.seccomp ? "on" : "off");
+    etch_log(ETCH_LOG_CLI, ETCH_LOG_DEBUG, "sandbox: landlock %d, seccomp %s", sandbox.landlock,
+             sandbox.seccomp ? "on" : "off");
 }
 
 int etch_reading_begin(const struct etch_command *self, int *argc, char **argv)

@@ -2,6 +2,7 @@
 /* The loop of a diagnosis; see diagnose.h. */
 #include "diagnose/diagnose.h"
 #include "base/assert.h"
+#include "base/log.h"
 #include "collector/watch.h"
 #include "diagnose/diagnose_model.h"
 
@@ -55,8 +56,27 @@ static int rank(struct etch_diagnosis *d, struct etch_error *err)
     return 0;
 }
 
+/* Says why a round ends. */
+static void log_next(const struct etch_diagnosis *d, enum etch_next next)
+{
+    static const char *const why[] = {
+        [ETCH_NEXT_RUN] = "goes on: more runs may change the ranking",
+        [ETCH_NEXT_REPLAN] = "ends: runs have shown where more of the watched objects are",
+        [ETCH_NEXT_FEWER] = "ends: the watches keep the program from passing, half as many come next",
+        [ETCH_NEXT_WIDEN] = "ends: no cause is strong enough, twice as many statements come next",
+    };
+    const char *text = next != ETCH_NEXT_END           ? why[next]
+                       : etch_stop_is_enough(&d->stop) ? "ends: the best predictor is strong, and stays"
+                                                       : "ends: the whole slice was watched, with runs enough";
+
+    etch_log(ETCH_LOG_DIAGNOSE, next == ETCH_NEXT_END ? ETCH_LOG_INFO : ETCH_LOG_DEBUG,
+             "round %u after %u runs, best F %.3f (%s): %s", d->round.number, d->stop.runs, d->stop.best.f,
+             d->stop.best.text ? d->stop.best.text : "none", text);
+}
+
 static int take_next(struct etch_diagnosis *d, enum etch_next next, struct etch_error *err)
 {
+    log_next(d, next);
     switch (next) {
     case ETCH_NEXT_REPLAN:
         return etch_diagnosis_next_round(d, d->round.sigma, err);

@@ -2,6 +2,7 @@
 /* Which runs a diagnosis keeps, in the store and in memory: what adds nothing is only counted, so that the store stays
  * small and reading it quick. */
 #include "base/index.h"
+#include "base/log.h"
 #include "diagnose/diagnose_model.h"
 
 #include <inttypes.h>
@@ -137,12 +138,24 @@ static int take_in(struct etch_diagnosis *d, const struct etch_runner_result *re
     return false;
 }
 
+/* Why a run is kept, or not; for the log. */
+static const char *reason(const struct etch_runner_result *result, bool kept, bool unusable)
+{
+    if (kept)
+        return result->sigma ? "kept: adds to what is known with these watches" : "kept: few were recorded unwatched";
+    if (unusable)
+        return "only counted: the recording cannot be used";
+    return result->verdict == ETCH_VERDICT_PASS ? "only counted: enough passing runs like it are kept"
+                                                : "only counted: enough failing runs like it are kept";
+}
+
 int etch_diagnosis_keep(struct etch_diagnosis *d, const struct etch_runner_result *result, bool *kept,
                         struct etch_error *err)
 {
     struct etch_store_run run = {
         .id = result->number, .verdict = result->verdict, .sigma = result->sigma, .seconds = result->seconds};
     const char *slash = strrchr(result->bundle, '/');
+    size_t before = d->runs.foreign + d->runs.unended;
     int taken = 0;
 
     if (result->verdict != ETCH_VERDICT_PASS ||
@@ -151,6 +164,8 @@ int etch_diagnosis_keep(struct etch_diagnosis *d, const struct etch_runner_resul
     if (taken < 0)
         return -1;
     *kept = taken > 0;
+    etch_log(ETCH_LOG_DIAGNOSE, ETCH_LOG_DEBUG, "run %" PRId64 ": %s, %s", result->number,
+             etch_verdict_name(result->verdict), reason(result, *kept, d->runs.foreign + d->runs.unended > before));
     if (*kept) {
         account(d, &d->runs.bundles.v[d->runs.bundles.n - 1]);
         snprintf(run.bundle, sizeof(run.bundle), "%s", slash ? slash + 1 : result->bundle);

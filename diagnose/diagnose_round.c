@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A round of a diagnosis: what the next runs watch. */
 #include "base/assert.h"
+#include "base/log.h"
 #include "calibrate/calibration.h"
 #include "collector/clock_record.h"
 #include "collector/watch.h"
@@ -220,5 +221,12 @@ int etch_diagnosis_next_round(struct etch_diagnosis *d, uint32_t sigma, struct e
     d->stop.exhausted = d->round.sigma == statements;
     d->stop.failing_tracked = etch_diagnosis_count_tracked(d, d->runs.sliced);
     d->runner.sync = etch_run_set_hangs(&d->runs); /* else it would only shift the times at which threads start */
-    return plan(d, err);
+    if (plan(d, err) < 0)
+        return -1;
+    etch_log(ETCH_LOG_DIAGNOSE, ETCH_LOG_DEBUG,
+             "round %u: watches what %u of %u statements use, plan %u for them: %zu sets of at most %u, %zu watches of "
+             "vpt, %zu objects that runs have shown%s",
+             d->round.number, d->round.sigma, statements, d->stop.plans, d->round.sets.n, d->stop.slots,
+             d->round.watches.n, d->round.found, d->stop.exhausted ? ", the whole slice" : "");
+    return 0;
 }

@@ -135,7 +135,7 @@ void etch_run_set_release(struct etch_run_set *s)
 {
     struct etch_run_counts c = etch_run_set_counts(s);
 
-    etch_log(ETCH_LOG_DEBUG,
+    etch_log(ETCH_LOG_DIAGNOSE, ETCH_LOG_DEBUG,
              "runs: %zu kept, %zu recordings opened, %zu decoded, DWARF of %zu files, %zu fact tables, %zu rankings, "
              "%zu pictures",
              s->bundles.n, c.opened, c.decoded, c.dwarf, c.facts, c.ranked, c.laid_out);
@@ -362,6 +362,9 @@ int etch_run_set_add(struct etch_run_set *s, const char *path, enum etch_verdict
     s->build_id = (ProtobufCBinaryData){s->elf.build_id_size, s->elf.build_id};
     if (taken == TAKEN)
         taken = open_recording(s, &b, err) < 0 ? -1 : look_into(s, &b, err);
+    if (taken == FOREIGN || taken == UNENDED)
+        etch_log(ETCH_LOG_DIAGNOSE, ETCH_LOG_DEBUG, "%s: left out: %s", path,
+                 taken == FOREIGN ? "this build of the program did not run in it" : "it ends before the run does");
     s->foreign += taken == FOREIGN;
     s->unended += taken == UNENDED;
     if (taken == TAKEN) {
@@ -484,6 +487,8 @@ int etch_run_set_prepare(struct etch_run_set *s, struct etch_error *err)
         return say_no_failure(s, err);
     ETCH_ASSERT(failure->failing && failure->bucket);
     if (!s->sliced || strcmp(s->sliced, failure->bucket) != 0) {
+        etch_log(ETCH_LOG_DIAGNOSE, ETCH_LOG_DEBUG, "slices from '%s', %s", failure->bucket,
+                 s->sliced ? "which is now the commonest failure" : "the commonest failure");
         drop_runs(s);
         if (slice_from(s, failure, err) < 0)
             return -1;

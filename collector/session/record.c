@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which source records a program; see record.h. */
 #include "collector/record.h"
+#include "base/log.h"
 #include "collector/native/native.h"
 #include "collector/privacy.h"
 #include "collector/pt.h"
@@ -107,6 +108,9 @@ static int record_guarded(const struct etch_record_options *options, struct etch
         name = group      ? "pt"
                : !running ? etch_record_auto_source(options->argv[0])
                           : (etch_pt_usable(err) ? "pt" : "none");
+    etch_log(ETCH_LOG_SESSION, ETCH_LOG_DEBUG, "source %s, %s%s%s", name,
+             name == options->source ? "as asked for" : "the first of pt, soft, vpt and none that can be had",
+             running ? ", of a running process" : "", options->plan ? ", with a plan of watches" : "");
     if (group && strcmp(name, "pt") != 0)
         return etch_error_set(err, "several processes, or a control group, are recorded by --source pt only");
     if (group)

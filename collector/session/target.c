@@ -265,7 +265,7 @@ int etch_target_attach(struct etch_target *target, pid_t pid, struct etch_error 
 static void resume(pid_t tid, int signal)
 {
     if (ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)(unsigned)signal) < 0 && errno != ESRCH)
-        etch_log(ETCH_LOG_WARN, "cannot let thread %d go on: %s", (int)tid, strerror(errno));
+        etch_log(ETCH_LOG_SESSION, ETCH_LOG_WARN, "cannot let thread %d go on: %s", (int)tid, strerror(errno));
 }
 
 static void know_thread(struct etch_target *t, pid_t tid, pid_t parent)

@@ -308,8 +308,8 @@ static void take_files(struct etch_soft_pools *c, int folder, struct dirent **li
         close(fd);
     }
     if (foreign)
-        etch_log(ETCH_LOG_WARN, "%u ring file%s of other users %s left out", foreign, foreign == 1 ? "" : "s",
-                 foreign == 1 ? "was" : "were");
+        etch_log(ETCH_LOG_SOFT, ETCH_LOG_WARN, "%u ring file%s of other users %s left out", foreign,
+                 foreign == 1 ? "" : "s", foreign == 1 ? "was" : "were");
 }
 
 int etch_soft_collect(const char *folder, uint32_t known, const struct etch_soft_sink *sink,

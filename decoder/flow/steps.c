@@ -2,11 +2,13 @@
 /* See steps.h. The plan hands out stretches; workers decode them, and render them where text is wanted; this thread
  * takes the results in the plan's order. Nothing depends on how many workers there are. */
 #include "decoder/steps.h"
+#include "base/log.h"
 #include "decoder/flow/pool.h"
 #include "decoder/flow/schedule.h"
 #include "decoder/flow/soft_flow.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -280,6 +282,18 @@ static int check_source(const struct etch_recording *recording, struct etch_erro
     return etch_error_advise(err, "record with --source soft or --source vpt");
 }
 
+static void log_count(const struct decode *d)
+{
+    const struct etch_steps_count *c = &d->count;
+    char losses[512];
+
+    if (etch_log_is_on(ETCH_LOG_FLOW, ETCH_LOG_DEBUG))
+        etch_log(ETCH_LOG_FLOW, ETCH_LOG_DEBUG,
+                 "%s: %zu streams, %" PRIu64 " blocks, %" PRIu64 " instructions, %" PRIu64 " branches, lost: %s",
+                 d->recording->path, d->recording->streams.n, c->blocks, c->instructions, c->branches,
+                 etch_losses_text(c->lost, losses, sizeof(losses)));
+}
+
 static int decode_all(struct decode *d, struct etch_steps_count *count, struct etch_error *err)
 {
     int status;
@@ -292,6 +306,7 @@ static int decode_all(struct decode *d, struct etch_steps_count *count, struct e
     status = etch_schedule_new(&d->plan, d->recording, d->code, &d->options, err);
     if (status == 0)
         status = d->options.last ? decode_tails(d) : decode_whole(d);
+    log_count(d);
     if (count)
         *count = d->count;
     etch_schedule_free(d->plan);

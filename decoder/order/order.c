@@ -4,8 +4,10 @@
 #include "decoder/order.h"
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "decoder/order/graph.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -368,6 +370,32 @@ static int check_links(const struct etch_order_input *input, struct etch_error *
     return 0;
 }
 
+static void log_conflict(const struct etch_conflict *c)
+{
+    if (c->cpu != ETCH_CPU_NONE)
+        etch_log(ETCH_LOG_ORDER, ETCH_LOG_DEBUG, "contradiction: leaves out the clock of CPU %u, beside CPU %u", c->cpu,
+                 c->cpu_with);
+    else
+        etch_log(ETCH_LOG_ORDER, ETCH_LOG_DEBUG, "contradiction: leaves out the records of object 0x%" PRIx64,
+                 c->object);
+}
+
+static void log_edges(const struct etch_order *o)
+{
+    size_t counts[ETCH_BY_VALUE + 1] = {0};
+
+    if (!etch_log_is_on(ETCH_LOG_ORDER, ETCH_LOG_DEBUG))
+        return;
+    for (size_t i = 0; i < o->edges.n; i++)
+        counts[o->edges.v[i].kind]++;
+    etch_log(ETCH_LOG_ORDER, ETCH_LOG_DEBUG, "%zu events of %u threads, %zu edges, %zu contradictions", o->n,
+             o->threads, o->edges.n, o->conflicts.n);
+    for (unsigned i = 0; i <= ETCH_BY_VALUE; i++)
+        if (counts[i])
+            etch_log(ETCH_LOG_ORDER, ETCH_LOG_DEBUG, "%zu edges by %s", counts[i],
+                     etch_evidence_name((enum etch_evidence_kind)i));
+}
+
 int etch_order_build(struct etch_order **order, const struct etch_order_input *input, struct etch_error *err)
 {
     struct etch_order *o = calloc(1, sizeof(*o));
@@ -396,8 +424,10 @@ int etch_order_build(struct etch_order **order, const struct etch_order_input *i
             goto memory;
         /* Each conflict leaves out a clock or an object for good, so this ends. */
         ETCH_ASSERT_MSG(o->conflicts.n > before, "after %zu conflicts", before);
+        log_conflict(&o->conflicts.v[o->conflicts.n - 1]);
     }
     drop_lists(o);
+    log_edges(o);
     if (result == ETCH_ORDER_GOOD && set_sequence(o)) {
         *order = o;
         return 0;

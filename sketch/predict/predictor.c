@@ -2,6 +2,8 @@
 /* The search for predictors: candidates are found in the failing runs, judged over all, and ranked; see predictor.h. */
 #include "sketch/predict/model.h"
 
+#include "base/log.h"
+
 #include <stdlib.h>
 
 #define NOTICED_ENOUGH 0.999 /* F of what was before the program noticed; less is not worth to be put first */
@@ -67,6 +69,27 @@ static bool find_early(struct etch_predictors *found, const struct search *late)
     return good;
 }
 
+/* Says how many candidates there are, and what the first ones are ranked by. */
+static void log_best(const struct etch_predictors *predictors, const struct etch_names *names, size_t runs)
+{
+    char text[512];
+
+    if (!etch_log_is_on(ETCH_LOG_PREDICT, ETCH_LOG_DEBUG))
+        return;
+    etch_log(ETCH_LOG_PREDICT, ETCH_LOG_DEBUG, "%zu candidates from %zu runs", predictors->all.n, runs);
+    for (size_t i = 0; i < predictors->all.n && i < 3; i++) {
+        const struct etch_predictor *p = &predictors->all.v[i];
+
+        etch_predictor_text(p, names, text, sizeof(text));
+        etch_log(
+            ETCH_LOG_PREDICT, ETCH_LOG_DEBUG,
+            "rank %zu: F %.3f, true in %u of %u failing and %u of %u passing runs, unknown in %u, distance %u%s%s: "
+            "%s",
+            i + 1, p->f, p->failing_true, p->failing, p->passing_true, p->passing, p->unknown, p->distance,
+            p->noticed ? ", before the first symptom" : "", p->guarded ? ", meant to be atomic" : "", text);
+    }
+}
+
 int etch_predictors_find(struct etch_predictors *predictors, const struct etch_names *names,
                          const struct etch_run *const *runs, size_t n)
 {
@@ -77,6 +100,7 @@ int etch_predictors_find(struct etch_predictors *predictors, const struct etch_n
     good = start_search(&s, false) && etch_candidates_find(&s) && judge_all(&s) && find_early(predictors, &s);
     if (good)
         etch_predictors_rank(predictors, names);
+    log_best(predictors, names, n);
     end_search(&s);
     return good ? 0 : -1;
 }

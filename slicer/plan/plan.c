@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What leaves the slicer: the slice as a message, and the plan for watching its first statements. */
+#include "base/log.h"
 #include "slicer/slice/slicing.h"
 
 #include <stdio.h>
@@ -589,8 +590,11 @@ Etch__Plan *etch_slice_plan(struct etch_slice *slice, uint32_t sigma, uint32_t s
             etch__plan_watch__free_unpacked(p.watches.v[i].far, NULL);
     }
     etch_array_free(&p.watches);
-    if (ok)
+    if (ok) {
+        etch_log(ETCH_LOG_PLAN, ETCH_LOG_DEBUG, "%u of %zu statements: %zu sets of at most %u watches", sigma,
+                 slice->statements.n, p.plan->n_sets, p.slots);
         return p.plan;
+    }
     etch__plan__free_unpacked(p.plan, NULL);
     return NULL;
 }

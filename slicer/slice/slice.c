@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The backward slice over the instructions of the bitcode. The walk goes by levels: dependences within a statement cost
  * nothing, those to another statement one step, so that a statement's distance is the fewest steps from the failure. */
+#include "base/log.h"
 #include "slicer/slice/walk.h"
 
 #include <stdio.h>
@@ -241,6 +242,7 @@ int etch_slice_make(struct etch_slice **slice, struct etch_model *model, const s
         etch_slice_free(s);
         return etch_error_set(err, "out of memory");
     }
+    etch_log(ETCH_LOG_SLICE, ETCH_LOG_DEBUG, "%zu statements", s->statements.n);
     *slice = s;
     return 0;
 }

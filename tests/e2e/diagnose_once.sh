@@ -4,7 +4,7 @@
 # failure becomes the commonest one on the way; a run's facts are found once for each of two uses; one picture is laid out, at the end.
 . "$(dirname "$0")/lib.sh"
 choose_flow
-export LC_ALL=C COLUMNS=120 ETCH_LOG=debug
+export LC_ALL=C COLUMNS=120 ETCH_LOG=diagnose:debug
 cd "$work"
 cat >twice.c <<'C'
 #include <pthread.h>
@@ -45,7 +45,7 @@ int main(void)
 C
 "$ETCH" cc $recorder -g -O0 twice.c -o twice -pthread
 # count N: the Nth number of the line of counts
-count() { sed -n 's/^etch: debug: runs: //p' err | grep -o '[0-9]*' | sed -n "$1p"; }
+count() { sed -n 's/^etch: debug: diagnose: runs: //p' err | grep -o '[0-9]*' | sed -n "$1p"; }
 at_most() { # WHAT LIMIT
   checks=$((checks + 1))
   [ "$(count "$1")" -le "$2" ] || { cat err >&2; fail "count $1 is $(count "$1"), more than $2"; }
@@ -65,8 +65,20 @@ at_most $pictures 1
 checks=$((checks + 1))
 [ "$(count $rankings)" -gt 2 ] && [ "$(count $dwarf)" -gt 0 ] && [ "$(count $decoded)" -gt 0 ] || { cat err >&2; fail "it counts nothing"; }
 
+# Each room reports its decisions, and only the rooms that are asked do.
+for decision in 'diagnose: run 1: ' 'diagnose: slices from ' 'diagnose: round 1: watches ' 'diagnose: round [0-9]* after .*ends: '; do
+  checks=$((checks + 1))
+  grep -qE "^etch: (debug|info): $decision" err || { cat err >&2; fail "no line for '$decision'"; }
+done
+grep -E '^etch: (debug|info): ' err | grep -vE '^etch: [a-z]+: diagnose: ' && fail "a room that was not asked reports"
+
 # The same runs again: from the store, and as a sketch.
 n=$(ls .etch/*/*.etch | wc -l)
+expect 0 env ETCH_LOG=order,predict,flow,slicer "$ETCH" sketch ./twice .etch/*/*.etch
+for decision in 'order: [0-9]* events' 'predict: [0-9]* candidates' 'predict: rank 1: F ' 'flow: .* instructions' 'slice: [0-9]* statements'; do
+  checks=$((checks + 1))
+  grep -qE "^etch: debug: $decision" err || { cat err >&2; fail "no line for '$decision'"; }
+done
 expect 0 "$ETCH" sketch ./twice .etch/*/*.etch
 at_most $opened "$n"
 at_most $decoded "$n"

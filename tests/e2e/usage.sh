@@ -29,4 +29,8 @@ expect 2 "$ETCH" info
 expect 2 "$ETCH" info a b
 expect 2 "$ETCH" doctor now
 expect 2 env ETCH_LOG=loud "$ETCH" doctor
+expect 2 env ETCH_LOG=debug,kitchen:info "$ETCH" doctor
+[ "$(grep -c "'kitchen:info' is neither" "$work/err")" = 1 ] || { cat "$work/err" >&2; fail "an unknown room is not said once"; }
+expect 0 env ETCH_LOG=order,flow:debug "$ETCH" --version
+[ ! -s "$work/err" ] || fail "a room that does nothing says something"
 done_checking
