@@ -88,10 +88,10 @@ static bool fill_modules(const struct etch_model *m, Etch__Module ***list, size_
 
 static bool add_operand(struct etch_slice *slice, Etch__Statement *out, const struct etch_mention *mention)
 {
-    struct etch_site site;
+    struct etch_access_site site;
     Etch__Operand *op;
 
-    etch_site_find(slice->model, mention, &site);
+    etch_access_site_find(slice->model, mention, &site);
     for (size_t i = 0; i < out->n_operands; i++) {
         op = out->operands[i];
         if (op->write != mention->write || strcmp(op->name, mention->name) != 0)
@@ -275,7 +275,8 @@ struct planning {
     ETCH_ARRAY(struct planned) watches; /* by location */
 };
 
-static Etch__PlanWatch *watch_at(uint32_t statement, const struct etch_mention *mention, const struct etch_site *site)
+static Etch__PlanWatch *watch_at(uint32_t statement, const struct etch_mention *mention,
+                                 const struct etch_access_site *site)
 {
     Etch__PlanWatch *w = malloc(sizeof(*w));
 
@@ -298,7 +299,7 @@ static Etch__PlanWatch *watch_at(uint32_t statement, const struct etch_mention *
 /* A location that is no global becomes known where an instruction first uses it. Which one comes first differs from run
  * to run: the nearest to the failure is tried, and the furthest from it; the first to be reached arms. */
 static bool add_further(struct planning *p, uint32_t number, uint32_t statement, const struct etch_mention *mention,
-                        const struct etch_site *site)
+                        const struct etch_access_site *site)
 {
     Etch__PlanWatch *w = p->watches.v[number].near;
 
@@ -325,10 +326,10 @@ static void name_location(const struct planning *p, const struct etch_mention *m
 static bool learn(struct planning *p, uint32_t statement, const struct etch_mention *mention, bool behind)
 {
     char location[ETCH_KEY_SIZE + 300];
-    struct etch_site site;
+    struct etch_access_site site;
 
     (void)statement, (void)behind;
-    etch_site_find(p->slice->model, mention, &site);
+    etch_access_site_find(p->slice->model, mention, &site);
     if (!mention->shared || site.global || !site.address || strchr(mention->name, '[') || mention->name[0] == '*')
         return true;
     name_location(p, mention, location, sizeof(location));
@@ -355,10 +356,10 @@ static bool add_watch(struct planning *p, uint32_t statement, const struct etch_
     char location[ETCH_KEY_SIZE + 300];
     size_t before = p->locations.all.n;
     struct planned planned = {0};
-    struct etch_site site;
+    struct etch_access_site site;
     uint32_t number;
 
-    etch_site_find(p->slice->model, mention, &site);
+    etch_access_site_find(p->slice->model, mention, &site);
     if (!mention->shared || (!site.global && !site.address) || site.size == 0)
         return true;
     name_location(p, mention, location, sizeof(location));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The inside of a slice, between slice.c, sites.c and plan.c. Private to slicer/. */
+/* The inside of a slice, for the files of slice/ and plan/. Private to slicer/. */
 #ifndef ETCH_SLICER_SLICE_SLICING_H
 #define ETCH_SLICER_SLICE_SLICING_H
 
@@ -10,7 +10,7 @@
 
 struct etch_criterion {
     etch_numbers insns;
-    bool ends_without_value; /* they are the trap that the compiler put at the end of a function that returns a value */
+    bool ends_without_value; /* `insns` is the trap at the end of a function that returns a value on its other paths */
 };
 
 struct etch_statement {
@@ -20,7 +20,7 @@ struct etch_statement {
     uint32_t roles; /* a bit for each StatementRole */
     bool branch, call;
     etch_numbers insns;
-    etch_numbers because;
+    etch_numbers because; /* statements nearer to the failure that need this one */
 };
 
 struct etch_slice {
@@ -28,21 +28,21 @@ struct etch_slice {
     ETCH_ARRAY(struct etch_statement) statements;
     uint32_t *order;         /* statements, nearest first */
     uint32_t *rank;          /* statement -> place in the order */
-    uint32_t failure;        /* statement; the nearest of the criterion's */
-    bool ends_without_value; /* as of the criterion */
+    uint32_t failure;        /* the statement of the criterion that is nearest */
+    bool ends_without_value; /* from the criterion */
 };
 
-/* ---- sites.c: where an access of the bitcode is in the machine code ---- */
+/* ---- access_site.c: where an access of the bitcode is in the machine code ---- */
 
-struct etch_site {
-    uint64_t address; /* of the instruction; 0 with the reason in `unmapped` */
-    const char *unmapped;
-    char operand[64]; /* its address expression: base,index,scale,displacement */
+struct etch_access_site {
+    uint64_t address;     /* of the instruction; 0: there is none, and `unmapped` says why */
+    const char *unmapped; /* NULL if there is an address */
+    char operand[64];     /* address expression of the operand: base,index,scale,displacement */
     uint32_t size;
-    bool call;       /* `address` is that of a call */
-    uint64_t inner;  /* then: the instruction of the called code that makes the access; 0: not known */
-    uint64_t global; /* static address of the location, where it is one */
-    bool seen;       /* it is one by what runs have shown */
+    bool call;       /* `address` is the address of a call of library code */
+    uint64_t inner;  /* of a call: the instruction of the called code that makes the access; 0: not known */
+    uint64_t global; /* static address of the location; 0: it has none */
+    bool seen;       /* `global` comes from earlier runs, not from the bitcode */
 };
 
 /* One memory access of an instruction of the bitcode. */
@@ -50,10 +50,10 @@ struct etch_mention {
     uint32_t insn;
     LLVMValueRef pointer;
     bool write;
-    bool shared;
+    bool shared; /* other threads may reach the location */
     uint32_t size;
-    /* Made by library code that `insn` calls: `offset` bytes behind where its argument `parameter`, the pointer,
-     * points, by the instruction `inner`. */
+    /* Library code that `insn` calls makes the access: by its instruction `inner`, `offset` bytes behind the pointer
+     * that it gets as argument `parameter`. `inner` ETCH_NONE: the code is not in the program. */
     bool library;
     uint32_t parameter, inner;
     int64_t offset;
@@ -61,16 +61,20 @@ struct etch_mention {
 };
 typedef ETCH_ARRAY(struct etch_mention) etch_mentions;
 
-/* The accesses of an instruction, by name; those without a name are left out. False when memory is short. */
+void etch_access_site_find(struct etch_model *m, const struct etch_mention *mention, struct etch_access_site *site);
+
+/* ---- mentions.c ---- */
+
+/* Adds the accesses of an instruction. Accesses to temporaries of the compiler are left out. False when memory is
+ * short. */
 bool etch_mentions_of(struct etch_model *m, uint32_t insn, etch_mentions *mentions);
 
+/* The data layout of the module that an instruction is in. */
 LLVMTargetDataRef etch_layout_of(const struct etch_model *m, uint32_t insn);
 
-/* What a pointer is made of without the constant offsets that are added to it, and their sum. `constant` is false where
- * an offset is not constant. */
+/* Takes constant offsets off a pointer. Returns the base, and in `offset` their sum. `constant` is false if an offset
+ * is not constant. */
 LLVMValueRef etch_constant_offset(const struct etch_model *m, uint32_t insn, LLVMValueRef pointer, int64_t *offset,
                                   bool *constant);
-
-void etch_site_find(struct etch_model *m, const struct etch_mention *mention, struct etch_site *site);
 
 #endif
