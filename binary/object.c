@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 int etch_object_open(struct etch_object **object, const char *path, struct etch_error *err)
 {
@@ -105,6 +106,55 @@ bool etch_object_offset(const struct etch_object *object, uint64_t address, uint
 size_t etch_object_build_id(const struct etch_object *object, uint8_t id[ETCH_BUILD_ID_MAX])
 {
     return etch_elf_build_id(object->file.elf, id);
+}
+
+bool etch_object_has_section(const struct etch_object *object, const char *name)
+{
+    GElf_Shdr header;
+
+    return etch_elf_section(object->file.elf, name, &header) != NULL;
+}
+
+bool etch_object_next_segment(const struct etch_object *object, size_t *at, struct etch_segment *segment)
+{
+    GElf_Phdr header;
+
+    if (!etch_elf_next_segment(object->file.elf, PT_LOAD, at, &header))
+        return false;
+    *segment =
+        (struct etch_segment){header.p_offset, header.p_filesz, header.p_vaddr,
+                              (header.p_flags & PF_R ? PROT_READ : 0u) | (header.p_flags & PF_W ? PROT_WRITE : 0u) |
+                                  (header.p_flags & PF_X ? PROT_EXEC : 0u)};
+    return true;
+}
+
+static bool is_wanted(const GElf_Dyn *dyn, enum etch_object_dynamic *entry)
+{
+    *entry = dyn->d_tag == DT_RPATH     ? ETCH_OBJECT_RPATH
+             : dyn->d_tag == DT_RUNPATH ? ETCH_OBJECT_RUNPATH
+                                        : ETCH_OBJECT_NEEDED;
+    return dyn->d_tag == DT_NEEDED || *entry != ETCH_OBJECT_NEEDED;
+}
+
+bool etch_object_each_dynamic(const struct etch_object *object, etch_object_dynamic_visitor *visit, void *context)
+{
+    Elf *elf = object->file.elf;
+
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
+        enum etch_object_dynamic entry;
+        GElf_Shdr header;
+        GElf_Dyn dyn;
+        Elf_Data *data =
+            gelf_getshdr(section, &header) && header.sh_type == SHT_DYNAMIC ? elf_getdata(section, NULL) : NULL;
+
+        for (int i = 0; data && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
+            const char *text = is_wanted(&dyn, &entry) ? elf_strptr(elf, header.sh_link, dyn.d_un.d_val) : NULL;
+
+            if (text && !visit(context, entry, text))
+                return false;
+        }
+    }
+    return true;
 }
 
 /* The bytes of `mov $number, %edi` (syscall's first argument) or, with a syscall instruction close behind, of `mov

@@ -53,6 +53,24 @@ bool etch_object_offset(const struct etch_object *object, uint64_t address, uint
 /* Returns the length of the build-id; 0: there is none. */
 size_t etch_object_build_id(const struct etch_object *object, uint8_t id[ETCH_BUILD_ID_MAX]);
 
+bool etch_object_has_section(const struct etch_object *object, const char *name);
+
+/* Where a segment is loaded from and to. */
+struct etch_segment {
+    uint64_t file_offset, file_size, address;
+    uint32_t prot; /* PROT_READ, ... */
+};
+
+/* The next loaded segment; `*at` begins at 0. False: there are no more. */
+bool etch_object_next_segment(const struct etch_object *object, size_t *at, struct etch_segment *segment);
+
+/* Entries of the dynamic section that say which libraries the file needs and where they are looked for. */
+enum etch_object_dynamic { ETCH_OBJECT_NEEDED, ETCH_OBJECT_RPATH, ETCH_OBJECT_RUNPATH };
+
+/* Calls `visit` with each such entry, in the file's order. Returns false as soon as `visit` does. */
+typedef bool etch_object_dynamic_visitor(void *context, enum etch_object_dynamic entry, const char *text);
+bool etch_object_each_dynamic(const struct etch_object *object, etch_object_dynamic_visitor *visit, void *context);
+
 struct etch_symbol {
     uint64_t address; /* in the file's own numbering */
     uint64_t size;

@@ -3,6 +3,7 @@
 #include "collector/soft.h"
 
 #include "base/input.h"
+#include "binary/elf_bytes.h"
 #include "collector/flow.h"
 #include "collector/folder.h"
 #include "collector/privacy.h"
@@ -11,7 +12,6 @@
 #include "collector/target.h"
 #include "proto/soft_layout.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,25 +52,14 @@ static void unmap(struct mapped *m)
 
 static bool has_section(const struct mapped *m, const char *wanted)
 {
-    Elf64_Ehdr h;
-    Elf64_Shdr names, s;
+    struct etch_elf_bytes elf;
+    struct etch_elf_section s;
+    bool found = false;
 
-    if (m->size < sizeof(h))
-        return false;
-    memcpy(&h, m->bytes, sizeof(h));
-    if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_shentsize != sizeof(s) ||
-        h.e_shoff > m->size || (m->size - h.e_shoff) / sizeof(s) < h.e_shnum || h.e_shstrndx >= h.e_shnum)
-        return false;
-    memcpy(&names, m->bytes + h.e_shoff + h.e_shstrndx * sizeof(s), sizeof(names));
-    if (names.sh_offset > m->size || names.sh_size > m->size - names.sh_offset)
-        return false;
-    for (unsigned i = 0; i < h.e_shnum; i++) {
-        memcpy(&s, m->bytes + h.e_shoff + i * sizeof(s), sizeof(s));
-        if (s.sh_name < names.sh_size && names.sh_size - s.sh_name > strlen(wanted) &&
-            strcmp((const char *)m->bytes + names.sh_offset + s.sh_name, wanted) == 0)
-            return true;
-    }
-    return false;
+    if (etch_elf_bytes_open(&elf, m->bytes, m->size))
+        for (uint32_t i = 0; !found && etch_elf_bytes_section(&elf, i, &s); i++)
+            found = etch_elf_section_is(&elf, &s, wanted);
+    return found;
 }
 
 bool etch_soft_is_recorded(const char *path)

@@ -2,7 +2,8 @@
 /* See soft_map.h. */
 #include "decoder/flow/soft_map.h"
 
-#include <elf.h>
+#include "binary/elf_bytes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,38 +12,15 @@
 /* ---- The file ---- */
 
 struct file {
-    const uint8_t *bytes;
-    size_t size;
+    struct etch_elf_bytes elf;
     uint64_t bias;
 };
 
-static bool header_of(const struct file *f, Elf64_Ehdr *h)
+/* Section `i`, if its bytes are in the file as they are. */
+static bool section_at(const struct file *f, uint32_t i, struct etch_elf_section *section)
 {
-    if (f->size < sizeof(*h))
-        return false;
-    memcpy(h, f->bytes, sizeof(*h));
-    return memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 && h->e_ident[EI_CLASS] == ELFCLASS64 &&
-           h->e_shentsize == sizeof(Elf64_Shdr) && h->e_phentsize == sizeof(Elf64_Phdr);
-}
-
-/* Section `i`, with bytes within the file. */
-static bool section_at(const struct file *f, const Elf64_Ehdr *h, unsigned i, Elf64_Shdr *section)
-{
-    uint64_t at = h->e_shoff + (uint64_t)i * sizeof(*section);
-
-    if (h->e_shoff > f->size || at > f->size || f->size - at < sizeof(*section))
-        return false;
-    memcpy(section, f->bytes + at, sizeof(*section));
-    return section->sh_type != SHT_NOBITS && !(section->sh_flags & SHF_COMPRESSED) && section->sh_offset <= f->size &&
-           section->sh_size <= f->size - section->sh_offset;
-}
-
-static bool is_named(const struct file *f, const Elf64_Shdr *names, const Elf64_Shdr *section, const char *name)
-{
-    size_t n = strlen(name) + 1;
-
-    return section->sh_name < names->sh_size && names->sh_size - section->sh_name >= n &&
-           memcmp(f->bytes + names->sh_offset + section->sh_name, name, n) == 0;
+    return etch_elf_bytes_section(&f->elf, i, section) && section->bytes &&
+           !(section->header.sh_flags & SHF_COMPRESSED);
 }
 
 /* ---- Functions ---- */
@@ -69,9 +47,9 @@ static bool makes_sense(const struct etch_soft_function *f)
     return f->nodes > 0;
 }
 
-static bool take_functions(struct etch_soft_map *map, const struct file *file, const Elf64_Shdr *s)
+static bool take_functions(struct etch_soft_map *map, const struct file *file, const struct etch_elf_section *s)
 {
-    const uint8_t *at = file->bytes + s->sh_offset, *end = at + s->sh_size;
+    const uint8_t *at = s->bytes, *end = at + s->size;
 
     while ((size_t)(end - at) >= FUNCTION_HEAD) {
         struct etch_soft_function f = {0};
@@ -125,14 +103,14 @@ static bool take_stub(struct etch_soft_map *map, const struct file *file, const 
     return etch_array_push(&map->stubs, guard.address);
 }
 
-static bool take_marks(struct etch_soft_map *map, const struct file *file, const Elf64_Shdr *s)
+static bool take_marks(struct etch_soft_map *map, const struct file *file, const struct etch_elf_section *s)
 {
-    for (uint64_t at = 0; s->sh_size - at >= sizeof(struct etch_soft_mark); at += sizeof(struct etch_soft_mark)) {
+    for (uint64_t at = 0; s->size - at >= sizeof(struct etch_soft_mark); at += sizeof(struct etch_soft_mark)) {
         struct etch_soft_mark mark;
         struct etch_soft_place place;
         uint32_t function;
 
-        memcpy(&mark, file->bytes + s->sh_offset + at, sizeof(mark));
+        memcpy(&mark, s->bytes + at, sizeof(mark));
         if (mark.address && mark.kind == ETCH_SOFT_MARK_STUB) {
             if (!take_stub(map, file, &mark))
                 return false;
@@ -175,9 +153,9 @@ static uint64_t take_uleb(struct cursor *c)
     return 0;
 }
 
-static bool take_begins(struct etch_soft_map *map, const struct file *file, const Elf64_Shdr *s)
+static bool take_begins(struct etch_soft_map *map, const struct file *file, const struct etch_elf_section *s)
 {
-    struct cursor c = {.at = file->bytes + s->sh_offset, .end = file->bytes + s->sh_offset + s->sh_size};
+    struct cursor c = {.at = s->bytes, .end = s->bytes + s->size};
 
     while (!c.bad && c.end - c.at >= 10) {
         uint8_t version = c.at[0], features = c.at[1];
@@ -203,29 +181,29 @@ static bool take_begins(struct etch_soft_map *map, const struct file *file, cons
 
 /* ---- The runtime's stamp ---- */
 
-static bool take_symbol(struct etch_soft_map *map, const struct file *file, const Elf64_Shdr *names,
+static bool take_symbol(struct etch_soft_map *map, const struct file *file, const struct etch_elf_section *names,
                         const Elf64_Sym *symbol)
 {
     static const char stamp[] = STAMP_NAME;
 
-    if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF ||
-        symbol->st_name >= names->sh_size || names->sh_size - symbol->st_name < sizeof(stamp) ||
-        memcmp(file->bytes + names->sh_offset + symbol->st_name, stamp, sizeof(stamp)) != 0)
+    if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF || symbol->st_name >= names->size ||
+        names->size - symbol->st_name < sizeof(stamp) ||
+        memcmp(names->bytes + symbol->st_name, stamp, sizeof(stamp)) != 0)
         return true;
     return etch_array_push(&map->stamps, symbol->st_value + file->bias);
 }
 
-static bool take_symbols(struct etch_soft_map *map, const struct file *file, const Elf64_Ehdr *h, const Elf64_Shdr *s)
+static bool take_symbols(struct etch_soft_map *map, const struct file *file, const struct etch_elf_section *s)
 {
-    Elf64_Shdr names;
+    struct etch_elf_section names;
     bool whole = true;
 
-    if (s->sh_type != SHT_SYMTAB || !section_at(file, h, s->sh_link, &names))
+    if (s->header.sh_type != SHT_SYMTAB || !section_at(file, s->header.sh_link, &names))
         return true;
-    for (uint64_t at = 0; whole && s->sh_size - at >= sizeof(Elf64_Sym); at += sizeof(Elf64_Sym)) {
+    for (uint64_t at = 0; whole && s->size - at >= sizeof(Elf64_Sym); at += sizeof(Elf64_Sym)) {
         Elf64_Sym symbol;
 
-        memcpy(&symbol, file->bytes + s->sh_offset + at, sizeof(symbol));
+        memcpy(&symbol, s->bytes + at, sizeof(symbol));
         whole = take_symbol(map, file, &names, &symbol);
     }
     return whole;
@@ -280,24 +258,21 @@ enum pass { FUNCTIONS, MARKS };
 
 static bool add(struct etch_soft_map *map, const struct file *file, enum pass pass)
 {
-    Elf64_Ehdr h;
-    Elf64_Shdr names, section;
+    struct etch_elf_section section;
     size_t stamps = map->stamps.n;
     bool whole = true, recorded = false;
 
-    if (!header_of(file, &h) || !section_at(file, &h, h.e_shstrndx, &names))
-        return true;
-    for (unsigned i = 1; i < h.e_shnum && whole; i++) {
-        if (!section_at(file, &h, i, &section))
+    for (uint32_t i = 1; i < file->elf.header.e_shnum && whole; i++) {
+        if (!section_at(file, i, &section))
             continue;
-        if (pass == FUNCTIONS && is_named(file, &names, &section, ETCH_SOFT_MAP_SECTION))
+        if (pass == FUNCTIONS && etch_elf_section_is(&file->elf, &section, ETCH_SOFT_MAP_SECTION))
             whole = take_functions(map, file, &section);
-        else if (pass == MARKS && is_named(file, &names, &section, ETCH_SOFT_MARK_SECTION))
+        else if (pass == MARKS && etch_elf_section_is(&file->elf, &section, ETCH_SOFT_MARK_SECTION))
             whole = recorded = take_marks(map, file, &section);
-        else if (pass == MARKS && is_named(file, &names, &section, ".llvm_bb_addr_map"))
+        else if (pass == MARKS && etch_elf_section_is(&file->elf, &section, ".llvm_bb_addr_map"))
             whole = take_begins(map, file, &section);
         else if (pass == MARKS && map->functions.n)
-            whole = take_symbols(map, file, &h, &section);
+            whole = take_symbols(map, file, &section);
     }
     map->unstamped |= recorded && map->stamps.n == stamps;
     return whole;
@@ -317,23 +292,16 @@ static void sort_functions(struct etch_soft_map *map)
 
 static uint64_t bias_of(const struct etch_code_section *s)
 {
-    const struct file file = {s->file, s->file_size, 0};
     uint64_t offset = s->image->file_offset;
-    Elf64_Ehdr h;
+    struct etch_elf_bytes elf;
+    Elf64_Phdr p;
 
-    if (!header_of(&file, &h))
+    if (!etch_elf_bytes_open(&elf, s->file, s->file_size))
         return 0;
-    for (unsigned i = 0; i < h.e_phnum; i++) {
-        Elf64_Phdr p;
-        uint64_t at = h.e_phoff + (uint64_t)i * sizeof(p);
-
-        if (at > s->file_size || s->file_size - at < sizeof(p))
-            break;
-        memcpy(&p, s->file + at, sizeof(p));
+    for (uint32_t i = 0; etch_elf_bytes_segment(&elf, i, &p); i++)
         if (p.p_type == PT_LOAD && p.p_flags & PF_X && offset <= p.p_offset + p.p_filesz &&
             offset + s->image->size > p.p_offset)
             return s->start - (p.p_vaddr - p.p_offset + offset);
-    }
     return 0;
 }
 
@@ -344,13 +312,12 @@ static bool add_all(struct etch_soft_map *map, const struct etch_code *code, enu
     bool whole = true;
 
     for (size_t i = 0; i < n && whole; i++) {
-        struct file file = {s[i].file, s[i].file_size, 0};
-        Elf64_Ehdr ignored;
+        struct file file;
         bool again = false;
 
         for (size_t k = 0; k < i && s[i].file; k++) /* one file may have several mappings of code */
             again |= s[k].file == s[i].file && bias_of(&s[k]) == bias_of(&s[i]);
-        if (!file.bytes || again || !header_of(&file, &ignored))
+        if (!s[i].file || again || !etch_elf_bytes_open(&file.elf, s[i].file, s[i].file_size))
             continue;
         file.bias = bias_of(&s[i]);
         whole = add(map, &file, pass);
@@ -360,8 +327,10 @@ static bool add_all(struct etch_soft_map *map, const struct etch_code *code, enu
 
 bool etch_soft_map_add(struct etch_soft_map *map, const uint8_t *bytes, size_t size, uint64_t bias)
 {
-    struct file file = {bytes, size, bias};
+    struct file file = {.bias = bias};
 
+    if (!etch_elf_bytes_open(&file.elf, bytes, size))
+        return true;
     if (!add(map, &file, FUNCTIONS))
         return false;
     sort_functions(map);

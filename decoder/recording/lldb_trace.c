@@ -4,12 +4,12 @@
 #include "decoder/recording/lldb_trace.h"
 
 #include "base/input.h"
+#include "binary/object.h"
 #include "decoder/recording/lldb_json.h"
 #include "decoder/recording/perf_data.h"
 #include "decoder/recording/recording_fill.h"
 
 #include <errno.h>
-#include <gelf.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -267,46 +267,43 @@ struct module {
     uint32_t pid;
 };
 
-static bool add_image(struct loader *l, const struct module *m, const GElf_Phdr *phdr, uint64_t bias)
+static bool add_image(struct loader *l, const struct module *m, const struct etch_segment *segment, uint64_t bias)
 {
     Etch__Image *image = etch_recording_add_image(l->recording);
-    uint64_t slack = phdr->p_vaddr % PAGE;
+    uint64_t slack = segment->address % PAGE;
 
     if (!image)
         return false;
     image->pid = m->pid;
-    image->start = bias + phdr->p_vaddr - slack;
-    image->size = (phdr->p_filesz + slack + PAGE - 1) / PAGE * PAGE;
-    image->file_offset = phdr->p_offset - slack;
-    image->prot = (phdr->p_flags & PF_R ? 1 : 0) | (phdr->p_flags & PF_W ? 2 : 0) | (phdr->p_flags & PF_X ? 4 : 0);
+    image->start = bias + segment->address - slack;
+    image->size = (segment->file_size + slack + PAGE - 1) / PAGE * PAGE;
+    image->file_offset = segment->file_offset - slack;
+    image->prot = segment->prot;
     return etch_message_set_string(&image->path, m->path) &&
            etch_message_set_bytes(&image->build_id, m->build_id, m->build_id_size);
 }
 
-static bool sane(const GElf_Phdr *phdr)
+static bool sane(const struct etch_segment *s)
 {
-    return phdr->p_type == PT_LOAD && phdr->p_filesz > 0 && phdr->p_filesz < (uint64_t)1 << 40 &&
-           phdr->p_offset % PAGE == phdr->p_vaddr % PAGE && phdr->p_vaddr + phdr->p_filesz >= phdr->p_vaddr;
+    return s->file_size > 0 && s->file_size < (uint64_t)1 << 40 && s->file_offset % PAGE == s->address % PAGE &&
+           s->address + s->file_size >= s->address;
 }
 
-/* The address is that of the first loaded byte's page. Returns the number of mappings, -1 without memory. */
-static int add_segments(struct loader *l, const struct module *m, Elf *elf)
+/* The module's address is the page of its first loaded byte. Returns the number of mappings, -1 without memory. */
+static int add_segments(struct loader *l, const struct module *m, const struct etch_object *object)
 {
+    struct etch_segment segment;
     uint64_t base = UINT64_MAX;
-    size_t n = 0;
     int added = 0;
-    GElf_Phdr phdr;
 
-    if (elf_getphdrnum(elf, &n) != 0)
-        return 0;
-    for (size_t i = 0; i < n; i++)
-        if (gelf_getphdr(elf, (int)i, &phdr) && sane(&phdr) && phdr.p_vaddr < base)
-            base = phdr.p_vaddr;
+    for (size_t at = 0; etch_object_next_segment(object, &at, &segment);)
+        if (sane(&segment) && segment.address < base)
+            base = segment.address;
     base -= base % PAGE;
-    for (size_t i = 0; i < n; i++) {
-        if (!gelf_getphdr(elf, (int)i, &phdr) || !sane(&phdr))
+    for (size_t at = 0; etch_object_next_segment(object, &at, &segment);) {
+        if (!sane(&segment))
             continue;
-        if (!add_image(l, m, &phdr, m->address - base))
+        if (!add_image(l, m, &segment, m->address - base))
             return -1;
         added++;
     }
@@ -333,21 +330,17 @@ static int load_module(struct loader *l, const json_t *module, uint32_t pid)
         etch_lldb_string(module, "file")[0] ? etch_lldb_string(module, "file") : etch_lldb_string(module, "systemPath");
     struct module m = {.address = etch_lldb_number(module, "loadAddress"), .pid = pid};
     char *path = place(l, file);
-    int fd, added = 0;
-    Elf *elf;
+    struct etch_object *object;
+    struct etch_error ignored;
+    int added = 0;
 
     if (!path)
         return no_memory(l);
     m.path = path;
     m.build_id_size = parse_uuid(etch_lldb_string(module, "uuid"), m.build_id);
-    fd = etch_input_open(path);
-    elf_version(EV_CURRENT);
-    elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ_MMAP, NULL);
-    if (elf && elf_kind(elf) == ELF_K_ELF)
-        added = add_segments(l, &m, elf);
-    elf_end(elf);
-    if (fd >= 0)
-        close(fd);
+    if (etch_object_open(&object, path, &ignored) == 0)
+        added = add_segments(l, &m, object);
+    etch_object_free(object);
     if (added <= 0)
         added = added < 0 ? no_memory(l) : note_missing(l, path);
     free(path);

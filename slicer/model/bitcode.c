@@ -3,77 +3,34 @@
  * ends; the top level of a bitstream is simple enough to walk: blocks with their lengths in words. */
 #include "slicer/bitcode.h"
 
-#include <elf.h>
+#include "binary/elf_bytes.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-static bool within(size_t size, uint64_t offset, uint64_t n)
-{
-    return offset <= size && n <= size - offset;
-}
 
 static int foreign(struct etch_error *err)
 {
     return etch_error_set(err, "not a 64-bit little-endian ELF file, or one that was cut");
 }
 
-/* The section headers and the names of the sections. */
-struct elf {
-    const uint8_t *bytes;
-    size_t size;
-    Elf64_Ehdr head;
-    Elf64_Shdr names;
-};
-
-static bool open_elf(struct elf *elf, const uint8_t *bytes, size_t size)
-{
-    Elf64_Ehdr *head = &elf->head;
-
-    elf->bytes = bytes;
-    elf->size = size;
-    if (size < sizeof(*head) || memcmp(bytes, ELFMAG, SELFMAG) != 0 || bytes[EI_CLASS] != ELFCLASS64 ||
-        bytes[EI_DATA] != ELFDATA2LSB)
-        return false;
-    memcpy(head, bytes, sizeof(*head));
-    if (head->e_shentsize != sizeof(elf->names) ||
-        !within(size, head->e_shoff, (uint64_t)head->e_shnum * sizeof(elf->names)) || head->e_shstrndx >= head->e_shnum)
-        return false;
-    memcpy(&elf->names, bytes + head->e_shoff + (size_t)head->e_shstrndx * sizeof(elf->names), sizeof(elf->names));
-    return within(size, elf->names.sh_offset, elf->names.sh_size);
-}
-
-static void section(const struct elf *elf, size_t i, Elf64_Shdr *s)
-{
-    memcpy(s, elf->bytes + elf->head.e_shoff + i * sizeof(*s), sizeof(*s));
-}
-
-static bool is_named(const struct elf *elf, const Elf64_Shdr *s, const char *name)
-{
-    size_t n = strlen(name) + 1;
-
-    return within(elf->names.sh_size, s->sh_name, n) &&
-           memcmp(elf->bytes + elf->names.sh_offset + s->sh_name, name, n) == 0;
-}
-
 /* Calls `visit` with each section that `a` or `b` names; `b` may be NULL. */
 static int visit_named(const uint8_t *bytes, size_t size, const char *a, const char *b, etch_bitcode_visitor *visit,
                        void *context, struct etch_error *err)
 {
-    struct elf elf;
+    struct etch_elf_bytes elf;
+    struct etch_elf_section s;
 
-    if (!open_elf(&elf, bytes, size))
+    if (!etch_elf_bytes_open(&elf, bytes, size))
         return foreign(err);
-    for (size_t i = 0; i < elf.head.e_shnum; i++) {
-        Elf64_Shdr s;
+    for (uint32_t i = 0; etch_elf_bytes_section(&elf, i, &s); i++) {
         int result;
 
-        section(&elf, i, &s);
-        if (!is_named(&elf, &s, a) && !(b && is_named(&elf, &s, b)))
+        if (!etch_elf_section_is(&elf, &s, a) && !(b && etch_elf_section_is(&elf, &s, b)))
             continue;
-        if (s.sh_type == SHT_NOBITS || !within(size, s.sh_offset, s.sh_size))
+        if (!s.bytes)
             return foreign(err);
-        result = visit(context, bytes + s.sh_offset, s.sh_size, err);
+        result = visit(context, s.bytes, s.size, err);
         if (result != 0)
             return result;
     }
@@ -95,16 +52,14 @@ int etch_bitcode_named(const uint8_t *bytes, size_t size, const char *name, etch
 size_t etch_bitcode_rename(uint8_t *bytes, size_t size)
 {
     size_t changed = 0;
-    struct elf elf;
+    struct etch_elf_bytes elf;
+    struct etch_elf_section s;
 
-    if (!open_elf(&elf, bytes, size))
+    if (!etch_elf_bytes_open(&elf, bytes, size))
         return 0;
-    for (size_t i = 0; i < elf.head.e_shnum; i++) {
-        Elf64_Shdr s;
-
-        section(&elf, i, &s);
-        if (is_named(&elf, &s, ETCH_BITCODE_CLANG)) {
-            memcpy(bytes + elf.names.sh_offset + s.sh_name, ETCH_BITCODE_OWN, sizeof(ETCH_BITCODE_OWN) - 1);
+    for (uint32_t i = 0; etch_elf_bytes_section(&elf, i, &s); i++) {
+        if (etch_elf_section_is(&elf, &s, ETCH_BITCODE_CLANG)) {
+            memcpy(bytes + elf.names.sh_offset + s.header.sh_name, ETCH_BITCODE_OWN, sizeof(ETCH_BITCODE_OWN) - 1);
             changed += sizeof(ETCH_BITCODE_OWN) - 1;
         }
     }

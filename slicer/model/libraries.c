@@ -4,43 +4,17 @@
  */
 #include "slicer/model/libraries.h"
 
-#include "base/input.h"
+#include "binary/object.h"
 #include "slicer/bitcode.h"
 
-#include <gelf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct needs {
     etch_paths names;
     char *rpath, *runpath;
 };
-
-struct file {
-    int fd;
-    Elf *elf;
-};
-
-static bool open_file(struct file *f, const char *path)
-{
-    f->elf = NULL;
-    f->fd = etch_input_open(path);
-    if (f->fd < 0)
-        return false;
-    elf_version(EV_CURRENT);
-    f->elf = elf_begin(f->fd, ELF_C_READ_MMAP, NULL);
-    return f->elf && elf_kind(f->elf) == ELF_K_ELF && gelf_getclass(f->elf) == ELFCLASS64;
-}
-
-static void close_file(struct file *f)
-{
-    if (f->elf)
-        elf_end(f->elf);
-    if (f->fd >= 0)
-        close(f->fd);
-}
 
 void etch_paths_release(etch_paths *paths)
 {
@@ -61,31 +35,31 @@ static bool push_copy(etch_paths *paths, const char *text)
 
 /* ---- What a file says ---- */
 
+/* NULL: it is no ELF file for this machine. */
+static struct etch_object *open_library(const char *path)
+{
+    struct etch_object *object;
+    struct etch_error ignored;
+
+    return etch_object_open(&object, path, &ignored) == 0 ? object : NULL;
+}
+
 bool etch_library_has_bitcode(const char *path)
 {
-    struct file f;
-    bool found = false;
-    size_t names;
+    struct etch_object *object = open_library(path);
+    bool found = object && (etch_object_has_section(object, ETCH_BITCODE_CLANG) ||
+                            etch_object_has_section(object, ETCH_BITCODE_OWN));
 
-    if (open_file(&f, path) && elf_getshdrstrndx(f.elf, &names) == 0) {
-        for (Elf_Scn *scn = elf_nextscn(f.elf, NULL); scn && !found; scn = elf_nextscn(f.elf, scn)) {
-            GElf_Shdr head;
-            const char *name = gelf_getshdr(scn, &head) ? elf_strptr(f.elf, names, head.sh_name) : NULL;
-
-            found = name && (strcmp(name, ETCH_BITCODE_CLANG) == 0 || strcmp(name, ETCH_BITCODE_OWN) == 0);
-        }
-    }
-    close_file(&f);
+    etch_object_free(object);
     return found;
 }
 
-static bool take_entry(struct needs *needs, const GElf_Dyn *dyn, const char *text)
+static bool take_entry(void *context, enum etch_object_dynamic entry, const char *text)
 {
-    char **to = dyn->d_tag == DT_RPATH ? &needs->rpath : dyn->d_tag == DT_RUNPATH ? &needs->runpath : NULL;
+    struct needs *needs = context;
+    char **to = entry == ETCH_OBJECT_RPATH ? &needs->rpath : &needs->runpath;
 
-    if (!text || (!to && dyn->d_tag != DT_NEEDED))
-        return true;
-    if (!to)
+    if (entry == ETCH_OBJECT_NEEDED)
         return push_copy(&needs->names, text);
     free(*to);
     *to = strdup(text);
@@ -94,23 +68,10 @@ static bool take_entry(struct needs *needs, const GElf_Dyn *dyn, const char *tex
 
 static bool read_needs(struct needs *needs, const char *path)
 {
-    struct file f;
-    bool ok = true, elf = open_file(&f, path);
+    struct etch_object *object = open_library(path);
+    bool ok = !object || etch_object_each_dynamic(object, take_entry, needs);
 
-    for (Elf_Scn *scn = elf ? elf_nextscn(f.elf, NULL) : NULL; scn && ok; scn = elf_nextscn(f.elf, scn)) {
-        GElf_Shdr head;
-        Elf_Data *data = gelf_getshdr(scn, &head) && head.sh_type == SHT_DYNAMIC ? elf_getdata(scn, NULL) : NULL;
-
-        for (size_t i = 0; ok && data && head.sh_entsize && i < head.sh_size / head.sh_entsize; i++) {
-            GElf_Dyn dyn;
-
-            if (!gelf_getdyn(data, (int)i, &dyn) || dyn.d_tag == DT_NULL)
-                break;
-            if (dyn.d_tag == DT_NEEDED || dyn.d_tag == DT_RPATH || dyn.d_tag == DT_RUNPATH)
-                ok = take_entry(needs, &dyn, elf_strptr(f.elf, head.sh_link, dyn.d_un.d_val));
-        }
-    }
-    close_file(&f);
+    etch_object_free(object);
     return ok;
 }
 
@@ -125,11 +86,11 @@ static void release_needs(struct needs *needs)
 
 static bool is_library(const char *path)
 {
-    struct file f;
-    bool elf = open_file(&f, path);
+    struct etch_object *object = open_library(path);
+    bool found = object != NULL;
 
-    close_file(&f);
-    return elf;
+    etch_object_free(object);
+    return found;
 }
 
 /* One folder of a list, with $ORIGIN and ${ORIGIN} as the folder that the file which asks is in. */
