@@ -202,6 +202,15 @@ static int print_cause(const struct options *o, const struct etch_lab_found *f, 
     return status;
 }
 
+static void print_partly(const struct etch_lab_found *f)
+{
+    if (f->partly)
+        printf("note       %" PRIu64
+               " schedules had more memory, heap blocks, instructions or points than the lab keeps: "
+               "it followed them in part\n",
+               f->partly);
+}
+
 static int report(const struct options *o, const struct etch_lab_found *f, const struct etch_lab_twin *twin,
                   char **argv, struct etch_error *err)
 {
@@ -213,9 +222,11 @@ static int report(const struct options *o, const struct etch_lab_found *f, const
                f->schedules, argv[0], f->sites, f->points, f->hash);
         if (f->unended)
             printf("%" PRIu64 " schedules did not end within the limits: they count as neither\n", f->unended);
+        print_partly(f);
         return ETCH_EXIT_FAILED;
     }
     print_found(f);
+    print_partly(f);
     if (check_repeats(o, &f->schedule, twin->path, &same, err) < 0)
         return -1;
     if (o->explore.all)

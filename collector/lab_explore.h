@@ -36,6 +36,7 @@ struct etch_lab_found {
     uint64_t failing;               /* of them */
     uint64_t first;                 /* which failed first, from 1; 0: none */
     uint64_t unended;               /* reached the limit of points or time: neither passed nor failed */
+    uint64_t partly;                /* reached a bound of the lab's tables: what was beyond it was not followed */
     uint64_t sites;                 /* instructions that share memory */
     uint64_t points;                /* of the last run that passed */
     uint64_t hash;                  /* over all points of all runs: equal for equal searches */

@@ -154,8 +154,10 @@ static void learn(uint64_t address, bool write, uint64_t site)
     uint8_t bit = (uint8_t)(1u << (i & 7));
     struct granule *g = p ? &p->granules[i] : NULL;
 
-    if (!g)
+    if (!g) {
+        lab->accesses_lost++;
         return;
+    }
     if (write)
         p->written[i >> 3] |= bit;
     if (g->thread && g->thread != lab_me + 1 && p->written[i >> 3] & bit) {

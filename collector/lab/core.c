@@ -179,6 +179,7 @@ static void note_event(uint32_t thread, const struct etch_lab_op *op)
     struct etch_lab_event *e = &lab->events[lab->n_events];
 
     follow_rules(thread, t->site);
+    lab->events_lost += t->site && lab->n_events >= ETCH_LAB_EVENTS;
     if (lab->n_events >= ETCH_LAB_EVENTS || !t->site)
         return;
     lab->n_events++;
@@ -262,11 +263,11 @@ static uint64_t next_deadline(void)
 /* Waits for the world outside, in real time; at most as long as the next deadline is away. */
 static bool await_outside(uint64_t deadline)
 {
-    struct pollfd list[64];
+    static struct pollfd list[ETCH_LAB_THREADS]; /* one thread runs at a time */
     nfds_t n = 0;
     int ms = -1;
 
-    for (uint32_t i = 0; i < lab->threads && n < sizeof(list) / sizeof(list[0]); i++)
+    for (uint32_t i = 0; i < lab->threads; i++)
         if (lab_threads[i].state == LAB_BLOCKED && lab_threads[i].wait == ETCH_LAB_DESCRIPTOR)
             list[n++] = (struct pollfd){.fd = lab_threads[i].fd, .events = lab_threads[i].events};
     if (!n)
@@ -482,7 +483,6 @@ uint32_t lab_new_thread(uint64_t routine)
     lab->threads++;
     lab_alive++;
     lab_threads[i] = (struct lab_thread){.state = LAB_READY, .deadline = LAB_NEVER};
-    lab_threads[i].op = (struct etch_lab_op){0};
     lab->thread[i].creator = lab_me;
     lab->thread[i].ordinal = ++lab_threads[lab_me].made;
     lab->thread[i].routine = routine;

@@ -123,6 +123,11 @@ static void count_distinct(struct search *s, const struct etch_lab_result *r)
         s->ends[s->found->distinct++] = end_code(r);
 }
 
+static bool is_partial(const struct etch_lab_shared *shared)
+{
+    return shared->sites_lost || shared->accesses_lost || shared->blocks_lost || shared->events_lost;
+}
+
 /* Returns 1 if the search goes on, 0 if it ends, -1 with `err` set. */
 static int take(struct search *s, const struct etch_lab_result *r, struct etch_error *err)
 {
@@ -131,6 +136,7 @@ static int take(struct search *s, const struct etch_lab_result *r, struct etch_e
     f->schedules++;
     f->hash = (f->hash ^ r->shared->hash) * UINT64_C(1099511628211);
     f->unended += r->end == ETCH_LAB_ENDLESS;
+    f->partly += is_partial(r->shared);
     if (is_failure(r)) {
         f->failing++;
         count_distinct(s, r);

@@ -97,6 +97,8 @@ static void *note_made(void *at, size_t size, uint64_t site)
     b = find(LAB_OBJECT(at), true);
     if (b)
         *b = (struct block){.at = b->at, .size = size, .made = site, .made_by = lab_me, .state = ALIVE};
+    else
+        lab->blocks_lost++;
     leave();
     lab_heap_mark(at, size, LAB_HEAP_FINE);
     lab_forget(at, size);

@@ -15,6 +15,8 @@
 #define ETCH_LAB_CHECKS (1u << 17)
 #define ETCH_LAB_EVENTS (1u << 16) /* points whose particulars are kept, the first ones */
 #define ETCH_LAB_RULES 8u
+#define ETCH_LAB_BARRIERS 1024u
+#define ETCH_LAB_ONCES 256u
 #define ETCH_LAB_CALLERS 6u
 #define ETCH_LAB_FRAMES 32u /* callers that are kept, the outermost first */
 
@@ -57,13 +59,15 @@ enum etch_lab_misuse {
 };
 
 enum etch_lab_outcome {
-    ETCH_LAB_RUNNING,     /* the program ended by itself: its status says how */
-    ETCH_LAB_DEADLOCK,    /* no thread can run, and none ever will */
-    ETCH_LAB_LIMIT,       /* the limit of points was reached */
-    ETCH_LAB_DESYNC,      /* the schedule to repeat does not fit */
-    ETCH_LAB_INFEASIBLE,  /* a rule cannot be kept: all that could run wait for it */
-    ETCH_LAB_MISUSED,     /* memory or a lock was used as it must not be: `misuse` says how */
-    ETCH_LAB_THREADS_OUT, /* more threads than ETCH_LAB_THREADS */
+    ETCH_LAB_RUNNING,      /* the program ended by itself: its status says how */
+    ETCH_LAB_DEADLOCK,     /* no thread can run, and none ever will */
+    ETCH_LAB_LIMIT,        /* the limit of points was reached */
+    ETCH_LAB_DESYNC,       /* the schedule to repeat does not fit */
+    ETCH_LAB_INFEASIBLE,   /* a rule cannot be kept: all that could run wait for it */
+    ETCH_LAB_MISUSED,      /* memory or a lock was used as it must not be: `misuse` says how */
+    ETCH_LAB_THREADS_OUT,  /* more threads than ETCH_LAB_THREADS */
+    ETCH_LAB_BARRIERS_OUT, /* more barriers than ETCH_LAB_BARRIERS at a time */
+    ETCH_LAB_ONCES_OUT,    /* more initialisers than ETCH_LAB_ONCES run at a time */
 };
 
 /* What a thread waits for. */
@@ -125,8 +129,11 @@ struct etch_lab_shared {
     uint64_t virtual_ns;
     uint64_t uncontrolled; /* points in signal handlers of threads that were not to run */
     uint64_t forks;
-    uint64_t sites_lost; /* the table was full */
-    uint32_t misuse;     /* enum etch_lab_misuse */
+    uint64_t sites_lost;    /* instructions: the table was full */
+    uint64_t accesses_lost; /* to memory beyond what is watched: not checked, and no points */
+    uint64_t blocks_lost;   /* of the heap: the table was full, and their use is not checked */
+    uint64_t events_lost;   /* points behind the last event */
+    uint32_t misuse;        /* enum etch_lab_misuse */
     uint32_t misuse_made_by, misuse_freed_by;
     uint64_t misuse_address, misuse_size, misuse_made, misuse_freed;
     int64_t misuse_offset; /* from the block's begin */

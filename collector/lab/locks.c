@@ -342,12 +342,11 @@ struct barrier {
     uint64_t generation;
 };
 
-#define BARRIERS 1024
-static struct barrier barriers[BARRIERS];
+static struct barrier barriers[ETCH_LAB_BARRIERS];
 
 static struct barrier *barrier_of(const pthread_barrier_t *at)
 {
-    for (size_t i = 0; i < BARRIERS; i++)
+    for (size_t i = 0; i < ETCH_LAB_BARRIERS; i++)
         if (barriers[i].at == at)
             return &barriers[i];
     return NULL;
@@ -364,8 +363,9 @@ int pthread_barrier_init(pthread_barrier_t *b, const pthread_barrierattr_t *attr
         struct barrier *mine = barrier_of(b);
 
         mine = mine ? mine : barrier_of(NULL);
-        if (mine)
-            *mine = (struct barrier){.at = b, .count = count};
+        if (!mine)
+            lab_stop(ETCH_LAB_BARRIERS_OUT);
+        *mine = (struct barrier){.at = b, .count = count};
     }
     return result;
 }
@@ -406,15 +406,14 @@ int pthread_barrier_wait(pthread_barrier_t *b)
 
 /* ---- Once, and the guards of static variables: the first runs, the others wait for it ---- */
 
-#define ONCES 256
-static const volatile void *busy[ONCES];
-static uint32_t busy_by[ONCES];
+static const volatile void *busy[ETCH_LAB_ONCES];
+static uint32_t busy_by[ETCH_LAB_ONCES];
 
 static size_t busy_slot(const volatile void *object)
 {
     size_t i = 0;
 
-    while (i < ONCES && busy[i] != object)
+    while (i < ETCH_LAB_ONCES && busy[i] != object)
         i++;
     return i;
 }
@@ -425,7 +424,7 @@ static void await_once(const volatile void *object, uint64_t site)
     size_t i;
 
     lab_point(sync_op(object), site);
-    while ((i = busy_slot(object)) < ONCES && busy_by[i] != lab_me)
+    while ((i = busy_slot(object)) < ETCH_LAB_ONCES && busy_by[i] != lab_me)
         lab_block(ETCH_LAB_ONCE, LAB_OBJECT(object), LAB_NEVER, site);
 }
 
@@ -433,17 +432,17 @@ static void begin_once(const volatile void *object)
 {
     size_t i = busy_slot(NULL);
 
-    if (i < ONCES) {
-        busy[i] = object;
-        busy_by[i] = lab_me;
-    }
+    if (i == ETCH_LAB_ONCES)
+        lab_stop(ETCH_LAB_ONCES_OUT);
+    busy[i] = object;
+    busy_by[i] = lab_me;
 }
 
 static void end_once(const volatile void *object)
 {
     size_t i = busy_slot(object);
 
-    if (i < ONCES)
+    if (i < ETCH_LAB_ONCES)
         busy[i] = NULL;
     lab_wake(LAB_OBJECT(object), true);
 }

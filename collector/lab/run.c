@@ -180,6 +180,21 @@ static void judge(struct etch_lab_result *result, int status, bool killed)
         result->end = ETCH_LAB_UNKEPT;
 }
 
+/* The program needs more of something than the lab has. Returns 0 if it does not. */
+static int refuse(uint32_t outcome, const char *program, struct etch_error *err)
+{
+    switch (outcome) {
+    case ETCH_LAB_THREADS_OUT:
+        return etch_error_set(err, "%s makes more than %u threads", program, ETCH_LAB_THREADS);
+    case ETCH_LAB_BARRIERS_OUT:
+        return etch_error_set(err, "%s has more than %u barriers at a time", program, ETCH_LAB_BARRIERS);
+    case ETCH_LAB_ONCES_OUT:
+        return etch_error_set(err, "%s runs more than %u initialisers at a time", program, ETCH_LAB_ONCES);
+    default:
+        return 0;
+    }
+}
+
 int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *request, struct etch_error *err)
 {
     double begin = now();
@@ -204,9 +219,9 @@ int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *
         etch_lab_result_release(result);
         return etch_error_set(err, "%s ended before the lab had control of it", request->program);
     }
-    if (result->shared->outcome == ETCH_LAB_THREADS_OUT) {
+    if (refuse(result->shared->outcome, request->program, err) < 0) {
         etch_lab_result_release(result);
-        return etch_error_set(err, "%s makes more than %u threads", request->program, ETCH_LAB_THREADS);
+        return -1;
     }
     return 0;
 }

@@ -97,13 +97,28 @@ void etch_process_map_free(struct etch_process_map *map)
     free(map);
 }
 
+/* Memory was too short for `what`. The first thread of a process has the id of the process. */
+static void report_short(struct etch_process_map *map, uint32_t tid, uint64_t tsc, const char *what)
+{
+    Etch__Loss loss = ETCH__LOSS__INIT;
+
+    loss.cause = ETCH__LOSS_CAUSE__LOSS_NO_MEMORY;
+    loss.tid = tid;
+    loss.tsc = tsc;
+    loss.events = 1;
+    loss.detail = (char *)(uintptr_t)what;
+    map->sink.lost(map->sink.context, &loss);
+}
+
 static struct process *process_of(struct etch_process_map *map, uint32_t pid)
 {
     for (size_t i = 0; i < map->processes.n; i++)
         if (map->processes.v[i].pid == pid)
             return &map->processes.v[i];
-    if (!etch_array_push(&map->processes, (struct process){.pid = pid}))
+    if (!etch_array_push(&map->processes, (struct process){.pid = pid})) {
+        report_short(map, pid, 0, "out of memory: mappings of a process");
         return NULL;
+    }
     map->n_processes += pid != map->own;
     return &map->processes.v[map->processes.n - 1];
 }
@@ -135,6 +150,7 @@ static void add_image(struct etch_process_map *map, struct process *p, struct im
     image.path = strdup(image.path);
     if (!image.path || !etch_array_push(&p->images, image)) {
         free(image.path);
+        report_short(map, p->pid, image.tsc, "out of memory: a mapping");
         return;
     }
     write_image(map, p->pid, &image, 0);
@@ -255,6 +271,8 @@ static void add_thread(struct etch_process_map *map, const struct thread *thread
 {
     if (etch_array_push(&map->threads, *thread))
         map->n_threads += thread->pid != map->own;
+    else
+        report_short(map, thread->tid, thread->start_tsc, "out of memory: a thread");
 }
 
 static void apply_forked(struct etch_process_map *map, const struct etch_side *side, uint64_t tsc)
@@ -311,8 +329,10 @@ void etch_process_map_take(struct etch_process_map *map, const struct etch_side 
     struct waiting w = {*side, tsc, map->taken++};
 
     w.side.text = side->text ? strdup(side->text) : NULL;
-    if ((side->text && !w.side.text) || !etch_array_push(&map->waiting, w))
+    if ((side->text && !w.side.text) || !etch_array_push(&map->waiting, w)) {
         free((char *)(uintptr_t)w.side.text);
+        report_short(map, side->tid, tsc, "out of memory: a record of a process or a mapping");
+    }
 }
 
 static int by_time(const void *a, const void *b)

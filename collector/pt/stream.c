@@ -210,7 +210,9 @@ static void free_up_to(struct etch_pt_stream *c, struct etch_aux_ring *aux, uint
     if (head <= full)
         return;
     c->off = true;
-    (void)etch_array_push(&c->doubts, ((struct etch_pt_span){full, head}));
+    if (!etch_array_push(&c->doubts, ((struct etch_pt_span){full, head})))
+        report(c, ETCH__LOSS_CAUSE__LOSS_NO_MEMORY, full + c->shift, head - full, 1, 0,
+               "a pause of the trace may be unmarked here");
 }
 
 static void take_up_to(struct etch_pt_stream *c, struct etch_aux_ring *aux, uint64_t end)

@@ -40,17 +40,21 @@ static void *live_and_leave(void *at)
 
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*routine)(void *), void *argument)
 {
+    struct etch_sync_memory *memory;
     struct birth *birth;
     struct etch_sync_event *event;
     uint64_t caller = CALLER, index;
     int result;
 
     READY();
-    if (!etch_shim_joined->memory)
+    memory = etch_shim_joined->memory;
+    if (!memory)
         return etch_shim_real.create(thread, attr, routine, argument);
     birth = malloc(sizeof(*birth));
-    if (!birth)
+    if (!birth) {
+        __atomic_fetch_add(&memory->unplaced, 1, __ATOMIC_RELAXED);
         return etch_shim_real.create(thread, attr, routine, argument);
+    }
     *birth = (struct birth){routine, argument};
     /* Stamped before, as all that releases: the new thread may run before the call returns. Its name is known after. */
     event = begin_event(&index);

@@ -98,20 +98,27 @@ static uint64_t last_gone(uint64_t start, uint64_t end)
     return tsc;
 }
 
+/* An image that memory is too short to remember is reported again with the next translation there. */
 static void add(struct vpt_self *t, struct image image, const char *path, const uint8_t *code)
 {
     struct image *i = malloc(sizeof(*i));
 
-    if (!i)
+    image.path = (char *)(uintptr_t)path;
+    image.bytes = NULL;
+    report(t, &image, 0, code);
+    image.path = path ? strdup(path) : NULL;
+    image.bytes = code ? malloc(image.end - image.start) : NULL;
+    if (!i || (path && !image.path) || (code && !image.bytes)) {
+        free(image.path);
+        free(image.bytes);
+        free(i);
         return;
+    }
+    if (code)
+        memcpy(image.bytes, code, image.end - image.start);
     *i = image;
-    i->path = path ? strdup(path) : NULL;
-    i->bytes = code ? malloc(i->end - i->start) : NULL;
-    if (i->bytes)
-        memcpy(i->bytes, code, i->end - i->start);
     i->next = images;
     images = i;
-    report(t, i, 0, code);
 }
 
 static void drop(struct vpt_self *t, uint64_t start, uint64_t end, uint64_t tsc)
@@ -206,11 +213,13 @@ void vpt_images_unmapped(struct vpt_self *t, uint64_t start, uint64_t size, uint
     pthread_mutex_lock(&lock);
     for (const struct image *i = images; i; i = i->next)
         any |= i->start < start + size && start < i->end;
-    if (any && (g = malloc(sizeof(*g)))) {
+    g = any ? malloc(sizeof(*g)) : NULL;
+    if (g) {
         *g = (struct gone){start, start + size, tsc, gone};
         gone = g;
-        drop(t, start, start + size, tsc);
     }
+    if (any)
+        drop(t, start, start + size, tsc);
     pthread_mutex_unlock(&lock);
 }
 

@@ -101,7 +101,7 @@ enum vpt_event_type {
     VPT_EVENT_ARMED, /* a watch: number, address, value; flags 1: value known, 2: found at a site, that watch << 8 */
     VPT_EVENT_CAUGHT, /* a handler got a fault: number = ip, address, value = signal; flags 1: address known, 2: it
                          returned */
-    VPT_EVENT_GAP, /* control flow that could not be followed: an OVF packet was written; address = where it went on */
+    VPT_EVENT_GAP, /* control flow that could not be followed, or accesses that could not; address = where it went on */
 };
 
 struct vpt_event {

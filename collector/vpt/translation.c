@@ -54,14 +54,26 @@ static struct bytes bytes_of(const struct qemu_plugin_insn *insn)
     return b;
 }
 
-/* Per-instruction callbacks, where something asked for them. Lives as long as the process: a translated block may run
- * at any time. */
+/* A block that cannot be followed, for lack of memory. */
+static void report_gap(uint64_t start)
+{
+    struct vpt_self *t = vpt_flow_begin();
+
+    if (t && !vpt_process.closing)
+        vpt_event_note(t, VPT_EVENT_GAP, __rdtsc(), 0, start, 0, 0, NULL);
+}
+
+/* Per-instruction callbacks, if something asked for them. */
 static void instrument(struct qemu_plugin_tb *tb, struct vpt_block *b, size_t n)
 {
     struct vpt_instruction *list = calloc(n, sizeof(*list));
 
+    if (!list) {
+        report_gap(b->start);
+        return;
+    }
     b->list = list;
-    for (size_t i = 0; list && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         struct bytes code = bytes_of(insn);
         struct vpt_traits traits = vpt_instruction_traits(code.v, code.n);
@@ -153,8 +165,11 @@ void vpt_translation_on(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     struct vpt_block *b = n ? make_block(tb, n) : NULL;
 
     (void)id;
-    if (!b)
+    if (!b) {
+        if (n)
+            report_gap(qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0)));
         return;
+    }
     report_code(tb, b);
     remember(b);
     qemu_plugin_register_vcpu_tb_exec_cb(tb, vpt_watch_any() ? vpt_flow_on_watched_block : vpt_flow_on_block,

@@ -138,9 +138,12 @@ void vpt_watch_follow(struct vpt_self *t, const struct vpt_block *from, uint64_t
     }
 }
 
+/* 0 if calls too deep to keep may be nearer. */
 static uint64_t find_caller(const struct vpt_self *t)
 {
-    for (uint32_t d = t->depth < VPT_CALLS_KEPT ? t->depth : VPT_CALLS_KEPT; d-- > 0;)
+    if (t->depth > VPT_CALLS_KEPT)
+        return 0;
+    for (uint32_t d = t->depth; d-- > 0;)
         if (t->calls[d] >= program_start && t->calls[d] < program_end)
             return t->calls[d];
     return 0;
