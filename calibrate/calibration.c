@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#define LINES 2048  /* that the races go over, one in each page */
-#define PER_LINE 20 /* rounds of scheme 2 that make one estimate */
+#define LINES 2048  /* cache lines to race for, each in its own page */
+#define PER_LINE 20 /* rounds of scheme 2 for an estimate */
 #define WRITE_CHUNK 20000
 #define CPUID_ROUNDS 500
 #define FLAG_CHUNK ((size_t)LINES * PER_LINE)
@@ -92,7 +92,7 @@ static bool narrower(const struct etch_skew_bounds *x, const struct etch_skew_bo
     return etch_skew_bounds_known(x) && (!etch_skew_bounds_known(y) || x->hi - x->lo < y->hi - y->lo);
 }
 
-/* One turn: each bracket; later ones: the tightest again. */
+/* The first turn tries each variant. Later turns repeat the tightest. */
 static int bounds_turn(const struct etch_calibration *c, const struct etch_calibration_options *o,
                        struct etch_calibration_cpu *cpu, bool first, uint64_t until, struct etch_error *err)
 {
@@ -308,7 +308,7 @@ static uint64_t check_until(uint64_t end, unsigned left)
     return now + (share > CHECK_NS ? share : CHECK_NS);
 }
 
-/* What holds against the reference must hold between any two. */
+/* Bounds against the reference must also hold between any two CPUs. */
 static int check_pairs(struct etch_calibration *c, const struct etch_calibration_options *o, uint64_t end,
                        struct etch_error *err)
 {
@@ -319,7 +319,7 @@ static int check_pairs(struct etch_calibration *c, const struct etch_calibration
     c->checks = calloc(o->checks, sizeof(*c->checks));
     if (!c->checks)
         return etch_error_set(err, "out of memory");
-    /* At least one, however late it is. */
+    /* Makes at least one check, even if time is up. */
     for (unsigned i = 0; i < o->checks && (i == 0 || etch_race_now() < end); i++) {
         struct etch_calibration_check *check = &c->checks[c->n_checks++];
         struct etch_skew_bounds follows;

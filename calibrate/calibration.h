@@ -14,7 +14,7 @@
 
 struct etch_calibration;
 
-/* Where the rounds come from: see race.h. Tests have machines of their own, with CPUs 0 .. cpus - 1. */
+/* The source of the rounds; see race.h. Tests have machines of their own, with CPUs 0 .. cpus - 1. */
 struct etch_calibration_races {
     unsigned cpus;
     int64_t (*write)(void *context, const struct etch_race *race, enum etch_race_variant variant,
@@ -83,7 +83,7 @@ struct etch_calibration {
     struct etch_race_difference *differences; /* of the first CPU, for the picture */
     size_t n_differences;
     struct etch_race_lines lines;        /* borrowed from `like` where there is one */
-    const struct etch_calibration *like; /* the one before the recording, of the one after it; NULL: none */
+    const struct etch_calibration *like; /* the calibration before the recording; NULL: none */
 };
 
 /* Returns 0, or -1 with `err` set where nothing could be measured. A clock that may not be used is a result: `refused`.
@@ -92,8 +92,8 @@ int etch_calibrate(struct etch_calibration *calibration, const struct etch_calib
                    struct etch_error *err);
 void etch_calibration_free(struct etch_calibration *calibration);
 
-/* What became of one CPU's clock from one calibration to the other, the second having been made `like` the first.
- * `change` gets the interval of the shift, line by line, where there is one. */
+/* Compares a CPU's clock in two calibrations; the second was made `like` the first. `change` gets the interval of the
+ * shift, line by line, if there is one. */
 enum etch_skew_change etch_calibration_compare(const struct etch_calibration *before,
                                                const struct etch_calibration *after, unsigned cpu, double floor,
                                                struct etch_skew_interval *change);

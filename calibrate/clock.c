@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Whether the first "flags" line of cpuinfo has this word. */
+/* True if the first "flags" line of cpuinfo has this word. */
 static bool has_flag(const char *line, const char *word)
 {
     size_t n = strlen(word);

@@ -11,7 +11,7 @@ struct etch_clock_health {
     bool constant;           /* ticks at one rate whatever the core's frequency */
     bool nonstop;            /* also in deep sleep */
     bool rdtscp;             /* stamp and CPU in one instruction */
-    char clocksource[32];    /* the kernel's own choice; "tsc" means that it trusts it */
+    char clocksource[32];    /* the kernel's own choice; "tsc": the kernel trusts the TSC */
     bool perf_clock_known;   /* whether the next line could be found out */
     bool perf_clock_offered; /* perf's mmap page has the conversion to TSC */
 };
@@ -20,7 +20,7 @@ struct etch_clock_health {
  * one of their own) and, for perf's clock, off the running kernel. */
 void etch_clock_health_read(struct etch_clock_health *health, const char *root);
 
-/* Whether stamps of different CPUs may be compared at all. */
+/* True if stamps of different CPUs may be compared at all. */
 bool etch_clock_orders(const struct etch_clock_health *health);
 
 #endif

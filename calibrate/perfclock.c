@@ -149,7 +149,7 @@ int64_t etch_clock_drift(const struct etch_clock_fit *fit, const struct etch_clo
     return drift;
 }
 
-#define SHIFT_MAX 63 /* beyond it the page is not what we take it for */
+#define SHIFT_MAX 63 /* a larger shift means that the page has another layout */
 
 void etch_clock_offered_take(struct etch_clock_offered *offered, const volatile struct perf_event_mmap_page *page)
 {

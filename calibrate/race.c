@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Two pinned threads and a cache line; see race.h.
  *
- * Why the bounds hold on x86: a store becomes visible only after it retires, and every earlier rdtsc has been executed
- * by then, so the first stamp needs no fence against the store; the second stamp is kept behind the store's visibility
- * by mfence, a locked instruction or cpuid, each of which drains the store buffer, and by lfence, behind which rdtsc
- * does not start before all of that is done. */
+ * The bounds hold on x86 for these reasons. A store becomes visible only after it retires, and every earlier rdtsc
+ * has executed by then: the first stamp needs no fence before the store. The second stamp must come after the store is
+ * visible. mfence, a locked instruction or cpuid drains the store buffer, and rdtsc does not start before the lfence
+ * behind it is done. */
 #include "calibrate/race.h"
 
 #include "calibrate/stamp.h"
@@ -26,7 +26,7 @@
 #define PAGE 4096
 #define LINE 128 /* two lines: the neighbour is prefetched with the one asked for */
 
-/* One side's record of one round. */
+/* A round, as one side saw it. */
 struct mark {
     uint64_t begin, end;
     bool moved; /* not on its CPU before or after, or no stamp: no evidence */
@@ -40,7 +40,7 @@ struct side {
     alignas(LINE) struct table *table;
     unsigned cpu;
     bool second;          /* this is side b */
-    volatile uint32_t *x; /* what they race for in this round */
+    volatile uint32_t *x; /* the variable that both sides race for */
     struct mark *marks;
     uint64_t done;
 };
@@ -141,7 +141,7 @@ static void play_write(struct side *me, uint64_t round)
     m->moved = before != me->cpu || after != me->cpu;
 }
 
-/* ---- The flag: one side stamps and sets it, the other stamps when it sees it ---- */
+/* ---- The flag: the sides take turns to stamp and set it, and to stamp when it is set ---- */
 
 /* Loop and stamp within one line of code. Gives up after some milliseconds: the other side was preempted. */
 static inline uint64_t see_flag(volatile uint32_t *x, uint32_t value)
@@ -230,8 +230,7 @@ static bool meet(struct table *t, _Atomic uint64_t *theirs, uint64_t round)
 }
 
 /* The sides leave their meeting apart by a transfer or two, and the rounds that bound tightly are those in which nobody
- * is clearly first. So a waits longer after a round in which it came first, and shorter after one in which it did not.
- */
+ * is clearly first. So side a waits longer after a round that it won, and shorter after a round that it lost. */
 static int race_lead(const struct table *t, uint64_t round)
 {
     bool b_left = t->final[round] == 2;
@@ -397,7 +396,7 @@ int64_t etch_race_write(const struct etch_race *race, enum etch_race_variant var
             .a_end = a->end + (uint64_t)race->a_error,
             .b_begin = b->begin + (uint64_t)race->b_error,
             .b_end = b->end + (uint64_t)race->b_error,
-            /* Where only the first writer succeeds, what is left behind is the first one's. */
+            /* CMPXCHG lets only the first writer succeed, so the variable has the value of the first writer. */
             .b_second = variant == ETCH_RACE_CMPXCHG ? !b_left : b_left,
         };
     }

@@ -62,7 +62,7 @@ static double middle_of(int64_t x, int64_t y)
     return ((double)x + (double)y) / 2;
 }
 
-/* Where the two spikes part: the middle between the medians of both sides, until it stays. */
+/* The border of the two spikes: the middle between the medians of both sides, repeated until it stays. */
 static size_t split(const int64_t *v, size_t n)
 {
     size_t tenth = n / 10;

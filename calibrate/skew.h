@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What rounds of stamps say about the skew between two clocks, d = TSC of CPU b - TSC of CPU a at one instant. Numbers
- * in, ranges out: the rounds come from race.h on a machine and from the simulator in tests. */
+/* The skew between two clocks from rounds of stamps: d = TSC of CPU b - TSC of CPU a at one instant. Numbers in, ranges
+ * out: the rounds come from race.h on a machine and from the simulator in tests. */
 #ifndef ETCH_CALIBRATE_SKEW_H
 #define ETCH_CALIBRATE_SKEW_H
 

@@ -94,7 +94,7 @@ static bool read_time(struct trap *t, uint64_t *ns)
             ring_copy(t, at + sizeof(header), ns, 8);
             samples++;
         } else {
-            samples = 2; /* throttled or lost: this one is no evidence */
+            samples = 2; /* throttled or lost: the sample is no evidence */
         }
         at += header.size;
     }
@@ -102,7 +102,7 @@ static bool read_time(struct trap *t, uint64_t *ns)
     return samples == 1;
 }
 
-/* It is no sample, that is all. */
+/* A stray trap costs a sample and nothing else. */
 static void ignore_trap(int number)
 {
     (void)number;
@@ -116,7 +116,7 @@ void etch_trap_guard_begin(struct etch_trap_guard *guard)
     sigemptyset(&trap);
     sigaddset(&trap, SIGTRAP);
     sigaction(SIGTRAP, &ignore, &guard->action);
-    pthread_sigmask(SIG_UNBLOCK, &trap, &guard->mask); /* one that is forced on whoever blocks it ends him */
+    pthread_sigmask(SIG_UNBLOCK, &trap, &guard->mask); /* a forced SIGTRAP ends a thread that blocks it */
 }
 
 void etch_trap_guard_end(const struct etch_trap_guard *guard)

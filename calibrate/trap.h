@@ -12,7 +12,8 @@
 #define ETCH_TRAP_SCHEDULER_CLOCK (-1) /* perf's own, rather than one with a clock id */
 
 /* On some virtual machines a debug trap comes, once in a great while, without its cause: nobody knows it for a
- * watchpoint's, and its SIGTRAP ends whoever set it on a variable of its own. Between these two it does not. */
+ * watchpoint's, and its SIGTRAP ends whoever set it on a variable of its own. Between these two calls that SIGTRAP is
+ * ignored. */
 struct etch_trap_guard {
     struct sigaction action;
     sigset_t mask;
@@ -34,7 +35,7 @@ struct etch_trap_latency {
         outside; /* samples whose converted stamp does not lie between the stamps before and after: the line is wrong */
 };
 
-/* What pairs say of the latency, `fit` being the line of their clock. Returns 0, or -1 with `err` set. */
+/* The latency by `pairs`, whose clock has the line `fit`. Returns 0, or -1 with `err` set. */
 int etch_trap_latency(const struct etch_clock_pair *pairs, size_t n, const struct etch_clock_fit *fit,
                       struct etch_trap_latency *latency, struct etch_error *err);
 

@@ -134,7 +134,7 @@ static bool is_held(uint32_t thread)
     return false;
 }
 
-/* The thread that a held one waits for, if it is among those that can run. */
+/* True if a held thread waits for this thread. */
 static bool is_awaited(uint32_t thread)
 {
     for (uint32_t i = 0; i < lab->n_rules; i++)
@@ -323,7 +323,7 @@ static bool choose_repeated(const struct etch_lab_candidate *list, uint32_t n, u
         lab->desync_thread = s->thread;
         lab_stop(ETCH_LAB_DESYNC);
     }
-    /* A thread that has ended is passed over; for another one those run that it waits for. */
+    /* Skips a thread that has ended. If the thread is held, the threads run that it waits for. */
     if (s->thread >= lab->threads || lab_threads[s->thread].state == LAB_DEAD) {
         input_at++;
         input_done = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The heap in the lab. Freed memory is kept out of use for a while, and an access to it ends the run: a use after free
- * that would pass unnoticed outside is a failure here. So are a double free and an access right behind a block. What an
- * allocator of the program's own does inside its blocks is not judged. */
+ * that would pass unnoticed outside is a failure here. So are a double free and an access right behind a block. The
+ * program's own allocators are not checked inside their blocks. */
 #include "collector/lab/runtime.h"
 
 #include <errno.h>
@@ -297,7 +297,7 @@ int posix_memalign(void **block, size_t alignment, size_t size)
     return 0;
 }
 
-/* A program that asks may use what it is told. */
+/* The program may use all bytes of this size. */
 LAB_API size_t malloc_usable_size(void *block);
 size_t malloc_usable_size(void *block)
 {

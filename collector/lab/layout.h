@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory that etch and a program in the lab share: etch writes the head and the inputs before the program starts,
- * the runtime writes the rest while it runs. It outlives the program, so a crash loses nothing. The runtime is the only
- * writer of its part and etch reads it after the program's death, so no field needs to be atomic. */
+ * the runtime writes the rest while it runs. The memory outlives the program, so a crash loses nothing. The runtime is
+ * the only writer of its part and etch reads it after the program's death, so no field needs to be atomic. */
 #ifndef ETCH_COLLECTOR_LAB_LAYOUT_H
 #define ETCH_COLLECTOR_LAB_LAYOUT_H
 
@@ -91,7 +91,7 @@ struct etch_lab_thread {
     uint32_t tid;
     uint32_t wait; /* enum etch_lab_wait; at the end of the run */
     uint32_t dead;
-    uint32_t holder; /* of the mutex that it waits for; UINT32_MAX: unknown */
+    uint32_t holder; /* the owner of the mutex that the thread waits for; UINT32_MAX: unknown */
     uint64_t object; /* that it waits for */
     uint64_t site;   /* the last instruction of the program that it was seen at */
     uint64_t routine;
@@ -141,14 +141,14 @@ struct etch_lab_shared {
     uint32_t n_checks, n_events;
     uint32_t kept; /* rules whose two moments both came */
     struct etch_lab_thread thread[ETCH_LAB_THREADS];
-    uint64_t learnt[ETCH_LAB_SITES]; /* as `sites`: those of `sites`, and what this run found */
+    uint64_t learnt[ETCH_LAB_SITES]; /* like `sites`: its members, and the instructions that this run found */
     uint64_t check[ETCH_LAB_CHECKS]; /* the hash at each ETCH_LAB_CHECK_EVERY points */
     struct etch_lab_event events[ETCH_LAB_EVENTS];
     struct etch_lab_segment segments[ETCH_LAB_SEGMENTS];
     struct etch_lab_segment input[ETCH_LAB_SEGMENTS];
 };
 
-/* Where `site` is in a table of sites, or where it would go; ETCH_LAB_SITES if the table is full. */
+/* The index of `site` in a table of sites, or the free index for it; ETCH_LAB_SITES if the table is full. */
 static inline uint32_t etch_lab_site_slot(const uint64_t *table, uint64_t site)
 {
     uint32_t at = (uint32_t)(site * UINT64_C(0x9e3779b97f4a7c15) >> 48) & (ETCH_LAB_SITES - 1);

@@ -29,7 +29,7 @@ struct lab_thread {
     uint32_t wait; /* enum etch_lab_wait, if blocked */
     uint64_t object;
     uint64_t deadline; /* virtual; LAB_NEVER: none */
-    int fd;            /* ETCH_LAB_DESCRIPTOR: waits for these events of it */
+    int fd;            /* ETCH_LAB_DESCRIPTOR: the descriptor, and the events to wait for */
     short events;
     bool timed_out;
     bool canceled;
@@ -60,7 +60,7 @@ bool lab_block(enum etch_lab_wait wait, uint64_t object, uint64_t deadline, uint
 /* Waits until `fd` has one of `events`, or until `deadline`. Returns false if the time was up first. */
 bool lab_block_fd(int fd, short events, uint64_t deadline, uint64_t site);
 
-/* Lets one, or all, of those go on that wait for `object`. Returns how many. */
+/* Wakes the first thread, or all threads, that wait for `object`. Returns how many it woke. */
 uint32_t lab_wake(uint64_t object, bool all);
 
 /* Virtual time since the start. */
@@ -81,7 +81,7 @@ __attribute__((noreturn)) void lab_stop(enum etch_lab_outcome outcome);
 /* An access of the program to `size` bytes. */
 void lab_access(const void *at, size_t size, bool write, uint64_t site);
 
-/* What the heap knows of eight bytes. */
+/* The mark of eight bytes in the heap. */
 enum { LAB_HEAP_FINE, LAB_HEAP_GONE, LAB_HEAP_ZONE };
 void lab_heap_mark(const void *at, size_t size, uint32_t mark);
 

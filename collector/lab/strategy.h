@@ -27,7 +27,7 @@ struct etch_lab_spec {
     uint64_t length; /* pct: how many points a run has, about; 0: 1,000 */
 };
 
-/* What a thread does when it runs next. */
+/* The next operation of a thread. */
 struct etch_lab_op {
     uint64_t object;  /* the address, or the synchronisation object; 0: none */
     bool write;       /* may change the object */

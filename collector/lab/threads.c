@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <threads.h>
 
-/* What a new thread is started with. It lies here and not in the heap, which belongs to the program. */
+/* The start of a new thread. It is not in the heap, because the heap belongs to the program. */
 struct start {
     void *(*routine)(void *);
     void *argument;
@@ -118,7 +118,7 @@ int pthread_tryjoin_np(pthread_t self, void **result)
     return t && t->state != LAB_DEAD ? EBUSY : lab_real_pthread_join(self, result);
 }
 
-/* A wait that can be cancelled ends. What is not deferred is the C library's to do. */
+/* A wait that can be cancelled ends. The C library does a cancellation that is not deferred. */
 LAB_API int pthread_cancel(pthread_t self);
 int pthread_cancel(pthread_t self)
 {

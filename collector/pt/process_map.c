@@ -16,7 +16,7 @@ struct waiting {
     size_t order;
 };
 
-/* One mapping, as the bundle has it. */
+/* A mapping, as in the bundle. */
 struct image {
     uint64_t start, size, offset, tsc;
     uint32_t prot;

@@ -33,7 +33,7 @@ void etch_process_map_conclude(struct etch_process_map *map);
 uint64_t etch_process_map_processes(const struct etch_process_map *map);
 uint64_t etch_process_map_threads(const struct etch_process_map *map);
 
-/* Whether a thread is known that has not ended. */
+/* True if a known thread has not ended. */
 bool etch_process_map_alive(const struct etch_process_map *map);
 
 #endif

@@ -36,7 +36,7 @@ struct etch_side {
     const char *text;      /* path or name, within the record's bytes; NULL: none */
 };
 
-/* What perf_event_attr.sample_type must be, with sample_id_all, for the next function. */
+/* The perf_event_attr.sample_type, with sample_id_all, that the next function needs. */
 extern const uint64_t etch_side_sample_type;
 
 /* Reads one record, header included. False where it is not as the kernel writes it. */

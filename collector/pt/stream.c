@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-#define TAKE_LEAST (128u << 10) /* smaller pieces wait, so that records are not tiny */
-#define TAKE_MOST (2u << 20)    /* of one CPU in one turn */
+#define TAKE_LEAST (128u << 10) /* smaller pieces wait, to keep records large */
+#define TAKE_MOST (2u << 20)    /* bytes of a CPU in a turn, about */
 #define TURNS 10u               /* but not for more than so many turns */
 #define BYTES_A_SWITCH 32u      /* a thread that comes and goes leaves more trace than that */
 
@@ -196,8 +196,8 @@ static void take_bytes(void *context, uint64_t offset, const uint8_t *bytes, siz
 
 /* Takes the bytes up to `end`, or passes them over. Was the ring full to its last page until now? Then the kernel may
  * have switched the event off for want of room, which it does without a word, and a later piece that begins in that
- * page begins after a pause. The head is looked at after the room is given back: what it had reached before, it has
- * now. */
+ * page begins after a pause. The head is read after the room is given back, so it is at least as far as it was before.
+ */
 static void free_up_to(struct etch_pt_stream *c, struct etch_aux_ring *aux, uint64_t end, etch_aux_visitor *visit)
 {
     uint64_t tail = aux->page->aux_tail, full = tail + aux->size - (uint64_t)sysconf(_SC_PAGESIZE), head;
@@ -230,7 +230,8 @@ static void pass_over(struct etch_pt_stream *c, struct etch_aux_ring *aux, uint6
     free_up_to(c, aux, end, NULL);
 }
 
-/* Whether a piece that begins here may come after such a pause. Pieces come in order: what lies behind is settled. */
+/* True if a piece that begins here may come after such a pause. Pieces come in order, so pauses before this piece are
+ * forgotten. */
 static bool is_doubtful(struct etch_pt_stream *c, uint64_t at)
 {
     size_t kept = 0;
@@ -245,7 +246,8 @@ static bool is_doubtful(struct etch_pt_stream *c, uint64_t at)
     return doubtful;
 }
 
-/* What the piece says of its end. A ring that stays full is told again and again: one cut. */
+/* Reports the faults at the end of the piece. The kernel repeats its record while a ring stays full: that is one cut.
+ */
 static void end_piece(struct etch_pt_stream *c, const struct etch_pt_piece *piece)
 {
     bool again = piece->flags == CUT && c->cut_at == piece->end;

@@ -18,7 +18,7 @@ struct etch_pt_change {
     bool in, preempted;
 };
 
-/* Bytes that one or more AUX records speak of, [begin, end) as the kernel counts. What none speaks of cannot be
+/* Bytes that one or more AUX records speak of, [begin, end) as the kernel counts. Bytes without a record cannot be
  * trusted: the ring may have been full in between. */
 struct etch_pt_piece {
     uint64_t begin, end, time;
@@ -51,7 +51,7 @@ struct etch_pt_streams {
     bool full; /* emptied while they fill, rather than read once at the end */
     struct etch_pt_stream *list;
     size_t n;
-    uint64_t turn_time, last_turn; /* when this turn and the one before it began, by perf's clock */
+    uint64_t turn_time, last_turn; /* when the last two turns began, by perf's clock */
     unsigned turns;
     Etch__Switch switches[ETCH_PT_SWITCHES];
     size_t n_switches;

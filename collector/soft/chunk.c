@@ -44,7 +44,7 @@ uint8_t *etch_soft_begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrup
 
         if (is_open(ring, at))
             continue;
-        chunk->magic = 0; /* until it is whole, it is nothing */
+        chunk->magic = 0; /* readers pass over a chunk that is not whole yet */
         zero(at + sizeof(uint64_t), ETCH_SOFT_CHUNK - sizeof(uint64_t));
         chunk->kind = kind;
         chunk->seq = seq;

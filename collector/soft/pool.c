@@ -32,7 +32,7 @@ extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (
 extern void *__dso_handle __attribute__((weak, visibility("hidden")));
 extern const uint8_t __ehdr_start[] __attribute__((weak, visibility("hidden")));
 
-/* This module's recorder is the one that all use. */
+/* All modules use this module's recorder. */
 static bool started_here;
 
 /* ---- Words ---- */
@@ -205,7 +205,7 @@ static void fit(struct etch_soft_recorder *s, uint64_t limit)
         s->slots = (uint32_t)n;
 }
 
-/* A file that grows beyond this is a signal. */
+/* The kernel sends a signal if a file grows beyond this limit. */
 static uint64_t file_limit(void)
 {
     struct rlimit64 limit;

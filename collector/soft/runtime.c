@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The software recorder's runtime, linked into recorded programs by etch cc --record. Compiled code writes most bytes
- * itself; this is what happens when a chunk of the ring is full, a function is entered from code without a recorder,
- * or control comes back by longjmp or an exception.
+ * itself; this is what happens when a chunk of the ring is full, a function is entered from code without a recorder, or
+ * control comes back by longjmp or an exception.
  *
  * It uses one libc function (weakly), no vector register, no lock that waits, no system call, little stack, and no
- * memory but the ring, so it may run at any point of any program, signal handlers and sandboxes included. What needs
- * the kernel happens at the start (pool.c). The reader may be another process, or come after this one's death: what
- * counts is the order of the stores, which is the program's own. */
+ * memory but the ring, so it may run at any point of any program, signal handlers and sandboxes included. System calls
+ * happen at the start only (pool.c). The reader may be another process, or come after this one's death: what counts is
+ * the order of the stores, which is the program's own. */
 #include "collector/soft/runtime.h"
 
 #include "collector/soft/frames.h"
@@ -19,8 +19,8 @@ SHARED struct etch_soft_recorder etch_soft_recorder;
 SHARED uint32_t etch_soft_quiet;
 SHARED void (*etch_soft_quieting)(void);
 
-/* Compiled code of this module records; else it goes through the copies without a recorder. Decided once, before
- * anything but earlier constructors ran; what these called stays as it was until it returns. */
+/* Not 0: compiled code of this module records. 0: it runs the copies without a recorder. Set once, after earlier
+ * constructors ran. A function that such a constructor called stays in its copy until it returns. */
 HIDDEN uint8_t etch_soft_on;
 
 static void continue_at(const struct etch_soft_sync *sync, uintptr_t frame)
@@ -126,8 +126,8 @@ static uint64_t interrupted_ip(uintptr_t frame)
 }
 
 /* Compiled code that was interrupted, or left from a handler, may have written beyond what the variable says: paths,
- * and which function was called through a pointer. They begin with what is never 0, and what comes behind them in the
- * chunk is. */
+ * and which function was called through a pointer. A record starts with a non-zero byte. Unused bytes after the last
+ * record are zero. */
 static uint8_t *behind_paths(uint8_t *cur)
 {
     const uint8_t *end = chunk_of(cur) + ETCH_SOFT_CHUNK;
@@ -199,7 +199,8 @@ static void begin_nowhere(void)
         etch_soft_cur = NOWHERE;
 }
 
-/* Where a function goes on that was entered. What can be entered so tells the usual itself (instrument_entry.c). */
+/* Code without a recorder entered a function. Returns where the function writes on. A function that can be entered so
+ * does the usual case itself (instrument_entry.c). */
 HIDDEN uint8_t *etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from);
 uint8_t *etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from)
 {
@@ -319,7 +320,7 @@ void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node)
     if (node & ETCH_SOFT_MAY_FORK)
         enter_child();
     leave_parent();
-    /* What was left lies on dead stack, and is not looked at; from `top` on all is alive. */
+    /* Acts that were left lie on dead stack and are not read. All acts from `top` on are alive. */
     while (etch_soft_ring && etch_soft_ring->handlers && !is_alive(top, innermost_handler()))
         end_signal();
     etch_soft_top = top;

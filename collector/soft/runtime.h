@@ -20,7 +20,7 @@
 struct etch_soft_recorder {
     struct etch_soft_pool *pool; /* NULL: nothing is recorded */
     uint8_t *nowhere;            /* what threads without a ring write to */
-    uint32_t *here;              /* not 0 in the process that set it; NULL: not known */
+    uint32_t *here;              /* not 0 in the process that set the word, 0 in a child; NULL: not known */
     uint32_t chunks, slots, pid;
     bool started, robust, adopted;
 };
@@ -30,7 +30,7 @@ extern SHARED struct etch_soft_recorder etch_soft_recorder;
 /* Not 0: no stamps. Reading the time stamp counter would be a fault. */
 extern SHARED uint32_t etch_soft_quiet;
 
-/* Of the library that records synchronisation, where it is there: it reads the counter too. */
+/* Set by the library that records synchronisation, because it reads the counter too. NULL without that library. */
 extern SHARED void (*etch_soft_quieting)(void);
 
 extern HIDDEN uint8_t etch_soft_on;

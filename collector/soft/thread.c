@@ -22,7 +22,7 @@ static uint32_t *word_of(struct etch_soft_ring *ring)
     return (uint32_t *)ring->lock;
 }
 
-/* Where there is no robust mutex a ring is taken once, and the kernel is asked who takes it. */
+/* Without robust mutexes a ring is taken once, and the kernel is asked for the thread's id. */
 static bool lock(const struct etch_soft_recorder *s, struct etch_soft_ring *ring)
 {
     uint32_t expected = 0;
@@ -73,7 +73,7 @@ static void empty(const struct etch_soft_recorder *s, struct etch_soft_ring *rin
     ring->handlers = 0;
 }
 
-/* One that this thread had; one never used; else, of a thread that is gone, the one that began first. */
+/* Takes the ring that this thread had, else a ring never used, else the oldest ring of a thread that is gone. */
 static struct etch_soft_ring *claim(struct etch_soft_recorder *s)
 {
     struct etch_soft_pool *pool = s->pool;

@@ -10,7 +10,7 @@
 
 enum { BX = 1, BP = 6, SP = 7, IP = 8, R12 = 20 };
 
-/* One that is whole, and stays so while it is copied. */
+/* Copies a throw. False if the throw is not whole, or changes during the copy. */
 static bool copy_throw(const struct etch_throw *from, struct etch_throw *to)
 {
     /* Acquire: pairs with the writer's release; the fields are those of this sequence number ... */

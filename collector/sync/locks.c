@@ -35,7 +35,7 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
     if (!etch_shim_joined->memory)
         return etch_shim_real.mutex_lock(mutex);
     before = before_call();
-    /* A try tells whether it will wait; whatever else it says, it says what lock would. */
+    /* trylock returns EBUSY if lock would wait. Any other result is the one that lock would return. */
     result = etch_shim_real.mutex_trylock(mutex);
     if (result == EBUSY) {
         put(MUTEX_BLOCKED, ADDRESS(mutex), 0, 0, CALLER);

@@ -136,7 +136,7 @@ static uint64_t drain_ring(struct etch_sync_memory *m, struct etch_sync_ring *ri
         else
             break; /* begun, and interrupted: the next round will find it */
     }
-    /* What the writer does with it is a guess of how far etch is. */
+    /* The writer uses this only to guess how far etch has read. */
     __atomic_store_n(&ring->read, *read, __ATOMIC_RELAXED);
     if (lost)
         sink->lost(sink->context, ring->tid, lost);

@@ -41,7 +41,7 @@ uint64_t etch_sync_reader_drain(struct etch_sync_reader *reader, const struct et
 /* As the bundle has it. */
 void etch_sync_event_record(Etch__Sync *sync, uint32_t tid, const struct etch_sync_event *event);
 
-/* Whether the library ever came up in the program. */
+/* Not 0 if the library came up in the program. */
 int etch_sync_reader_joined(const struct etch_sync_reader *reader);
 
 /* The memory itself. */

@@ -16,13 +16,13 @@
 #define ETCH_SYNC_LARGE 32768u  /* so many, below 2 MB */
 
 #define ETCH_THROWS 8u         /* per ring: the newest exceptions of a thread */
-#define ETCH_THROW_STACK 4096u /* bytes of the stack from which one is thrown */
+#define ETCH_THROW_STACK 4096u /* bytes of the stack that an exception is thrown from */
 #define ETCH_TYPE_MAX 512u     /* bytes of a type's name, a longer one is cut */
 #define ETCH_WHAT_MAX 1024u    /* bytes of what an exception says, a longer text is cut */
 
-/* Where the library finds the file: "/proc/PID/fd/N". */
+/* The file, for the library: "/proc/PID/fd/N". */
 #define ETCH_SYNC_VARIABLE "ETCH_SYNC"
-/* What LD_PRELOAD was without us; not set where it was not. */
+/* The program's own LD_PRELOAD. Not set if the program has none. */
 #define ETCH_SYNC_PRELOAD_VARIABLE "ETCH_SYNC_PRELOAD"
 
 struct etch_sync_event {
@@ -78,15 +78,15 @@ struct etch_throw {
 enum etch_terminate_state {
     ETCH_TERMINATE_NOT,
     ETCH_TERMINATE_NONE,   /* no exception is active */
-    ETCH_TERMINATE_ACTIVE, /* one is, and what follows says which */
-    ETCH_TERMINATE_OTHER,  /* one is that is not of this C++ library's own making */
+    ETCH_TERMINATE_ACTIVE, /* an exception is active; the members that follow describe it */
+    ETCH_TERMINATE_OTHER,  /* an exception is active that another C++ library made */
 };
 
 enum etch_terminate_known {
     ETCH_TERMINATE_VALUE = 1,   /* the object's first eight bytes */
-    ETCH_TERMINATE_MESSAGE = 2, /* `what` is what the exception was made with */
-    ETCH_TERMINATE_WHAT = 4,    /* `what` is what what() returned to the C++ library */
-    ETCH_TERMINATE_TEXT = 8,    /* `what` is the text that was thrown: a string, or what a pointer to char points to */
+    ETCH_TERMINATE_MESSAGE = 2, /* `what` is the text that the exception was made with */
+    ETCH_TERMINATE_WHAT = 4,    /* `what` is the text that what() returned to the C++ library */
+    ETCH_TERMINATE_TEXT = 8,    /* `what` is the text that was thrown: a string, or the target of a pointer to char */
     ETCH_TERMINATE_ABORT = 16,  /* seen at abort() only */
 };
 
@@ -116,7 +116,7 @@ struct etch_sync_memory {
     uint32_t pid;         /* of the program, once the library is in it */
     uint64_t unplaced;    /* events of threads for which no ring was free */
     uint32_t claimed;     /* rings from here on were never used */
-    uint32_t emulated;    /* the program runs under QEMU: RDTSCP does not say which CPU it is on */
+    uint32_t emulated;    /* the program runs under QEMU: RDTSCP does not give the number of the CPU */
     uint32_t only_throws; /* no synchronisation events are wanted */
     uint32_t larges;      /* large rings that threads asked for */
     _Alignas(4096) struct etch_sync_ring rings[ETCH_SYNC_THREADS];
@@ -124,7 +124,7 @@ struct etch_sync_memory {
     struct etch_sync_large large[ETCH_SYNC_LARGES];
 };
 
-/* Where an event of this number stands. */
+/* The place of the event with this number. */
 static inline struct etch_sync_event *etch_sync_place(struct etch_sync_memory *m, struct etch_sync_ring *ring,
                                                       uint64_t grown, uint32_t large, uint64_t index)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The library that LD_PRELOAD puts (or a link with it) between a program and its pthread functions. Each call goes on
- * to the real one and leaves an event in the thread's ring: what acquires is stamped after it returned, what releases
- * before it is called, so that the stamps of a pair are in the order in which the pair happened. Where a call does not
- * wait, a second stamp on its other side says how long it took at most. No locks, no allocation, no system call but one
- * per thread. Without ETCH_SYNC in the environment it does nothing. */
+ * to the real function and leaves an event in the thread's ring. An acquiring call is stamped after it returns, a
+ * releasing call before it begins, so the stamps of a pair are in the order in which the pair happened. A call that
+ * does not wait gets a second stamp on its other side, which bounds its duration. The library takes no lock, allocates
+ * only to start a thread, and makes one system call per thread. It does nothing without ETCH_SYNC in the environment.
+ */
 #include "collector/sync/shim.h"
 
 #include "collector/sync/real.h"
@@ -47,13 +48,13 @@ EXPORT int prctl(int option, unsigned long a, unsigned long b, unsigned long c, 
     return (int)syscall(SYS_prctl, option, a, b, c, d);
 }
 
-/* A program with the software recorder in it has a prctl of its own, and tells us. */
-static void ask_to_be_told(void)
+/* A program with the software recorder in it has a prctl of its own, which calls this hook. */
+static void set_quiet_hook(void)
 {
-    void (**told)(void) = dlsym(RTLD_DEFAULT, "etch_soft_quieting");
+    void (**hook)(void) = dlsym(RTLD_DEFAULT, "etch_soft_quieting");
 
-    if (told)
-        *told = go_quiet;
+    if (hook)
+        *hook = go_quiet;
 }
 
 static void join(struct etch_sync_memory *map)
@@ -66,7 +67,7 @@ static void join(struct etch_sync_memory *map)
     etch_shim_emulated = map->emulated;
     etch_shim_joined->mapped = map;
     etch_shim_joined->memory = map->only_throws ? NULL : map;
-    ask_to_be_told();
+    set_quiet_hook();
 }
 
 /* The program sees its environment as it would without us: the first variables are taken out of the array itself,
@@ -84,7 +85,7 @@ static void restore_environment(void)
         if (strncmp(*from, "LD_PRELOAD=", 11) == 0) {
             if (!before)
                 continue;
-            memmove(*from + 11, before, strlen(before) + 1); /* it is what ours ended in: shorter */
+            memmove(*from + 11, before, strlen(before) + 1); /* the program's own value is the end of ours: shorter */
         }
         *to++ = *from;
     }

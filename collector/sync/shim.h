@@ -5,7 +5,7 @@
 
 #include "collector/sync/ring.h"
 
-/* Where the calling thread's exceptions go, and the thread's id. NULL: not recording, or no ring is left. */
+/* The calling thread's ring of exceptions, and the thread's id. NULL: not recording, or no ring is left. */
 struct etch_throw_ring *etch_shim_throws(uint32_t *tid);
 
 uint64_t etch_shim_stamp(void);

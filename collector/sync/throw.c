@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* C++ exceptions, in the preloaded library. A throw leaves its stack in the thread's ring, because the stack may be
- * unwound before the program ends; std::terminate leaves what the active exception is. The functions of the C++ library
- * are reached by a jump, so that the program's stack is the one that it would be without this library. None of the
- * program's own code is called, and memory that the C++ library did not make itself is asked for before it is read. */
+ * unwound before the program ends; std::terminate leaves what the active exception is. This library jumps to the
+ * functions of the C++ library, so that the program's stack is the same as without this library. None of the program's
+ * own code is called, and memory that the C++ library did not make itself is asked for before it is read. */
 #include "collector/sync/shim.h"
 
 #include <dlfcn.h>
@@ -106,7 +106,7 @@ __attribute__((constructor(101))) static void begin(void)
 
 /* ---- The stack ---- */
 
-/* What the entries below leave on the stack, lowest address first. */
+/* The entries below leave these registers on the stack, lowest address first. */
 struct entry {
     uint64_t r15, r14, r13, r12, bp, bx, dx, si, di, back;
 };
@@ -137,8 +137,8 @@ static __attribute__((noinline, cold)) void find_stack(uint32_t tid)
     pthread_attr_destroy(&attributes);
 }
 
-/* Bytes from `sp` up that are sure to be there. Of a stack that the program made itself no more is sure than the page.
- */
+/* Bytes from `sp` up that are sure to be there. If the program made the stack itself, only the rest of the page is
+ * sure. */
 static size_t stack_size(uint64_t sp)
 {
     uint64_t end = sp >= stack_low && sp < stack_high ? stack_high : (sp | (PAGE - 1)) + 1;
@@ -280,8 +280,8 @@ static uint64_t type_of(uint64_t object)
 
 /* ---- What an exception says ---- */
 
-/* Where the message of a std::runtime_error or std::logic_error stands within the object: behind the vtable's address.
- * Both C++ libraries have a pointer to the text there. */
+/* The message of a std::runtime_error or std::logic_error lies behind the vtable's address in the object. Both C++
+ * libraries have a pointer to the text there. */
 static bool is_named(uint64_t type, const char *name)
 {
     char own[32];
@@ -387,7 +387,7 @@ static struct etch_terminate *note_end(bool terminate)
     } else if (all && all->caught) {
         state = ETCH_TERMINATE_OTHER;
     }
-    if (terminate || state != ETCH_TERMINATE_NONE) /* release: what it says is there before it is to be read */
+    if (terminate || state != ETCH_TERMINATE_NONE) /* release: the members are written before the state is */
         __atomic_store_n(&t->state, state, __ATOMIC_RELEASE);
     errno = saved;
     return t;
@@ -403,7 +403,7 @@ __attribute__((used)) void *etch_shim_rethrow_pointer(const struct entry *e);
 __attribute__((used)) void *etch_shim_terminate(const struct entry *e);
 __attribute__((used)) void *etch_shim_abort(const struct entry *e);
 
-/* That handler throws the exception again, to ask what it says, and catches it. */
+/* The verbose terminate handler throws the exception again to call what(), and catches it. */
 static bool is_handler(uint64_t caller)
 {
     return library.verbose_handler && caller - library.verbose_handler < VERBOSE_HANDLER_MAX;

@@ -115,7 +115,7 @@ EXPORT int sem_post(sem_t *sem)
     return result;
 }
 
-/* These report through errno; nothing of ours touches it. */
+/* These functions report errors through errno. This library does not change errno. */
 EXPORT int sem_wait(sem_t *sem)
 {
     struct before before;

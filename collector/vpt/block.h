@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
-/* A block of guest code as QEMU translated it, known once and for all at translation: where it is and how it ends. What
- * it writes into the trace follows from that and from the address at which execution went on. */
+/* A block of guest code as QEMU translated it, known once and for all at translation: where it is and how it ends. The
+ * packets of a block follow from its ending and from the address of the next block. */
 #ifndef ETCH_VPT_BLOCK_H
 #define ETCH_VPT_BLOCK_H
 
@@ -27,7 +27,7 @@ struct vpt_block {
     uint64_t target;     /* of a direct branch; where there is none, the end */
     uint32_t instructions;
     uint8_t ending;
-    bool single;            /* one instruction: perhaps one that QEMU runs again by itself */
+    bool single;            /* one instruction: QEMU may run it again on its own */
     bool first_traps;       /* its first instruction divides */
     _Atomic bool handler;   /* a signal handler begins here */
     struct vpt_block *next; /* in the list of all */
@@ -37,10 +37,10 @@ struct vpt_block {
 /* Looks at the last instruction's bytes. `b` has its addresses set. Returns -1 where they are no instruction. */
 int vpt_block_classify(struct vpt_block *b, const uint8_t *bytes, size_t size);
 
-/* Whether the bytes are all of an instruction, rather than the beginning of one. */
+/* True if the bytes are a whole instruction, not only its beginning. */
 bool vpt_instruction_is_whole(const uint8_t *bytes, size_t size);
 
-/* Whether one instruction: divides; reads and writes memory in one step (lock, xchg). */
+/* Traits of an instruction: it divides; it reads and writes memory in one step (lock, xchg); it repeats. */
 struct vpt_traits {
     bool divides, atomic, repeats;
 };

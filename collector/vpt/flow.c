@@ -101,8 +101,8 @@ void vpt_flow_interrupt(struct vpt_self *t, uint64_t ip)
     t->block = NULL;
 }
 
-/* QEMU gave up on the running block in its middle and goes on from there: an instruction that it must run alone, such
- * as an atomic one across two words, or one that writes to the page it is on. */
+/* QEMU left the running block in its middle and goes on from there. It does so for an instruction that must run alone:
+ * an atomic access across two words, or a write to the page of the instruction. */
 static bool is_continued(const struct vpt_block *from, uint64_t at)
 {
     return at >= from->start && at < from->end && !(from->ending == VPT_REPEATS && at == from->last);

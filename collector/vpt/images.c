@@ -15,7 +15,7 @@ struct image {
     struct image *next;
 };
 
-/* Where something else was before, up to when. */
+/* A range that something else was mapped at, until `tsc`. */
 struct gone {
     uint64_t start, end, tsc;
     struct gone *next;
@@ -160,7 +160,7 @@ static const struct image *holder(uint64_t start, uint64_t end)
     return NULL;
 }
 
-/* Whether where both are, an image without a file has these bytes. */
+/* True if an image without a file has these bytes in the range that both cover. */
 static bool agrees(const struct image *i, uint64_t start, uint64_t end, const uint8_t *bytes)
 {
     uint64_t from = i->start > start ? i->start : start, to = i->end < end ? i->end : end;

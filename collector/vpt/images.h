@@ -6,7 +6,7 @@
 
 #include "collector/vpt/thread.h"
 
-/* What was mapped before `after` (an exec's time; 0: the recording began with this program) is no longer there. */
+/* Mappings from before `after` (the time of an exec; 0: the recording began with this program) are gone. */
 void vpt_images_begin(uint64_t guest_base, uint64_t after);
 
 /* Code of [start, start + size) was translated; `bytes` are its bytes. */
@@ -16,7 +16,8 @@ void vpt_images_translated(struct vpt_self *self, uint64_t start, const uint8_t 
 void vpt_images_mapped(struct vpt_self *self, uint64_t start, uint64_t size, uint64_t tsc);
 void vpt_images_unmapped(struct vpt_self *self, uint64_t start, uint64_t size, uint64_t tsc);
 
-/* Another program takes this one's place at `tsc`: nothing of it stays. And the undoing, where that failed. */
+/* Another program replaces this program at `tsc`: all mappings are gone. vpt_images_kept() undoes that if exec failed.
+ */
 void vpt_images_replaced(struct vpt_self *self, uint64_t tsc);
 void vpt_images_kept(struct vpt_self *self, uint64_t tsc);
 

@@ -59,9 +59,9 @@ struct vpt_control {
     char log[4096]; /* what QEMU itself had to say, kept off the target's standard error */
 };
 
-/* What is certain at one instant. All of it must be from the same instant however the thread is killed, and a thread is
- * killed between two instructions: so there are two of these, and one store makes the other one current. While no
- * packet is finished only the last two words change, and one store of 16 bytes changes both. */
+/* The state of a thread at one instant. All members must be from the same instant even if the thread is killed between
+ * two instructions. So there are two states, and one store makes the other state current. While no packet is finished
+ * only the last two words change, and one store of 16 bytes changes both. */
 struct vpt_state {
     _Atomic uint64_t head; /* whole packets end here */
     uint64_t unused;

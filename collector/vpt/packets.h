@@ -60,7 +60,7 @@ static inline void vpt_put_call(struct vpt_writer *writer, uint64_t return_addre
         writer->n_returns++;
 }
 
-/* Whether a return to `target` goes where its call came from; then that call is done with. */
+/* True if a return to `target` matches the newest call. The call is then forgotten. */
 static inline bool vpt_take_return(struct vpt_writer *writer, uint64_t target)
 {
     if (!writer->n_returns || writer->returns[(writer->next_return - 1) % VPT_RETURNS] != target)
@@ -70,8 +70,8 @@ static inline bool vpt_take_return(struct vpt_writer *writer, uint64_t target)
     return true;
 }
 
-/* One taken bit for such a return. After one that does not match (longjmp, an exception) decoders disagree on what is
- * left of the calls, so all are forgotten: more bytes, never a wrong path. */
+/* A return that matches its call is one taken bit. After a return that does not match (longjmp, an exception) decoders
+ * disagree on which calls are left, so the writer forgets all calls: more bytes, never a wrong path. */
 static inline void vpt_put_return(struct vpt_writer *writer, uint64_t target)
 {
     if (vpt_take_return(writer, target)) {

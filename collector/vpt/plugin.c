@@ -230,7 +230,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
     parse(argc, argv);
     vpt_translation_begin(after, info->version.cur >= 3);
     if (info->system_emulation || strcmp(info->target_name, "x86_64") != 0 || vpt_control_open(folder) < 0) {
-        if (vpt_registers_find()) /* etch takes this to mean that it can be loaded */
+        if (vpt_registers_find()) /* etch reads this line as: the plugin can be loaded */
             fprintf(stderr, "etch-vpt: not started by etch record\n");
         return -1;
     }

@@ -11,7 +11,7 @@
 /* gdb's numbers for x86-64, with version 1. */
 enum vpt_register { VPT_RDX = 3, VPT_RSI = 4, VPT_RDI = 5, VPT_RSP = 7, VPT_RIP = 16 };
 
-/* Whether this QEMU has version 2 or later of the plugin interface. */
+/* True if this QEMU has version 2 or later of the plugin interface. */
 bool vpt_registers_are_offered(void);
 
 /* Finds the functions; false where this QEMU does not show them. */

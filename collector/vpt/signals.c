@@ -104,7 +104,7 @@ bool vpt_signals_inside(const struct vpt_self *t, uint64_t ip)
     case VPT_JUMPS_INDIRECT:
     case VPT_CALLS_INDIRECT:
     case VPT_RETURN:
-    case VPT_FAR: /* any address may follow these; that it is in this very block says that they did not run */
+    case VPT_FAR: /* any address may follow these. An address in the same block means that they did not run */
         return true;
     default:
         return (ip == b->start && b->first_traps) || !vpt_block_may_go_to(b, ip);

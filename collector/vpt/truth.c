@@ -30,7 +30,7 @@ static bool move_window(struct vpt_truth *t, uint64_t offset)
     return true;
 }
 
-/* Where the text of a file ends that may have zeros behind it. */
+/* The end of the text in a file. Zeros may follow it. */
 static uint64_t text_end(int fd)
 {
     struct stat st;

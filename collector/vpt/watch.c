@@ -199,7 +199,7 @@ static void report(struct vpt_self *t, const struct armed *a, const struct vpt_i
     if (!event)
         return;
     if (bytes <= 8) {
-        /* It was read or written this instant, so it is mapped. */
+        /* The guest accessed these bytes just now, so they are mapped. */
         memcpy(&value, (const void *)(uintptr_t)(base + from), bytes);
         flags |= VPT_ACCESS_VALUE;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
-/* Emulated watchpoints: every load and store of the guest is looked at, where there is something to watch. What the
- * kernel reads and writes for a system call is not seen, as with debug registers. */
+/* Emulated watchpoints: every load and store of the guest is looked at, where there is something to watch. Accesses
+ * that the kernel makes for a system call are not seen, as with debug registers. */
 #ifndef ETCH_VPT_WATCH_H
 #define ETCH_VPT_WATCH_H
 
@@ -21,7 +21,8 @@ static inline bool vpt_watch_any(void)
     return vpt_control->n_watches != 0;
 }
 
-/* Whether an instruction is one from which a watch takes its address, and whether it is of the program at all. */
+/* Sets `site` if a watch takes its address from this instruction, and `outside` if the instruction is not in the
+ * program. */
 void vpt_watch_site(struct vpt_instruction *instruction, uint64_t guest_base);
 
 /* The way of calls, as far as accesses need it: block `from` ended and execution goes on at `next`. */
