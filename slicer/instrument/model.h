@@ -158,6 +158,13 @@ void etch_emitter_close(struct emitter *emitter);
 void etch_cursor_open(struct emitter *emitter, LLVMValueRef function);
 bool etch_cursor_close(struct emitter *emitter, LLVMValueRef function);
 
+LLVMValueRef etch_emit_byte(const struct emitter *emitter, unsigned value);
+
+/* Puts the builder before an instruction. The code has no place in the source. */
+void etch_emit_before(const struct emitter *emitter, LLVMValueRef instruction);
+
+void etch_set_flag(const struct emitter *emitter, LLVMValueRef function, const char *name);
+
 /* Stands the builder at a block's end, where code has no place in the source. */
 void etch_emit_at_end(struct emitter *emitter, LLVMBasicBlockRef block);
 

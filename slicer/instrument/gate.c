@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* The gate of a recorded function, and calls through pointers, which may pass by its report to the runtime.
+ *
+ * A call through a pointer reaches the gate. The gate reports an entry to the runtime, which is expensive. Compiled
+ * code with a recorder need not report, because its frame can be followed. Such code checks whether the called code
+ * starts with the no-operation PASS_NOP, which nothing else has. If so, it calls PASS bytes behind, where the gate
+ * itself records which function this is. The check reads the aligned 16 bytes that the pointer points into, so it never
+ * reads a page other than the one that the call would run. */
+#include "slicer/instrument/asm_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PASS_NOP "0x0f,0x1f,0x84,0x00,0x65,0xd3,0x1c,0xb7"
+
+/* Only where the compiler puts nothing before our first instruction, and registers are those of C. */
+bool etch_can_pass(const struct emitter *e, LLVMValueRef function)
+{
+    return LLVMGetFunctionCallConv(function) == LLVMCCallConv &&
+           !LLVMGetModuleFlag(e->module, "cf-protection-branch", strlen("cf-protection-branch")) &&
+           !LLVMGetModuleFlag(e->module, "kcfi", 4);
+}
+
+/* The runtime says before anything runs whether this process records. Nothing but flags changes here. */
+static void add_gate(struct asm_text *t, LLVMValueRef teller, LLVMValueRef plain)
+{
+    if (plain) {
+        etch_asm_add(t, "cmpb $$0, etch_soft_on(%%rip)\nje ");
+        etch_asm_add_symbol(t, plain);
+        etch_asm_add(t, "\n");
+    }
+    etch_asm_add(t, "jmp ");
+    etch_asm_add_symbol(t, teller);
+    etch_asm_add(t, "\n");
+}
+
+/* The byte before the call found that the chunk has room; r11 is free at a C function's begin. */
+static void add_pass(struct asm_text *t, LLVMValueRef body)
+{
+    etch_asm_add(t, ".balign %u\nleaq ", PASS);
+    etch_asm_add_symbol(t, body);
+    etch_asm_add(t, "(%%rip), %%r11\nmovl %%r11d, 1(%%r10)\nmovb $$%u, (%%r10)\naddq $$%u, %%r10\njmp ",
+                 (unsigned)ETCH_SOFT_PASSED, ETCH_SOFT_PASSED_SIZE);
+    etch_asm_add_symbol(t, body);
+}
+
+LLVMValueRef etch_emit_gate(struct emitter *e, LLVMValueRef body, LLVMValueRef like, LLVMValueRef teller,
+                            LLVMValueRef plain, const char *name)
+{
+    LLVMValueRef gate = LLVMAddFunction(e->module, name, LLVMGlobalGetValueType(like));
+    LLVMAttributeIndex self = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    bool passable = etch_carries(body) && etch_can_pass(e, body);
+    struct asm_text t = {0};
+
+    etch_copy_shape(like, gate);
+    LLVMRemoveStringAttributeAtIndex(gate, self, "frame-pointer", strlen("frame-pointer"));
+    etch_set_flag(e, gate, "naked");
+    etch_set_flag(e, gate, "noinline");
+    if (LLVMGetSection(body) && LLVMGetSection(body)[0])
+        LLVMSetSection(gate, LLVMGetSection(body));
+    etch_emit_at_end(e, LLVMAppendBasicBlockInContext(e->context, gate, ""));
+    if (passable) {
+        LLVMSetAlignment(gate, PASS);
+        etch_asm_add(&t, ".byte " PASS_NOP "\n");
+    }
+    add_gate(&t, teller, plain);
+    if (passable)
+        add_pass(&t, body);
+    etch_asm_build(e, &t, e->void_type, "", NULL, 0);
+    LLVMBuildUnreachable(e->builder);
+    free(t.v);
+    return t.failed ? NULL : gate;
+}
+
+bool etch_emit_passing(struct emitter *e, LLVMValueRef call)
+{
+    LLVMValueRef callee = LLVMGetCalledValue(call), at, begin, is, distance;
+
+    if (LLVMIsAConstant(callee) || LLVMGetInstructionCallConv(call) != LLVMCCallConv ||
+        !etch_can_pass_by(LLVMGetCalledFunctionType(call)) || etch_call_returns_twice(call))
+        return true;
+    etch_emit_before(e, call);
+    at = LLVMBuildPtrToInt(e->builder, callee, e->quad, "");
+    begin = LLVMBuildAnd(e->builder, at, LLVMConstInt(e->quad, ~(uint64_t)15, false), "");
+    begin = LLVMBuildLoad2(e->builder, e->quad, LLVMBuildIntToPtr(e->builder, begin, e->pointer, ""), "");
+    LLVMSetVolatile(begin, true);
+    is = LLVMBuildICmp(e->builder, LLVMIntEQ, begin, LLVMConstInt(e->quad, PASS_WORD, false), "");
+    if (etch_can_stay_tail(e, call)) {
+        at = LLVMBuildAdd(e->builder, at, LLVMConstInt(e->quad, PASS, false), "");
+        return etch_carry_tail(e, call, LLVMBuildIntToPtr(e->builder, at, e->pointer, ""), is);
+    }
+    distance = LLVMBuildSelect(e->builder, is, LLVMConstInt(e->quad, PASS, false), LLVMConstInt(e->quad, 0, false), "");
+    at = LLVMBuildIntToPtr(e->builder, LLVMBuildAdd(e->builder, at, distance, ""), e->pointer, "");
+    return etch_carry_call(e, call, at, distance) != NULL;
+}
