@@ -182,6 +182,11 @@ struct etch_run {
     uint32_t noticed;
     ETCH_ARRAY(Etch__Loss *) losses;
     struct etch_run_order *order; /* NULL: nothing across threads is known */
+    /* Stamps of two CPUs differ by at most `clock_width` cycles, as measured. Not `clocks_known`: no bound was
+     * measured, and `clocks_why` says why. */
+    bool clocks_known;
+    uint64_t clock_width;
+    char clocks_why[160];
     /* How its threads met: over all, and until it was noticed; NULL: nobody has asked yet. */
     struct etch_facts *facts[2];
     uint64_t facts_key;  /* a hash of what etch_runs_unify() gave to the accesses */

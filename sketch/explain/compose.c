@@ -280,6 +280,9 @@ static void fill_notes(struct composition *c)
         add_note(c, "it failed when no function of the program was running in that thread; the place shown is its last "
                     "call to a "
                     "library");
+    snprintf(text, sizeof(text), "Times do not order steps of different threads: %s.", c->run->clocks_why);
+    if (c->run->clocks_why[0] && c->sketch->n_threads > 1)
+        add_note(c, text);
     if (!c->sketch->passing_runs && c->sketch->failing_runs > 1)
         add_note(c, "only failing runs: nothing to compare them with, so no cause is named");
     for (size_t i = 0; i < c->run->losses.n; i++)

@@ -9,7 +9,9 @@
 struct layout_item {
     uint32_t thread, place;
     uint64_t nth; /* of the thread's visits of the place; 0: not known */
-    uint64_t seq, lo, hi;
+    uint64_t seq;
+    uint64_t lo, hi;         /* TSC, for display */
+    uint64_t not_before, by; /* proven bounds of its time, in TSC of any CPU; 0 and UINT64_MAX: none */
     uint32_t depth;
     uint64_t count;
     uint32_t access; /* its last access in question, or ETCH_NOWHERE */

@@ -5,10 +5,6 @@
 
 #include <stdlib.h>
 
-#define SLACK                                                                                                          \
-    4096u /* cycles: clocks of two CPUs are nearer than that, where steps are compared by their times alone            \
-           */
-
 static uint32_t sync_event(const struct etch_run *run, const struct layout_item *item)
 {
     uint32_t event = ETCH_NOWHERE;
@@ -29,12 +25,26 @@ static bool is_around(const struct composition *c, const struct layout_item *ite
     return false;
 }
 
-/* When an item was: by its access, else by its step. */
+/* Without control flow the time of a visit is the stamp of its event. A stamp is no bound by itself: it is taken before
+ * or after its event. */
+static void bound_by_event(const struct composition *c, struct layout_item *item)
+{
+    if (item->event == ETCH_NOWHERE && item->access == ETCH_NOWHERE)
+        return; /* a call on the stack: its time is a bound */
+    item->not_before = 0;
+    item->by = UINT64_MAX;
+    if (c->run->order)
+        etch_run_order_bounds(c->run->order, item->event, &item->not_before, &item->by);
+}
+
+/* The time of an item: that of its access, or else that of its step. */
 static void settle_time(struct composition *c, struct layout_item *item)
 {
     const struct etch_run_access *a = item->access != ETCH_NOWHERE ? &c->run->accesses.v[item->access] : NULL;
 
     item->event = ETCH_NOWHERE;
+    item->not_before = item->lo;
+    item->by = item->hi;
     if (item->not_yet || (a && a->crash)) /* when it failed says nothing of when it was read */
         return;
     if (a && a->seq != UINT64_MAX && item->seq != UINT64_MAX && is_around(c, item, a->seq))
@@ -44,6 +54,8 @@ static void settle_time(struct composition *c, struct layout_item *item)
         item->lo = a->lo ? a->lo : a->hi;
         item->hi = a->hi;
     }
+    if (a || !c->run->flow)
+        bound_by_event(c, item);
 }
 
 static int by_thread_order(const void *x, const void *y)
@@ -74,7 +86,7 @@ static bool is_before(const struct composition *c, size_t i, size_t k)
         if (order || (a->access != ETCH_NOWHERE && b->access != ETCH_NOWHERE))
             return order < 0;
     }
-    return a->hi != UINT64_MAX && b->lo > SLACK && a->hi < b->lo - SLACK;
+    return c->run->clocks_known && a->by < b->not_before && b->not_before - a->by > c->run->clock_width;
 }
 
 static void close_over(bool *before, size_t n)

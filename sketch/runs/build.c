@@ -194,6 +194,8 @@ static int fill(struct build *b, struct etch_error *err)
     options.n_ties = b->ties.n;
     if (b->accesses.n + b->recording->syncs.n && etch_run_order_build(&b->run->order, b->recording, &options, err) < 0)
         return -1;
+    if (etch_run_order_clocks(b->run, b->recording, err) < 0)
+        return -1;
     if (etch_build_sort_accesses(b, err) < 0 || etch_build_list_watched(b, err) < 0 || list_syncs(b, err) < 0)
         return -1;
     etch_build_find_null(b);

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "decoder/timeline.h"
+#include "sketch/run.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -126,6 +127,54 @@ void etch_run_order_why(const struct etch_run_order *o, uint32_t a, uint32_t b, 
             length +=
                 (size_t)snprintf(text + length, size - length, ": %" PRIu64 " cycles apart", to->lo.tsc - from->hi.tsc);
     }
+}
+
+void etch_run_order_bounds(const struct etch_run_order *o, uint32_t event, uint64_t *lo, uint64_t *hi)
+{
+    const struct etch_event *e = event < o->timeline.events.n ? &o->timeline.events.v[event] : NULL;
+
+    *lo = e && e->lo.cpu != ETCH_CPU_NONE ? e->lo.tsc : 0;
+    *hi = e && e->hi.cpu != ETCH_CPU_NONE ? e->hi.tsc : UINT64_MAX;
+}
+
+/* Whether a contradiction concerns the clocks. One contradiction that names an object does not. More than one may have
+ * made the order leave out all clocks. */
+static bool clocks_contradicted(const struct etch_run_order *o)
+{
+    size_t n;
+    const struct etch_conflict *conflicts = etch_order_conflicts(o->order, &n);
+
+    return n > 1 || (n == 1 && (conflicts[0].cpu != ETCH_CPU_NONE || !conflicts[0].object));
+}
+
+static void take_clocks(struct etch_run *run, const struct etch_timeline_clocks *clocks)
+{
+    bool contradicted = run->order && clocks_contradicted(run->order);
+
+    run->clocks_known = clocks->any.known && !contradicted;
+    run->clock_width = run->clocks_known ? (uint64_t)(clocks->any.hi - clocks->any.lo) : 0;
+    if (!run->clocks_known)
+        snprintf(run->clocks_why, sizeof(run->clocks_why), "%s",
+                 contradicted      ? "the clocks contradict other evidence"
+                 : clocks->refused ? clocks->why
+                 : clocks->changed ? "the clock of a CPU changed during the recording"
+                                   : "the clock of a CPU was not measured");
+}
+
+int etch_run_order_clocks(struct etch_run *run, const struct etch_recording *recording, struct etch_error *err)
+{
+    bool guest = recording->host && recording->host->hypervisor[0];
+    struct etch_timeline_clocks clocks;
+
+    if (run->order) {
+        take_clocks(run, &run->order->timeline.clocks);
+        return 0;
+    }
+    if (etch_timeline_clocks(&clocks, recording->clocks.v, recording->clocks.n, guest, 0, err) < 0)
+        return -1;
+    take_clocks(run, &clocks);
+    etch_timeline_clocks_free(&clocks);
+    return 0;
 }
 
 const struct etch_conflict *etch_run_order_conflicts(const struct etch_run_order *o, size_t *n)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct etch_recording;
+struct etch_run;
 struct etch_timeline_options;
 struct etch_run_order;
 
@@ -29,6 +30,13 @@ uint32_t etch_run_order_position(const struct etch_run_order *order, uint32_t ev
 int etch_run_order_compare(const struct etch_run_order *order, uint32_t a, uint32_t b);
 
 void etch_run_order_why(const struct etch_run_order *order, uint32_t a, uint32_t b, char *text, size_t size);
+
+/* The measured bounds of an event, in TSC of any CPU. 0 and UINT64_MAX: no bound. */
+void etch_run_order_bounds(const struct etch_run_order *order, uint32_t event, uint64_t *lo, uint64_t *hi);
+
+/* Sets what `run` knows of the clocks of its recording. Call it after the order was built. Returns 0, or -1 with `err`
+ * set. */
+int etch_run_order_clocks(struct etch_run *run, const struct etch_recording *recording, struct etch_error *err);
 
 struct etch_conflict;
 
