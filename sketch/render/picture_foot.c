@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* The foot of a picture: unordered steps, losses, contradictions, notes, and counts. */
+#include "sketch/render/picture.h"
+
+#include <stdio.h>
+
+static const char *step_name(const struct picture *p, size_t i, char name[48])
+{
+    snprintf(name, 48, "T%u's step %zu", p->sketch->steps[i]->thread + 1, p->model.row_of[i] + 1);
+    return name;
+}
+
+static void draw_unordered(struct picture *p)
+{
+    const Etch__Sketch *s = p->sketch;
+    char text[512], one[48], other[48];
+
+    for (size_t r = 0; r < p->model.n_rows; r++)
+        if (p->model.rows[r].unordered) {
+            etch_picture_write(p, LOOK_LOSS, 2,
+                               "~ steps of one number are unordered: nothing proves which came first.");
+            break;
+        }
+    for (size_t k = 0; k < s->n_unordered; k++) {
+        const Etch__SketchUnordered *u = s->unordered[k];
+        const char *evidence = etch_render_string(u->evidence);
+
+        if (u->one >= s->n_steps || u->other >= s->n_steps)
+            continue;
+        snprintf(text, sizeof(text), "%s and %s are unordered%s%.300s%s", step_name(p, u->one, one),
+                 step_name(p, u->other, other), evidence[0] ? " (" : "", evidence, evidence[0] ? ")." : ".");
+        etch_picture_write(p, LOOK_LOSS, 2, text);
+    }
+}
+
+static bool has_unknown_value(const Etch__Sketch *s)
+{
+    for (size_t i = 0; i < s->n_steps; i++)
+        for (size_t k = 0; k < s->steps[i]->n_values; k++)
+            if (s->steps[i]->values[k]->known_case != ETCH__SKETCH_VALUE__KNOWN_VALUE)
+                return true;
+    return false;
+}
+
+static bool has_tag_order(const struct picture *p)
+{
+    for (size_t k = 0; k < p->sketch->n_orders; k++)
+        if (!etch_picture_has_arrow(p, p->sketch->orders[k]) &&
+            etch_render_order_is_sound(p->sketch, p->sketch->orders[k]) &&
+            p->sketch->steps[p->sketch->orders[k]->before]->thread !=
+                p->sketch->steps[p->sketch->orders[k]->after]->thread)
+            return true;
+    return false;
+}
+
+static void draw_losses(struct picture *p)
+{
+    const Etch__Sketch *s = p->sketch;
+    char text[700], loss[600];
+
+    if (!etch_render_has_loss(s)) {
+        if (s->failing_runs)
+            etch_picture_write(p, LOOK_DIM, 0, "Nothing was lost.");
+        return;
+    }
+    for (size_t i = 0; i < s->n_losses && i < 8; i++) {
+        etch_render_loss(s->losses[i], loss, sizeof(loss));
+        snprintf(text, sizeof(text), "LOST  %s", loss);
+        etch_picture_write(p, LOOK_LOSS, 6, text);
+    }
+    if (s->n_losses > 8) {
+        snprintf(text, sizeof(text), "LOST  %zu times more", s->n_losses - 8);
+        etch_picture_write(p, LOOK_LOSS, 6, text);
+    }
+}
+
+static void draw_conflicts(struct picture *p)
+{
+    for (size_t i = 0; i < p->sketch->n_conflicts; i++) {
+        char text[700];
+
+        snprintf(text, sizeof(text), "CONTRADICTION  %.600s", etch_render_string(p->sketch->conflicts[i]->text));
+        etch_picture_write(p, LOOK_LOSS, 15, text);
+    }
+}
+
+static void draw_idle(struct picture *p)
+{
+    const Etch__Sketch *s = p->sketch;
+    char text[128];
+
+    for (size_t i = 0; i < s->n_threads; i++) {
+        bool used = false;
+
+        for (size_t c = 0; c < p->model.n_columns; c++)
+            used |= p->model.columns[c] == i;
+        if (used)
+            continue;
+        snprintf(text, sizeof(text), "T%zu %.64s has no step that matters here.", i + 1,
+                 etch_render_string(s->threads[i]->name));
+        etch_picture_write(p, LOOK_DIM, 0, text);
+    }
+    for (size_t i = 0; i < s->n_steps; i++)
+        if (s->steps[i]->thread >= s->n_threads) {
+            etch_picture_write(p, LOOK_LOSS, 0, "Some steps belong to no known thread and are not drawn.");
+            break;
+        }
+}
+
+void etch_picture_foot(struct picture *p)
+{
+    const Etch__Sketch *s = p->sketch;
+    char text[256];
+
+    p->y++;
+    draw_unordered(p);
+    if (has_unknown_value(s))
+        etch_picture_write(p, LOOK_LOSS, 2, "? is a value that is not known.");
+    if (has_tag_order(p))
+        etch_picture_write(p, LOOK_DIM, 0,
+                           p->canvas.unicode ? "─▶N: proven to be before step N." : "->N: proven to be before step N.");
+    draw_losses(p);
+    draw_conflicts(p);
+    for (size_t i = 0; i < s->n_notes; i++)
+        etch_picture_write(p, LOOK_LOSS, 2, etch_render_string(s->notes[i]));
+    draw_idle(p);
+    if (s->other_failures) {
+        snprintf(text, sizeof(text), "%u failing run%s of other bugs %s left out.", s->other_failures,
+                 s->other_failures == 1 ? "" : "s", s->other_failures == 1 ? "is" : "are");
+        etch_picture_write(p, LOOK_DIM, 0, text);
+    }
+    if (s->slice_statements) {
+        snprintf(text, sizeof(text), "slice %u statements, %u executed, %zu shown.", s->slice_statements,
+                 s->executed_statements, s->n_steps);
+        etch_picture_write(p, LOOK_DIM, 0, text);
+    }
+    if (p->model.n_columns)
+        etch_picture_write(p, LOOK_DIM, 0, "--html FILE has the evidence of each line.");
+}
