@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What failing runs do that passing runs do not: statements about a run that are true, false or unknown of each, found
- * in the failing runs and ranked over all. */
+/* Predictors: statements that are true, false or unknown of a run. Candidates come from the failing runs. All runs rank
+ * them by how well they separate failing from passing runs. */
 #ifndef ETCH_SKETCH_PREDICTOR_H
 #define ETCH_SKETCH_PREDICTOR_H
 
@@ -45,37 +45,45 @@ struct etch_predictor {
     uint32_t failing_true, failing, passing_true, passing, unknown;
     uint32_t distance, spread; /* of its nearest statement, and of all its statements, from the failure */
     char pattern[8];           /* WR, RWR, ... */
-    bool ever;     /* at any time; otherwise the last time. Of a value at the failing statement: no passing run may have
-                      had it at any time */
-    bool torn;     /* atomicity of two variables, seen in the calls that made the accesses */
-    bool refill;   /* RW: the write is one that comes before each read, and had not */
-    bool negated;  /* executed: it was not */
-    bool write;    /* a value written, rather than read */
-    bool taken;    /* the branch was */
-    bool guarded;  /* atomicity that was meant: an update, or a check and what it guards */
-    bool given;    /* an order that no run has the other way round: it is not what differs */
-    bool noticed;  /* an order as it stood when the program noticed, before it failed */
-    bool beside;   /* an order that only another thread's turn at the failing statement has a part in */
-    bool early;    /* an order whose second statement had not run in any failing run */
-    bool followed; /* the failing statement follows the pointer: who got past it had one */
-    bool stray;    /* an origin that was to write something else */
-    bool left_over;  /* an origin before memory changed hands: what was read is what another owner left */
-    bool proper;     /* an origin that was to write just this */
-    bool only_there; /* an origin of what only failing runs read */
-    bool unwritten;  /* a value that nothing of the slice wrote in a run where it was seen */
+    bool ever;    /* at any time; otherwise the last time. Of a value at the failing statement: no passing run may have
+                     had it at any time */
+    bool torn;    /* atomicity of two variables, seen in the calls that made the accesses */
+    bool refill;  /* RW: the write is one that comes before each read, and had not */
+    bool negated; /* executed: it was not */
+    bool write;   /* a value written, rather than read */
+    bool taken;   /* the branch was */
+    bool guarded; /* atomicity that was meant: an update, or a check and what it guards */
+    bool constant_order; /* an order that is the same in all runs, so it explains nothing */
+    bool first_symptom;  /* an order that held up to the first symptom, before the failure */
+    bool off_path;       /* an order at the failing statement in which only a thread that did not fail has a part */
+    bool early;          /* an order whose second statement had run in no failing run */
+    bool followed;       /* the failing statement dereferences the pointer */
+    bool stray;          /* an origin that was meant to write something else */
+    bool left_over;  /* an origin before the memory was freed and allocated again: the value is of the owner before */
+    bool proper;     /* an origin that was meant to write this */
+    bool only_there; /* an origin of a value that only failing runs read */
+    bool unwritten;  /* a value that no statement of the slice wrote in a run that had it */
 };
 
 struct etch_predictors {
     ETCH_ARRAY(struct etch_predictor) all; /* best first */
 };
 
-/* Finds and ranks. `runs` are all of one bug, and passing. The result does not depend on their order. Returns 0, or -1
- * when memory is short. */
+/* Finds and ranks predictors. `runs` are the failing runs of one bug and the passing runs. The result does not depend
+ * on their order. Returns 0, or -1 when memory is short. */
 int etch_predictors_find(struct etch_predictors *predictors, const struct etch_names *names,
                          const struct etch_run *const *runs, size_t n);
 void etch_predictors_release(struct etch_predictors *predictors);
 
-/* Whether it speaks of how threads met. */
+/* The things that a search over a run left out because of a limit. */
+struct etch_search_limits {
+    size_t unsearched; /* pairs of reads for which not all writes of the object were searched */
+    size_t long_rings; /* rings of locks with more threads than a predictor has places for */
+};
+
+struct etch_search_limits etch_predictors_limits(const struct etch_run *run);
+
+/* Whether it is about accesses of several threads. */
 bool etch_predictor_is_threaded(const struct etch_predictor *predictor);
 
 #define ETCH_PREDICTOR_ACCESSES 4u

@@ -120,7 +120,7 @@ struct etch_by_place {
     size_t n, capacity;
 };
 
-struct etch_chances {
+struct etch_comparison_points {
     uint32_t *v;
     size_t n, capacity;
 };
@@ -173,13 +173,14 @@ struct etch_run {
                                    far as the registers reach, and no other */
     ETCH_ARRAY(uint32_t) sited; /* the same, as variables */
     ETCH_ARRAY(struct etch_run_site) sites;
-    /* Of a passing run: accesses of the statement where others failed, by number. Each was a chance to fail: what stood
-     * then is what can be compared. See etch_runs_unify(). */
-    struct etch_chances chances;
-    /* The same of what decided whether a statement ran that only failing runs have: there the program noticed what it
-     * failed of later. Of a failing run `noticed` accesses were made until then; UINT32_MAX: not known. */
-    struct etch_chances early_chances;
-    uint32_t noticed;
+    /* Comparison points of a passing run: its accesses by the statement at which other runs failed, by number. The
+     * state at these points is compared with the state at a failure. See etch_runs_unify(). */
+    struct etch_comparison_points comparison_points;
+    /* The first symptom is a statement that only failing runs execute, before they fail. Its comparison points in a
+     * passing run are the accesses by the branch that decides on it. A failing run made `first_symptom` accesses before
+     * it; UINT32_MAX: not known. */
+    struct etch_comparison_points early_comparison_points;
+    uint32_t first_symptom;
     ETCH_ARRAY(Etch__Loss *) losses;
     struct etch_run_order *order; /* NULL: nothing across threads is known */
     /* Stamps of two CPUs differ by at most `clock_width` cycles, as measured. Not `clocks_known`: no bound was
@@ -187,7 +188,7 @@ struct etch_run {
     bool clocks_known;
     uint64_t clock_width;
     char clocks_why[160];
-    /* How its threads met: over all, and until it was noticed; NULL: nobody has asked yet. */
+    /* Facts about all accesses, and about those up to the first symptom; NULL: not computed yet. */
     struct etch_facts *facts[2];
     uint64_t facts_key;  /* a hash of what etch_runs_unify() gave to the accesses */
     unsigned facts_made; /* times */

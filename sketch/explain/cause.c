@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SAID_MAX 200 /* characters of an exception's own words in a headline */
+#define MESSAGE_MAX 200 /* characters of an exception's own words in a headline */
 
 static bool is_uncaught(const Etch__Failure *f)
 {
@@ -20,7 +20,7 @@ static void name_exception(const Etch__Exception *e, char *text, size_t size)
     const char *type = e && e->type[0] ? e->type : "exception";
 
     if (e && e->is_text && e->said_case == ETCH__EXCEPTION__SAID_WHAT)
-        snprintf(text, size, "%.200s \"%.*s\"", type, SAID_MAX, e->what);
+        snprintf(text, size, "%.200s \"%.*s\"", type, MESSAGE_MAX, e->what);
     else if (e && e->number[0])
         snprintf(text, size, "%.200s %s", type, e->number);
     else
@@ -28,25 +28,25 @@ static void name_exception(const Etch__Exception *e, char *text, size_t size)
 }
 
 /* ": no such key"; nothing where it is not known, or stands with the type. */
-static void say(const Etch__Exception *e, char *text, size_t size)
+static void add_message(const Etch__Exception *e, char *text, size_t size)
 {
     bool known = e && !e->is_text && e->said_case == ETCH__EXCEPTION__SAID_WHAT;
 
     text[0] = '\0';
     if (known && e->what[0])
-        snprintf(text, size, ": %.*s", SAID_MAX, e->what);
+        snprintf(text, size, ": %.*s", MESSAGE_MAX, e->what);
 }
 
 bool etch_cause_headline(const Etch__Failure *f, const char *function, char *text, size_t size)
 {
-    char where[600], name[500], said[300];
+    char where[600], name[500], message[300];
 
     snprintf(where, sizeof(where), "%s%.500s%s", *function ? " in " : "", function, *function ? "()" : "");
     switch (f->cause) {
     case ETCH__FAILURE_CAUSE__CAUSE_EXCEPTION:
         name_exception(f->exception, name, sizeof(name));
-        say(f->exception, said, sizeof(said));
-        snprintf(text, size, "uncaught %s%s%s", name, where, said);
+        add_message(f->exception, message, sizeof(message));
+        snprintf(text, size, "uncaught %s%s%s", name, where, message);
         return true;
     case ETCH__FAILURE_CAUSE__CAUSE_TERMINATE:
         snprintf(text, size, "std::terminate%s%s", where,
@@ -76,12 +76,12 @@ bool etch_cause_headline(const Etch__Failure *f, const char *function, char *tex
 
 bool etch_cause_step(const Etch__Failure *f, char *text, size_t size)
 {
-    char name[500], said[300];
+    char name[500], message[300];
 
     if (is_uncaught(f)) {
         name_exception(f->exception, name, sizeof(name));
-        say(f->exception, said, sizeof(said));
-        snprintf(text, size, "nothing catches %s%s", name, said);
+        add_message(f->exception, message, sizeof(message));
+        snprintf(text, size, "nothing catches %s%s", name, message);
         return true;
     }
     if (f->cause == ETCH__FAILURE_CAUSE__CAUSE_TERMINATE || f->cause == ETCH__FAILURE_CAUSE__CAUSE_JOINABLE_THREAD)
@@ -130,11 +130,11 @@ static bool note_throw(const Etch__Exception *e, unsigned number, char *text, si
 
 static bool note_handled(const Etch__Exception *e, char *text, size_t size)
 {
-    char name[500], said[300];
+    char name[500], message[300];
 
     name_exception(e, name, sizeof(name));
-    say(e, said, sizeof(said));
-    snprintf(text, size, "abort() was called while an exception was being handled: %s%s", name, said);
+    add_message(e, message, sizeof(message));
+    snprintf(text, size, "abort() was called while an exception was being handled: %s%s", name, message);
     return true;
 }
 

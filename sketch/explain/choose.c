@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Which statements a sketch shows: where it failed, what the best predictor speaks of, how the deciding values came to
- * be, what the threads had seen. Where threads have no part in it, the way of the data to the failure. */
+ * be, what the threads had seen. Where threads have no part in it, the dependence walk to the failure. */
 #include "sketch/explain/dependence_walk.h"
 #include "sketch/explain/layout.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN_MAX 24u /* statements beside those that must be seen */
+#define SHOWN_MAX 24u /* statements in addition to those that must be shown */
 
 static bool is_threaded(const struct composition *c)
 {
@@ -23,7 +23,7 @@ static void mark(const struct composition *c, bool *shown, uint32_t place)
 /* A statement that the slice has not is shown only where a predictor names it. */
 static void mark_sliced(const struct composition *c, bool *shown, uint32_t place)
 {
-    if (etch_story_statement(c, place))
+    if (etch_dependence_statement(c, place))
         shown[place] = true;
 }
 
@@ -144,12 +144,12 @@ static void mark_handed(const struct composition *c, bool *shown)
     const struct etch_run *run = c->run;
 
     for (uint32_t i = 0; i < run->threads.n; i++) {
-        const Etch__Statement *s = etch_story_statement(c, run->threads.v[i].made_at);
+        const Etch__Statement *s = etch_dependence_statement(c, run->threads.v[i].made_at);
         bool used = false;
 
         for (size_t k = 0; k < run->visits.n; k++)
             used |= run->visits.v[k].thread == i && shown[run->visits.v[k].place];
-        if (slice && s && used && etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_THREAD))
+        if (slice && s && used && etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_THREAD))
             mark(c, shown, run->threads.v[i].made_at);
     }
 }
@@ -166,9 +166,9 @@ static void mark_taken(const struct composition *c, bool *shown)
 
         if (a->place != run->failing_place || a->thread != run->failing_thread || !a->read)
             continue;
-        write = etch_story_definition(run, i);
+        write = etch_dependence_definition(run, i);
         from = write == ETCH_NOWHERE ? ETCH_NOWHERE : run->accesses.v[write].place;
-        if (from == ETCH_NOWHERE || from == a->place || !etch_story_statement(c, from) || shown[from])
+        if (from == ETCH_NOWHERE || from == a->place || !etch_dependence_statement(c, from) || shown[from])
             continue;
         if (a->object != ETCH_NOWHERE) {
             if (!is_address(run, a))
@@ -178,30 +178,30 @@ static void mark_taken(const struct composition *c, bool *shown)
             for (uint32_t k = 0; k < write; k++)
                 if (run->accesses.v[k].place == from && run->accesses.v[k].thread == a->thread &&
                     run->accesses.v[k].read && run->accesses.v[k].object != ETCH_NOWHERE &&
-                    etch_story_definition(run, k) != ETCH_NOWHERE)
-                    mark_sliced(c, shown, run->accesses.v[etch_story_definition(run, k)].place);
+                    etch_dependence_definition(run, k) != ETCH_NOWHERE)
+                    mark_sliced(c, shown, run->accesses.v[etch_dependence_definition(run, k)].place);
         } else if (!is_address(run, a) &&
-                   !etch_story_has_role(etch_story_statement(c, from), ETCH__STATEMENT_ROLE__ROLE_CONTROL)) {
+                   !etch_dependence_has_role(etch_dependence_statement(c, from), ETCH__STATEMENT_ROLE__ROLE_CONTROL)) {
             mark(c, shown, from);
             mark_handed(c, shown);
         }
     }
 }
 
-/* The same for numbers that nobody watched: control flow tells who wrote them. */
+/* The same for numbers that nobody watched: control flow shows which statement wrote them. */
 static void mark_taken_unseen(const struct composition *c, bool *shown)
 {
     const struct etch_run *run = c->run;
-    const Etch__Statement *s = etch_story_statement(c, run->failing_place);
+    const Etch__Statement *s = etch_dependence_statement(c, run->failing_place);
     const struct etch_run_visit *visit = etch_run_visited_by(run, run->failing_thread, run->failing_place);
 
     for (size_t i = 0; s && visit && i < s->n_operands; i++) {
         const Etch__Operand *o = s->operands[i];
         const struct etch_run_visit *by =
-            o->shared || o->write || o->size == 8 ? NULL : etch_story_by_flow(c, visit, o);
+            o->shared || o->write || o->size == 8 ? NULL : etch_dependence_by_flow(c, visit, o);
 
         if (!by || shown[by->place] ||
-            etch_story_has_role(etch_story_statement(c, by->place), ETCH__STATEMENT_ROLE__ROLE_CONTROL))
+            etch_dependence_has_role(etch_dependence_statement(c, by->place), ETCH__STATEMENT_ROLE__ROLE_CONTROL))
             continue;
         mark_sliced(c, shown, by->place);
         mark_handed(c, shown);
@@ -218,10 +218,10 @@ static void mark_returned(const struct composition *c, bool *shown)
         const Etch__Statement *s = slice->statements[i];
         uint32_t place = ETCH_NOWHERE;
 
-        if (s->distance != 1 || !etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN))
+        if (s->distance != 1 || !etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN))
             continue;
         for (uint32_t k = 0; k < c->names->places.n; k++)
-            if (etch_story_statement(c, k) == s)
+            if (etch_dependence_statement(c, k) == s)
                 place = k;
         if (place == ETCH_NOWHERE || !etch_run_visited(run, place))
             continue;
@@ -230,8 +230,8 @@ static void mark_returned(const struct composition *c, bool *shown)
             const struct etch_run_access *a = &run->accesses.v[k];
 
             if (a->place == place && a->thread == run->failing_thread && a->read && a->object != ETCH_NOWHERE &&
-                etch_story_definition(run, k) != ETCH_NOWHERE)
-                mark_sliced(c, shown, run->accesses.v[etch_story_definition(run, k)].place);
+                etch_dependence_definition(run, k) != ETCH_NOWHERE)
+                mark_sliced(c, shown, run->accesses.v[etch_dependence_definition(run, k)].place);
         }
     }
 }
@@ -266,7 +266,7 @@ static bool tests_the_same(const struct etch_run *run, uint32_t place)
 /* The same by the names of what it looks at, where nobody watched. */
 static bool names_the_same(const struct composition *c, const Etch__Statement *s)
 {
-    const Etch__Statement *failing = etch_story_statement(c, c->run->failing_place);
+    const Etch__Statement *failing = etch_dependence_statement(c, c->run->failing_place);
     bool any = false;
 
     for (size_t i = 0; failing && i < s->n_operands; i++) {
@@ -309,12 +309,12 @@ static bool comes_of_top(const struct composition *c, uint32_t place)
 static void mark_guards(const struct composition *c, bool *shown)
 {
     for (uint32_t i = 0; i < c->names->places.n; i++) {
-        const Etch__Statement *s = etch_story_statement(c, i);
+        const Etch__Statement *s = etch_dependence_statement(c, i);
         uint32_t writer;
 
         if (!s || shown[i] || !s->branch || s->distance > 1 ||
-            !etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_CONTROL) || !etch_run_visited(c->run, i) ||
-            etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA))
+            !etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_CONTROL) || !etch_run_visited(c->run, i) ||
+            etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA))
             continue;
         writer = written_since(c->run, i);
         if (writer == ETCH_NOWHERE && !tests_the_same(c->run, i) && !comes_of_top(c, i) &&
@@ -336,19 +336,19 @@ static void mark_calls(const struct composition *c, bool *shown)
         return;
     memcpy(before, shown, c->names->places.n);
     for (uint32_t i = 0; i < c->names->places.n; i++) {
-        const Etch__Statement *s = etch_story_statement(c, i);
-        bool data = s && (etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT) ||
-                          etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA));
+        const Etch__Statement *s = etch_dependence_statement(c, i);
+        bool data = s && (etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT) ||
+                          etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA));
 
         for (uint32_t k = 0; data && !shown[i] && etch_run_visited(run, i) && k < c->names->places.n; k++) {
             const char *function = c->names->places.v[k].function;
-            bool stacked = etch_story_on_stack(c, function), here = false;
+            bool stacked = etch_dependence_on_stack(c, function), here = false;
 
-            if (!before[k] || !etch_story_is_call_of(c, s, function) || !etch_story_brought_in(c, s, k))
+            if (!before[k] || !etch_dependence_is_call_of(c, s, function) || !etch_dependence_brought_in(c, s, k))
                 continue;
             for (size_t f = 0; stacked && f < run->threads.v[run->failing_thread].stack.n; f++)
                 here |= run->threads.v[run->failing_thread].stack.v[f] == i;
-            if (stacked ? here : etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT))
+            if (stacked ? here : etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT))
                 mark(c, shown, i);
         }
     }
@@ -382,7 +382,7 @@ static void mark_brought(struct composition *c, bool *shown)
     mark_taken(c, shown);
     mark_taken_unseen(c, shown);
     if (c->run->failure->kind != ETCH__FAILURE_KIND__FAILURE_HANG)
-        etch_story_follow_addresses(c, shown);
+        etch_dependence_follow_addresses(c, shown);
     mark_returned(c, shown);
     mark_seen(c, shown);
     mark_calls(c, shown);
@@ -390,7 +390,7 @@ static void mark_brought(struct composition *c, bool *shown)
 
 /* ---- Where threads have no part ---- */
 
-/* The way of the data, as the slice has it: what ran and fed, directly or not, a statement that is shown. Whether a
+/* The dependences of the slice: what ran and fed, directly or not, a statement that is shown. Whether a
  * function has no part in it yet: nothing in it is shown before, and it is not main. What it does is the inside of a
  * call, which is shown as one. */
 static bool is_inside(const struct composition *c, const bool *seeds, const char *function)
@@ -409,8 +409,9 @@ static bool is_idle(const struct composition *c, const bool *shown, uint32_t pla
 
     for (uint32_t i = 0; i < run->accesses.n; i++) {
         const struct etch_run_access *a = &run->accesses.v[i];
-        uint32_t write =
-            a->read && a->place < c->names->places.n && shown[a->place] ? etch_story_definition(run, i) : ETCH_NOWHERE;
+        uint32_t write = a->read && a->place < c->names->places.n && shown[a->place]
+                             ? etch_dependence_definition(run, i)
+                             : ETCH_NOWHERE;
 
         if (write != ETCH_NOWHERE && run->accesses.v[write].place == place)
             return false;
@@ -432,8 +433,8 @@ static bool gives_back(const Etch__Slice *slice, const Etch__Statement *s)
         asked |= s->because[i] < slice->n_statements &&
                  strcmp(slice->statements[s->because[i]]->place->function, s->place->function) != 0;
     return asked && !s->call &&
-           (etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN) ||
-            etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA));
+           (etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN) ||
+            etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA));
 }
 
 /* Whether the function came back by another statement since: what this one gave is long gone. */
@@ -443,7 +444,7 @@ static bool is_outdated(const struct composition *c, const Etch__Statement *s, u
     bool gives = gives_back(c->options->slice, s);
 
     for (uint32_t i = 0; gives && i < c->names->places.n; i++) {
-        const Etch__Statement *other = etch_story_statement(c, i);
+        const Etch__Statement *other = etch_dependence_statement(c, i);
         const struct etch_run_visit *v = other && i != place &&
                                                  strcmp(other->place->function, s->place->function) == 0 &&
                                                  gives_back(c->options->slice, other)
@@ -473,7 +474,7 @@ static void mark_sources(const struct composition *c, bool *shown)
     while (more) {
         more = false;
         for (uint32_t i = 0; i < c->names->places.n; i++) {
-            const Etch__Statement *s = etch_story_statement(c, i);
+            const Etch__Statement *s = etch_dependence_statement(c, i);
 
             if (!s || shown[i] || !etch_run_visited(c->run, i) || is_inside(c, seeds, s->place->function) ||
                 is_outdated(c, s, i) || !feeds_shown(c, shown, i) ||
@@ -509,8 +510,8 @@ static int by_nearness(const void *x, const void *y)
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* Keeps a picture that a reader can take in: beside what must be seen, the statements nearest to the failure, by
- * dependences and then by time. */
+/* Keeps a picture that a reader can take in: in addition to what must be shown, the statements nearest to the failure,
+ * by dependences and then by time. */
 static void keep_nearest(const struct composition *c, bool *shown, const bool *must)
 {
     ETCH_ARRAY(struct candidate) list = {0};
@@ -547,7 +548,7 @@ void etch_layout_choose(struct composition *c, bool *shown)
     if (is_threaded(c)) {
         mark_brought(c, shown);
     } else if (c->top && c->top->kind == ETCH_PREDICTOR_VALUE) {
-        etch_story_follow(c, shown, c->top->variable);
+        etch_dependence_follow(c, shown, c->top->variable);
     } else if (c->top) {
         if (c->top->kind == ETCH_PREDICTOR_ORIGIN)
             mark_before(c, shown);

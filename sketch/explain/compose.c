@@ -245,6 +245,34 @@ static void fill_head(struct composition *c)
     }
 }
 
+/* The limits of the picture and of the search that left something out. */
+static void note_limits(struct composition *c)
+{
+    struct etch_search_limits limits = etch_predictors_limits(c->run);
+    size_t predictors = 0;
+    char text[256];
+
+    for (size_t i = ETCH_SHOWN_PREDICTORS; i < c->predictors.all.n; i++)
+        predictors += c->predictors.all.v[i].f > 0;
+    snprintf(text, sizeof(text), "%zu weaker predictors are not part of this sketch.", predictors);
+    if (predictors)
+        add_note(c, text);
+    snprintf(text, sizeof(text), "%zu more variables have values and no column.", c->unshown_variables);
+    if (c->unshown_variables)
+        add_note(c, text);
+    if (c->walk_cut)
+        add_note(c, "The failing address has a longer history than the statements shown.");
+    snprintf(text, sizeof(text),
+             "For %zu pairs of reads not all writes were searched, because the object has too many.",
+             limits.unsearched);
+    if (limits.unsearched)
+        add_note(c, text);
+    snprintf(text, sizeof(text), "%zu rings of locks have more than %u threads and are not shown.", limits.long_rings,
+             ETCH_PREDICTOR_PLACES / 2);
+    if (limits.long_rings)
+        add_note(c, text);
+}
+
 static void fill_notes(struct composition *c)
 {
     char text[512];
@@ -272,6 +300,7 @@ static void fill_notes(struct composition *c)
              others, c->n_runs);
     if (others)
         add_note(c, text);
+    note_limits(c);
     if (c->run->failure->message && c->run->failure->message[0])
         add_note(c, c->run->failure->message);
     for (unsigned i = 0; etch_cause_note(c->run->failure, i, text, sizeof(text)); i++)

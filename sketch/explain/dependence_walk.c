@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The way of the data; see story.h. */
+/* The dependence walk; see dependence_walk.h. */
 #include "sketch/explain/dependence_walk.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ static bool overlap(const struct etch_run_access *a, const struct etch_run_acces
     return a->address < b->address + b->size && b->address < a->address + a->size;
 }
 
-uint32_t etch_story_definition(const struct etch_run *run, uint32_t read)
+uint32_t etch_dependence_definition(const struct etch_run *run, uint32_t read)
 {
     for (uint32_t i = read; i-- > 0;)
         if (run->accesses.v[i].write && overlap(&run->accesses.v[i], &run->accesses.v[read]))
@@ -18,14 +18,14 @@ uint32_t etch_story_definition(const struct etch_run *run, uint32_t read)
     return ETCH_NOWHERE;
 }
 
-const Etch__Statement *etch_story_statement(const struct composition *c, uint32_t place)
+const Etch__Statement *etch_dependence_statement(const struct composition *c, uint32_t place)
 {
     uint32_t number = place < c->names->places.n ? c->names->places.v[place].statement : 0;
 
     return number && c->options->slice ? c->options->slice->statements[number - 1] : NULL;
 }
 
-bool etch_story_has_role(const Etch__Statement *s, Etch__StatementRole role)
+bool etch_dependence_has_role(const Etch__Statement *s, Etch__StatementRole role)
 {
     for (size_t i = 0; i < s->n_roles; i++)
         if (s->roles[i] == role)
@@ -33,7 +33,7 @@ bool etch_story_has_role(const Etch__Statement *s, Etch__StatementRole role)
     return false;
 }
 
-bool etch_story_on_stack(const struct composition *c, const char *function)
+bool etch_dependence_on_stack(const struct composition *c, const char *function)
 {
     const struct etch_run *run = c->run;
 
@@ -43,7 +43,7 @@ bool etch_story_on_stack(const struct composition *c, const char *function)
     return false;
 }
 
-bool etch_story_is_call_of(const struct composition *c, const Etch__Statement *s, const char *function)
+bool etch_dependence_is_call_of(const struct composition *c, const Etch__Statement *s, const char *function)
 {
     const Etch__Slice *slice = c->options->slice;
 
@@ -65,7 +65,7 @@ static uint32_t place_of(const struct composition *c, const Etch__Statement *s)
     return ETCH_NOWHERE;
 }
 
-bool etch_story_brought_in(const struct composition *c, const Etch__Statement *s, uint32_t place)
+bool etch_dependence_brought_in(const struct composition *c, const Etch__Statement *s, uint32_t place)
 {
     const Etch__Slice *slice = c->options->slice;
 
@@ -123,7 +123,7 @@ static uint32_t written_elsewhere(const struct composition *c, const struct etch
         if (a->place != place || !a->read || a->crash || a->operand == ETCH_NOWHERE ||
             strcmp(c->names->variables.v[a->operand], name) != 0)
             continue;
-        write = etch_story_definition(run, i);
+        write = etch_dependence_definition(run, i);
         return write == ETCH_NOWHERE ? ETCH_NOWHERE : run->accesses.v[write].place;
     }
     return ETCH_NOWHERE;
@@ -146,7 +146,7 @@ static const struct etch_run_visit *visited_by_then(const struct etch_run *run, 
 }
 
 /* Debug registers are few: what was not watched in this run was perhaps in another that failed likewise. If what wrote
- * it there ran here too, it is part of the story, without a value. */
+ * it there ran here too, it is part of the walk, without a value. */
 static const struct etch_run_visit *by_other_run(const struct composition *c, const struct etch_run_visit *visit,
                                                  const Etch__Operand *operand)
 {
@@ -156,7 +156,7 @@ static const struct etch_run_visit *by_other_run(const struct composition *c, co
             run->failing && run != c->run ? written_elsewhere(c, run, visit->place, operand->name) : ETCH_NOWHERE;
         const struct etch_run_visit *v;
 
-        if (from == ETCH_NOWHERE || from == visit->place || !etch_story_statement(c, from))
+        if (from == ETCH_NOWHERE || from == visit->place || !etch_dependence_statement(c, from))
             continue;
         v = visited_by_then(c->run, from, visit);
         if (v)
@@ -165,8 +165,8 @@ static const struct etch_run_visit *by_other_run(const struct composition *c, co
     return NULL;
 }
 
-const struct etch_run_visit *etch_story_by_flow(const struct composition *c, const struct etch_run_visit *visit,
-                                                const Etch__Operand *operand)
+const struct etch_run_visit *etch_dependence_by_flow(const struct composition *c, const struct etch_run_visit *visit,
+                                                     const Etch__Operand *operand)
 {
     const Etch__Slice *slice = c->options->slice;
     const char *function = c->names->places.v[visit->place].function;
@@ -182,7 +182,8 @@ const struct etch_run_visit *etch_story_by_flow(const struct composition *c, con
         if (!writes(s, operand) || (!operand->shared && strcmp(s->place->function, function) != 0))
             continue;
         at = place_of(c, s);
-        if (at == ETCH_NOWHERE || at == visit->place || (operand->shared && !etch_story_brought_in(c, s, visit->place)))
+        if (at == ETCH_NOWHERE || at == visit->place ||
+            (operand->shared && !etch_dependence_brought_in(c, s, visit->place)))
             continue;
         v = etch_run_visited_before(c->run, visit->thread, at, visit->seq);
         if (v && (!newest || v->seq > newest->seq))
@@ -201,7 +202,7 @@ static const struct etch_run_visit *visit_of(const struct composition *c, uint32
 
 /* ---- One step back ---- */
 
-struct story {
+struct dependence_walk {
     const struct composition *c;
     bool *shown;
     uint32_t *queue;
@@ -211,7 +212,7 @@ struct story {
     bool own;         /* the variable is the failing thread's own */
 };
 
-static void take(struct story *t, uint32_t place)
+static void take(struct dependence_walk *t, uint32_t place)
 {
     if (place >= t->c->names->places.n || t->shown[place])
         return;
@@ -229,7 +230,7 @@ static bool is_last_read(const struct etch_run *run, size_t at)
     return true;
 }
 
-/* x++, x += 2: what it was before is the same story again. */
+/* x++, x += 2: the value before is of the same variable, which the walk has already. */
 static bool is_pure_update(const struct etch_run *run, uint32_t place)
 {
     uint32_t written = ETCH_NOWHERE;
@@ -245,19 +246,19 @@ static bool is_pure_update(const struct etch_run *run, uint32_t place)
 
 /* Whether a write is worth a line: not a loop's counter, and nothing from within a call that has come to its end, which
  * is shown as the call, but for what wrote the deciding value itself. */
-static bool is_told(const struct story *t, uint32_t place, bool seed)
+static bool is_reported(const struct dependence_walk *t, uint32_t place, bool seed)
 {
-    const Etch__Statement *s = etch_story_statement(t->c, place);
+    const Etch__Statement *s = etch_dependence_statement(t->c, place);
 
-    if (!s || (s->branch && etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_CONTROL) &&
-               etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA)))
+    if (!s || (s->branch && etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_CONTROL) &&
+               etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA)))
         return false;
-    return seed || etch_story_on_stack(t->c, s->place->function) ||
+    return seed || etch_dependence_on_stack(t->c, s->place->function) ||
            (t->home && strcmp(t->home, s->place->function) == 0);
 }
 
 /* The same for what was not recorded. */
-static void follow_flow(struct story *t, uint32_t place, bool seed)
+static void follow_flow(struct dependence_walk *t, uint32_t place, bool seed)
 {
     const Etch__Slice *slice = t->c->options->slice;
     const struct etch_run_visit *visit = visit_of(t->c, place);
@@ -268,10 +269,10 @@ static void follow_flow(struct story *t, uint32_t place, bool seed)
         if (place_of(t->c, s) != place)
             continue;
         for (size_t k = 0; k < s->n_operands; k++) {
-            const struct etch_run_visit *by = etch_story_by_flow(t->c, visit, s->operands[k]);
+            const struct etch_run_visit *by = etch_dependence_by_flow(t->c, visit, s->operands[k]);
             uint32_t from = by ? by->place : ETCH_NOWHERE;
 
-            if (!by || !is_told(t, from, seed) ||
+            if (!by || !is_reported(t, from, seed) ||
                 (seed && t->variable != ETCH_NOWHERE &&
                  strcmp(t->c->names->variables.v[t->variable], s->operands[k]->name) != 0))
                 continue;
@@ -283,7 +284,7 @@ static void follow_flow(struct story *t, uint32_t place, bool seed)
 }
 
 /* What wrote the values that a statement read last. Returns whether something it read was written by nothing. */
-static bool follow_reads(struct story *t, uint32_t place, bool seed)
+static bool follow_reads(struct dependence_walk *t, uint32_t place, bool seed)
 {
     const struct etch_run *run = t->c->run;
     bool open = false;
@@ -297,9 +298,9 @@ static bool follow_reads(struct story *t, uint32_t place, bool seed)
         if (a->place != place || !a->read || !is_last_read(run, i) ||
             (seed && t->variable != ETCH_NOWHERE && a->variable != t->variable))
             continue;
-        write = etch_story_definition(run, i);
+        write = etch_dependence_definition(run, i);
         open |= write == ETCH_NOWHERE;
-        if (write == ETCH_NOWHERE || !is_told(t, run->accesses.v[write].place, seed))
+        if (write == ETCH_NOWHERE || !is_reported(t, run->accesses.v[write].place, seed))
             continue;
         if (seed)
             t->home = t->c->names->places.v[run->accesses.v[write].place].function;
@@ -310,32 +311,32 @@ static bool follow_reads(struct story *t, uint32_t place, bool seed)
 
 static bool is_guard(const Etch__Statement *s)
 {
-    return s->branch && etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_CONTROL) &&
-           !etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA); /* a loop's counter is not worth a line */
+    return s->branch && etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_CONTROL) &&
+           !etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA); /* a loop's counter is not worth a line */
 }
 
 /* By what else than memory `s` has a part in what happened at `place`: what a call returned, who called, what let it
  * happen. The inside of a call into another file is shown as the call. */
-static bool has_part(const struct story *t, const Etch__Statement *s, uint32_t place, bool seed)
+static bool has_part(const struct dependence_walk *t, const Etch__Statement *s, uint32_t place, bool seed)
 {
     const struct etch_line_place *here = &t->c->names->places.v[place];
     bool one = strcmp(s->place->function, here->function) == 0;
 
     if (strcmp(s->place->file, here->file) != 0)
         return false;
-    if (etch_story_is_call_of(t->c, s, here->function))
-        return seed ? t->own && etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT)
-                    : !etch_story_on_stack(t->c, here->function);
-    if (!etch_story_brought_in(t->c, s, place))
+    if (etch_dependence_is_call_of(t->c, s, here->function))
+        return seed ? t->own && etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT)
+                    : !etch_dependence_on_stack(t->c, here->function);
+    if (!etch_dependence_brought_in(t->c, s, place))
         return false;
     if (!one)
-        return !seed && (etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN) ||
-                         etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA));
+        return !seed && (etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN) ||
+                         etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA));
     return !seed && is_guard(s);
 }
 
 /* Nothing wrote it: then what kept those from it that would have. */
-static void follow_missing(struct story *t, uint32_t place)
+static void follow_missing(struct dependence_walk *t, uint32_t place)
 {
     const Etch__Slice *slice = t->c->options->slice;
 
@@ -343,21 +344,21 @@ static void follow_missing(struct story *t, uint32_t place)
         const Etch__Statement *writer = slice->statements[i];
         uint32_t at = place_of(t->c, writer);
 
-        if (!etch_story_has_role(writer, ETCH__STATEMENT_ROLE__ROLE_MEMORY) || at == ETCH_NOWHERE ||
-            etch_run_visited(t->c->run, at) || !etch_story_brought_in(t->c, writer, place))
+        if (!etch_dependence_has_role(writer, ETCH__STATEMENT_ROLE__ROLE_MEMORY) || at == ETCH_NOWHERE ||
+            etch_run_visited(t->c->run, at) || !etch_dependence_brought_in(t->c, writer, place))
             continue;
         for (size_t k = 0; k < slice->n_statements; k++) {
             const Etch__Statement *s = slice->statements[k];
             uint32_t from = place_of(t->c, s);
 
             if (from != ETCH_NOWHERE && etch_run_visited(t->c->run, from) && is_guard(s) &&
-                etch_story_brought_in(t->c, s, at))
+                etch_dependence_brought_in(t->c, s, at))
                 take(t, from);
         }
     }
 }
 
-static void step_back(struct story *t, uint32_t place)
+static void step_back(struct dependence_walk *t, uint32_t place)
 {
     const struct composition *c = t->c;
     const Etch__Slice *slice = c->options->slice;
@@ -383,9 +384,9 @@ static bool is_own(const struct etch_run *run, uint32_t variable)
     return true;
 }
 
-void etch_story_follow(const struct composition *c, bool *shown, uint32_t variable)
+void etch_dependence_follow(const struct composition *c, bool *shown, uint32_t variable)
 {
-    struct story t = {.c = c, .shown = shown, .variable = variable, .own = is_own(c->run, variable)};
+    struct dependence_walk t = {.c = c, .shown = shown, .variable = variable, .own = is_own(c->run, variable)};
 
     t.queue = malloc((c->names->places.n + 1) * sizeof(*t.queue));
     if (!t.queue || !c->options->slice) {
@@ -400,24 +401,29 @@ void etch_story_follow(const struct composition *c, bool *shown, uint32_t variab
     free(t.queue);
 }
 
-/* ---- The way of an address ---- */
+/* ---- The walk of an address ---- */
 
-#define WAY_MAX 12u /* statements; a longer way is no way that a reader follows */
+#define WALK_MAX 12u /* statements; a note reports that there are more */
 
-struct way {
+struct address_walk {
     const struct composition *c;
-    struct etch_run_visit visit[WAY_MAX + 1]; /* the first is the failing statement's */
+    struct etch_run_visit visit[WALK_MAX + 1]; /* the first is the failing statement's */
     size_t n;
+    bool cut;    /* it has more statements than fit */
     bool shared; /* it went through memory that threads share */
 };
 
-static void go(struct way *w, const struct etch_run_visit *visit)
+static void go(struct address_walk *w, const struct etch_run_visit *visit)
 {
-    if (!visit || w->n > WAY_MAX || !etch_story_statement(w->c, visit->place))
+    if (!visit || !etch_dependence_statement(w->c, visit->place))
         return;
     for (size_t i = 0; i < w->n; i++)
         if (w->visit[i].place == visit->place)
             return;
+    if (w->n > WALK_MAX) {
+        w->cut = true;
+        return;
+    }
     w->visit[w->n++] = *visit;
 }
 
@@ -464,9 +470,9 @@ static bool reads_address(const Etch__Statement *s)
     return false;
 }
 
-/* Who called the function that was given it; `given` false: what the call at the visit gave back. Returns whether there
- * was anything. */
-static bool go_to_calls(struct way *w, const struct etch_run_visit *visit, bool given)
+/* Who called the function that was given it; `argument` false: what the call at the visit gave back. Returns whether
+ * there was anything. */
+static bool go_to_calls(struct address_walk *w, const struct etch_run_visit *visit, bool argument)
 {
     const Etch__Slice *slice = w->c->options->slice;
     const struct etch_run *run = w->c->run;
@@ -474,19 +480,19 @@ static bool go_to_calls(struct way *w, const struct etch_run_visit *visit, bool 
 
     for (size_t i = 0; i < slice->n_statements; i++) {
         const Etch__Statement *s = slice->statements[i];
-        bool has_part = given ? etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT) &&
-                                    etch_story_is_call_of(w->c, s, w->c->names->places.v[visit->place].function)
-                              : etch_story_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN) && reads_address(s);
-        uint32_t at = has_part && etch_story_brought_in(w->c, s, visit->place) ? place_of(w->c, s) : ETCH_NOWHERE;
+        bool has_part = argument ? etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_ARGUMENT) &&
+                                       etch_dependence_is_call_of(w->c, s, w->c->names->places.v[visit->place].function)
+                                 : etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_RETURN) && reads_address(s);
+        uint32_t at = has_part && etch_dependence_brought_in(w->c, s, visit->place) ? place_of(w->c, s) : ETCH_NOWHERE;
 
         if (at != ETCH_NOWHERE)
-            go(w, given ? etch_run_visited_before(run, visit->thread, at, visit->seq)
-                        : etch_run_visited_after(run, visit->thread, at, visit->seq));
+            go(w, argument ? etch_run_visited_before(run, visit->thread, at, visit->seq)
+                           : etch_run_visited_after(run, visit->thread, at, visit->seq));
     }
     return w->n > before;
 }
 
-static void visit_by_access(struct way *w, const struct etch_run_access *a)
+static void visit_by_access(struct address_walk *w, const struct etch_run_access *a)
 {
     const struct etch_run_visit *last = etch_run_visited_by(w->c->run, a->thread, a->place);
     struct etch_run_visit visit = etch_run_visit_of(a);
@@ -495,12 +501,12 @@ static void visit_by_access(struct way *w, const struct etch_run_access *a)
 }
 
 /* Back over one operand. Returns whether that led somewhere. */
-static bool go_over(struct way *w, const struct etch_run_visit *visit, const Etch__Operand *o)
+static bool go_over(struct address_walk *w, const struct etch_run_visit *visit, const Etch__Operand *o)
 {
     const struct etch_run *run = w->c->run;
     uint32_t read = read_of(w->c, visit, o->name);
-    uint32_t write = read == ETCH_NOWHERE ? ETCH_NOWHERE : etch_story_definition(run, read);
-    const struct etch_run_visit *by = write == ETCH_NOWHERE ? etch_story_by_flow(w->c, visit, o) : NULL;
+    uint32_t write = read == ETCH_NOWHERE ? ETCH_NOWHERE : etch_dependence_definition(run, read);
+    const struct etch_run_visit *by = write == ETCH_NOWHERE ? etch_dependence_by_flow(w->c, visit, o) : NULL;
     size_t before = w->n;
 
     if (read != ETCH_NOWHERE ? !looks_like_address(&run->accesses.v[read]) : o->size != 8)
@@ -517,9 +523,9 @@ static bool go_over(struct way *w, const struct etch_run_visit *visit, const Etc
 
 /* One step back from a visit, by each address that it read. What holds the address is asked for only where the address
  * itself leads nowhere: then it was never put there. */
-static void go_back(struct way *w, const struct etch_run_visit *visit)
+static void go_back(struct address_walk *w, const struct etch_run_visit *visit)
 {
-    const Etch__Statement *s = etch_story_statement(w->c, visit->place);
+    const Etch__Statement *s = etch_dependence_statement(w->c, visit->place);
     bool asked = visit == &w->visit[0], found = false;
 
     for (size_t i = 0; i < s->n_operands; i++)
@@ -533,15 +539,16 @@ static void go_back(struct way *w, const struct etch_run_visit *visit)
             go_over(w, visit, s->operands[i]);
 }
 
-void etch_story_follow_addresses(struct composition *c, bool *shown)
+void etch_dependence_follow_addresses(struct composition *c, bool *shown)
 {
-    struct way w = {.c = c};
+    struct address_walk w = {.c = c};
 
     if (!c->options->slice || c->run->failing_place == ETCH_NOWHERE)
         return;
     go(&w, visit_of(c, c->run->failing_place));
     for (size_t i = 0; i < w.n; i++)
         go_back(&w, &w.visit[i]);
+    c->walk_cut = w.shared && w.cut;
     for (size_t i = 1; w.shared && i < w.n; i++) {
         shown[w.visit[i].place] = true;
         c->failed |= !etch_array_push(&c->chosen, w.visit[i]);

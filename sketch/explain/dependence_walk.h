@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The way of the data in the run that is laid out: from the statement that failed back over the writes whose values
- * were really read, the calls that brought them and the branches that let them happen. Part of choosing what a sketch
- * shows. */
+/* The dependence walk of the run that is laid out. It goes from the failing statement back to the writes whose values
+ * were read, to the calls that passed them, and to the branches that let them run. It is a part of choosing the
+ * statements of a sketch. */
 #ifndef ETCH_SKETCH_EXPLAIN_DEPENDENCE_WALK_H
 #define ETCH_SKETCH_EXPLAIN_DEPENDENCE_WALK_H
 
@@ -9,34 +9,34 @@
 
 /* The write whose value the access read, as far as accesses were recorded: an index into the run's accesses, or
  * ETCH_NOWHERE. */
-uint32_t etch_story_definition(const struct etch_run *run, uint32_t read);
+uint32_t etch_dependence_definition(const struct etch_run *run, uint32_t read);
 
 /* What wrote what a visit of a statement read by `operand`, where no access of it was recorded but control flow was: of
  * a function's own variable the newest write before it; of shared memory the newest that the slice knows of, by the
  * same thread. NULL: not known. */
-const struct etch_run_visit *etch_story_by_flow(const struct composition *c, const struct etch_run_visit *visit,
-                                                const Etch__Operand *operand);
+const struct etch_run_visit *etch_dependence_by_flow(const struct composition *c, const struct etch_run_visit *visit,
+                                                     const Etch__Operand *operand);
 
 /* The statement of the slice at a place, or NULL. */
-const Etch__Statement *etch_story_statement(const struct composition *c, uint32_t place);
+const Etch__Statement *etch_dependence_statement(const struct composition *c, uint32_t place);
 
-bool etch_story_has_role(const Etch__Statement *s, Etch__StatementRole role);
+bool etch_dependence_has_role(const Etch__Statement *s, Etch__StatementRole role);
 
 /* Whether a statement of the failing thread's last stack is of this function. */
-bool etch_story_on_stack(const struct composition *c, const char *function);
+bool etch_dependence_on_stack(const struct composition *c, const char *function);
 
 /* Whether a statement calls the function of another one, and hands it something that counts. */
-bool etch_story_is_call_of(const struct composition *c, const Etch__Statement *s, const char *function);
+bool etch_dependence_is_call_of(const struct composition *c, const Etch__Statement *s, const char *function);
 
 /* Whether a statement is in the slice because of one at that place. */
-bool etch_story_brought_in(const struct composition *c, const Etch__Statement *s, uint32_t place);
+bool etch_dependence_brought_in(const struct composition *c, const Etch__Statement *s, uint32_t place);
 
 /* Shows how the addresses that the failing statement used came to its thread, where that was through shared memory: by
  * which reads, calls and returns, and who had left them there. */
-void etch_story_follow_addresses(struct composition *c, bool *shown);
+void etch_dependence_follow_addresses(struct composition *c, bool *shown);
 
 /* From what is shown already on to where a value came from: of the failing statement only what writes `variable`
  * counts, ETCH_NOWHERE: all. */
-void etch_story_follow(const struct composition *c, bool *shown, uint32_t variable);
+void etch_dependence_follow(const struct composition *c, bool *shown, uint32_t variable);
 
 #endif

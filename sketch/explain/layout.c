@@ -25,13 +25,13 @@ static struct layout_item *find_item(struct composition *c, uint32_t thread, uin
  * which let nothing happen: a loop went round once more. NULL: it was not so. */
 static const struct etch_run_visit *let_happen(const struct composition *c, const struct etch_run_visit *v)
 {
-    const Etch__Statement *s = etch_story_statement(c, v->place);
+    const Etch__Statement *s = etch_dependence_statement(c, v->place);
     const struct etch_run_visit *last = NULL;
 
     for (size_t i = 0; s && s->branch && v->place != c->run->failing_place && i < c->run->visits.n; i++) {
         const struct etch_run_visit *w = &c->run->visits.v[i];
 
-        if (w->thread != v->thread || w->place == v->place || !etch_story_brought_in(c, s, w->place))
+        if (w->thread != v->thread || w->place == v->place || !etch_dependence_brought_in(c, s, w->place))
             continue;
         if (w->seq > v->seq && w->place != c->run->failing_place)
             return NULL;
@@ -64,14 +64,14 @@ static void add_visits(struct composition *c, const bool *shown)
                                    .count = last->count,
                                    .access = ETCH_NOWHERE};
 
-        /* The head of a loop stands before the last turn that it let in, not where it ended the loop. */
-        const struct etch_run_visit *turn = v == last && v->count > 1 ? let_happen(c, v) : NULL;
+        /* The head of a loop stands before the last round that it let in, not where it ended the loop. */
+        const struct etch_run_visit *round = v == last && v->count > 1 ? let_happen(c, v) : NULL;
 
-        if (turn) {
+        if (round) {
             item.nth = v->count - 1;
-            item.seq = turn->seq - 1;
-            item.lo = turn->lo;
-            item.hi = turn->hi;
+            item.seq = round->seq - 1;
+            item.lo = round->lo;
+            item.hi = round->hi;
         }
         if (v->thread == c->run->failing_thread && v->place == c->run->failing_place)
             item.seq = UINT64_MAX - 1; /* where it ended, whatever it called before */
@@ -184,7 +184,7 @@ static void want_variable(struct composition *c, uint32_t variable)
     for (size_t i = 0; i < c->variables.n; i++)
         if (c->variables.v[i] == variable)
             return;
-    if (variable < c->names->variables.n && c->variables.n < VALUES_MAX)
+    if (variable < c->names->variables.n)
         c->failed |= !etch_array_push(&c->variables, variable);
 }
 
@@ -198,6 +198,10 @@ static void choose_variables(struct composition *c)
     for (size_t i = 0; i < c->items.n; i++)
         if (c->items.v[i].access != ETCH_NOWHERE && c->run->accesses.v[c->items.v[i].access].object != ETCH_NOWHERE)
             want_variable(c, c->run->accesses.v[c->items.v[i].access].variable);
+    if (c->variables.n > VALUES_MAX) {
+        c->unshown_variables = c->variables.n - VALUES_MAX;
+        c->variables.n = VALUES_MAX;
+    }
     for (size_t i = 0; i < c->variables.n; i++) {
         Etch__SketchVariable *v = etch_compose_new(c, sizeof(*v));
 
@@ -429,7 +433,7 @@ static void add_creation_orders(struct composition *c)
 
 /* ---- What is not known ---- */
 
-/* Rows stand below each other although nothing proves an order: said, so that nobody reads one. */
+/* Rows stand below each other although nothing proves an order. The sketch reports each such pair. */
 static void add_unordered(struct composition *c)
 {
     for (uint32_t i = 0; i < c->items.n; i++) {
@@ -467,9 +471,8 @@ static void choose_instance(struct composition *c)
     }
 }
 
-/* The same of a branch: the time that it went the way in question, and not one at which it let something else happen.
- */
-static void choose_turn(struct composition *c)
+/* A branch predictor shows the visit that took the branch in question, not a later one. */
+static void choose_branch_visit(struct composition *c)
 {
     const struct etch_predictor *top = c->top && c->top->kind == ETCH_PREDICTOR_BRANCH ? c->top : NULL;
     const struct etch_run_visit *to = NULL, *visit;
@@ -492,7 +495,7 @@ void etch_layout_fill(struct composition *c)
 
     if (shown && column && base_depth) {
         choose_instance(c);
-        choose_turn(c);
+        choose_branch_visit(c);
         etch_layout_choose(c, shown);
         add_visits(c, shown);
         add_accesses(c, shown);

@@ -35,6 +35,8 @@ struct composition {
     ETCH_ARRAY(struct layout_item) items;
     ETCH_ARRAY(uint32_t) variables;
     ETCH_ARRAY(struct etch_run_visit) chosen; /* of places that are shown: these visits, not the last ones */
+    size_t unshown_variables;                 /* variables with values for which there is no column */
+    bool walk_cut;                            /* the walk of an address has more statements than are shown */
     bool *before;                             /* by two items: the first is proven to be before the second */
     bool failed;                              /* memory was short */
 };

@@ -148,13 +148,13 @@ static void rank(struct composition *c)
     uint32_t group = 0;
 
     for (uint32_t i = 0; i < c->items.n; i++) {
-        bool beside = i > 0;
+        bool unordered = i > 0;
 
-        for (uint32_t k = group; beside && k < i; k++)
-            beside = etch_layout_is_open(c, k, i);
-        if (!beside)
+        for (uint32_t k = group; unordered && k < i; k++)
+            unordered = etch_layout_is_open(c, k, i);
+        if (!unordered)
             group = i;
-        c->items.v[i].rank = i == 0 ? 0 : c->items.v[i - 1].rank + !beside;
+        c->items.v[i].rank = i == 0 ? 0 : c->items.v[i - 1].rank + !unordered;
     }
 }
 

@@ -128,7 +128,7 @@ int etch_names_slice(struct etch_names *names, const Etch__Slice *slice)
     return 0;
 }
 
-/* ---- The way of the data ---- */
+/* ---- Data dependences ---- */
 
 static bool is_at(const struct etch_names *names, const Etch__Statement *s, uint32_t place)
 {
@@ -258,7 +258,8 @@ static int rename_run(struct etch_run *run, uint32_t *leads)
     return etch_run_index(run);
 }
 
-static bool list_accesses_at(struct etch_chances *list, const struct etch_run *run, const bool *places, size_t n)
+static bool list_accesses_at(struct etch_comparison_points *list, const struct etch_run *run, const bool *places,
+                             size_t n)
 {
     list->n = 0;
     for (uint32_t k = 0; k < run->accesses.n; k++)
@@ -267,7 +268,7 @@ static bool list_accesses_at(struct etch_chances *list, const struct etch_run *r
     return true;
 }
 
-/* ---- Where it was noticed ---- */
+/* ---- The first symptom ---- */
 
 #define PASSING_ENOUGH 3u /* runs without it, to believe that it is failing runs' own */
 
@@ -342,29 +343,30 @@ static int list_chances(const struct etch_names *names, struct etch_run *const *
     for (size_t i = 0; good && i < n; i++) {
         struct etch_run *run = runs[i];
 
-        run->chances.n = run->early_chances.n = 0;
-        run->noticed = run->failing && notice != ETCH_NOWHERE ? count_until(run, notice) : UINT32_MAX;
+        run->comparison_points.n = run->early_comparison_points.n = 0;
+        run->first_symptom = run->failing && notice != ETCH_NOWHERE ? count_until(run, notice) : UINT32_MAX;
         if (!run->failing)
-            good = list_accesses_at(&run->chances, run, fails, names->places.n) &&
-                   list_accesses_at(&run->early_chances, run, deciders, names->places.n);
+            good = list_accesses_at(&run->comparison_points, run, fails, names->places.n) &&
+                   list_accesses_at(&run->early_comparison_points, run, deciders, names->places.n);
     }
     free(fails);
     free(deciders);
     return good ? 0 : -1;
 }
 
-/* A new run may bring two names of a variable together, or show where the others noticed: then a run's facts are
+/* A new run may bring two names of a variable together, or show the first symptom of the others: then a run's facts are
  * others.
  */
 static void check_facts(struct etch_run *run)
 {
-    uint64_t key = etch_hash(ETCH_HASH_START, &run->noticed, sizeof(run->noticed));
+    uint64_t key = etch_hash(ETCH_HASH_START, &run->first_symptom, sizeof(run->first_symptom));
 
     for (size_t i = 0; i < run->accesses.n; i++)
         key = etch_hash(key, &run->accesses.v[i].variable, sizeof(run->accesses.v[i].variable));
-    key = etch_hash(key, &run->chances.n, sizeof(run->chances.n));
-    key = etch_hash(key, run->chances.v, run->chances.n * sizeof(*run->chances.v));
-    key = etch_hash(key, run->early_chances.v, run->early_chances.n * sizeof(*run->early_chances.v));
+    key = etch_hash(key, &run->comparison_points.n, sizeof(run->comparison_points.n));
+    key = etch_hash(key, run->comparison_points.v, run->comparison_points.n * sizeof(*run->comparison_points.v));
+    key = etch_hash(key, run->early_comparison_points.v,
+                    run->early_comparison_points.n * sizeof(*run->early_comparison_points.v));
     if (key != run->facts_key)
         etch_run_forget_facts(run);
     run->facts_key = key;

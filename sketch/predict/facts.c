@@ -39,10 +39,10 @@ static void add_fact(void *context, const struct etch_pattern *p)
 
     memcpy(fact.pattern, p->name, sizeof(fact.pattern));
     for (uint32_t i = 0; i < p->n; i++) {
-        fact.places[i] = facts->turns.all.v[p->turn[i]].place;
+        fact.places[i] = facts->groups.all.v[p->group[i]].place;
         fact.at[i] = p->at[i];
     }
-    fact.variable = facts->turns.all.v[p->turn[0]].variable;
+    fact.variable = facts->groups.all.v[p->group[0]].variable;
     fact.seq = facts->found++;
     hash = hash_fact(&fact);
     known = same_fact(facts, &fact, hash);
@@ -53,7 +53,7 @@ static void add_fact(void *context, const struct etch_pattern *p)
                          !etch_index_add(&facts->by_fact, hash, (uint32_t)facts->orders.n - 1);
 }
 
-static void add_user(struct etch_facts *facts, const struct etch_turn *t, bool write)
+static void add_user(struct etch_facts *facts, const struct etch_access_group *t, bool write)
 {
     struct user user = {t->place, t->variable, t->thread, write};
     uint32_t key[4] = {user.place, user.variable, user.thread, write};
@@ -76,21 +76,24 @@ static void add_hang(void *context, const struct etch_hang *hang)
 {
     struct etch_facts *facts = context;
 
-    facts->failed |= !etch_array_push(&facts->hangs, *hang);
+    if (hang->kind == ETCH_HANG_LONG)
+        facts->limits.long_rings++;
+    else
+        facts->failed |= !etch_array_push(&facts->hangs, *hang);
 }
 
 static void add_torn_fact(void *context, const struct etch_torn *torn)
 {
     struct etch_facts *facts = context;
     struct torn_fact fact = {.proven = torn->proven,
-                             .variable = facts->turns.all.v[torn->turn[0]].variable,
-                             .second = facts->turns.all.v[torn->turn[2]].variable};
+                             .variable = facts->groups.all.v[torn->group[0]].variable,
+                             .second = facts->groups.all.v[torn->group[2]].variable};
     size_t probe = 0;
     uint64_t hash;
     uint32_t i;
 
     for (i = 0; i < 4; i++) {
-        const struct etch_turn *t = &facts->turns.all.v[torn->turn[i]];
+        const struct etch_access_group *t = &facts->groups.all.v[torn->group[i]];
 
         fact.places[i] = t->place;
         fact.at[i] = i == 0 || i == 3 ? t->write_at : t->read_at;
@@ -109,12 +112,12 @@ static void add_torn_fact(void *context, const struct etch_torn *torn)
 
 static int make(struct etch_facts *facts, const struct etch_run *run, bool early)
 {
-    if (etch_turns_make(&facts->turns, run, early) < 0)
+    if (etch_access_groups_make(&facts->groups, run, early) < 0)
         return -1;
-    etch_turns_patterns(&facts->turns, run, add_fact, facts);
-    etch_turns_torn(&facts->turns, run, add_torn_fact, facts);
-    for (size_t i = 0; i < facts->turns.all.n; i++) {
-        const struct etch_turn *t = &facts->turns.all.v[i];
+    etch_access_groups_patterns(&facts->groups, run, add_fact, facts);
+    facts->limits.unsearched = etch_access_groups_torn(&facts->groups, run, add_torn_fact, facts);
+    for (size_t i = 0; i < facts->groups.all.n; i++) {
+        const struct etch_access_group *t = &facts->groups.all.v[i];
 
         if (t->write)
             add_user(facts, t, true);
@@ -131,7 +134,7 @@ static void release(struct etch_facts *facts)
     etch_array_free(&facts->users);
     etch_array_free(&facts->hangs);
     etch_array_free(&facts->torn);
-    etch_array_free(&facts->turns.all);
+    etch_array_free(&facts->groups.all);
     etch_index_release(&facts->by_fact);
     etch_index_release(&facts->by_user);
     etch_index_release(&facts->by_torn);
@@ -155,6 +158,13 @@ const struct etch_facts *etch_facts_of(const struct etch_run *run, bool early)
     owner->facts[early] = facts;
     owner->facts_made++;
     return facts;
+}
+
+struct etch_search_limits etch_predictors_limits(const struct etch_run *run)
+{
+    const struct etch_facts *facts = etch_facts_of(run, false);
+
+    return facts ? facts->limits : (struct etch_search_limits){0};
 }
 
 void etch_run_forget_facts(struct etch_run *run)

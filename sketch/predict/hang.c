@@ -47,28 +47,37 @@ static const struct etch_run_sync *holder(const struct etch_run *run, uint64_t o
     return NULL;
 }
 
-/* Follows who waits for whom until it comes back to the first. It is told once, of the thread with the lowest wait. */
+/* Follows the waits from thread to thread until they come back to the first. A ring is reported once: by the thread
+ * whose wait has the lowest place. */
 static void find_ring(const struct etch_run *run, uint32_t first, etch_hang_visitor *visit, void *context)
 {
     struct etch_hang ring = {.kind = ETCH_HANG_RING};
     const struct etch_run_sync *wait = blocked(run, first);
     const struct etch_run_sync *own = wait;
     const struct etch_run_sync *taken = NULL;
-    uint32_t waits[ETCH_HANG_PLACES], takes[ETCH_HANG_PLACES], n = 0;
+    uint32_t waits[ETCH_HANG_PLACES], takes[ETCH_HANG_PLACES], n = 0, most = ETCH_HANG_PLACES / 2;
 
-    while (wait && n < ETCH_HANG_PLACES / 2) {
+    while (wait && n <= run->threads.n) {
         taken = holder(run, wait->object);
         if (!taken || taken->place == ETCH_NOWHERE || wait->place == ETCH_NOWHERE || wait->place < own->place ||
             (n && wait->place == own->place && wait->thread < own->thread))
             return;
-        waits[n] = wait->place;
-        takes[n++] = taken->place; /* by the next one */
+        if (n < most) {
+            waits[n] = wait->place;
+            takes[n] = taken->place; /* by the next one */
+        }
+        n++;
         if (taken->thread == first)
             break;
         wait = blocked(run, taken->thread);
     }
     if (!wait || !taken || taken->thread != first)
-        return; /* it does not come back, or only through more threads than are told of */
+        return; /* the waits do not come back to the first thread */
+    if (n > most) {
+        ring.kind = ETCH_HANG_LONG;
+        visit(context, &ring);
+        return;
+    }
     for (uint32_t i = 0; i < n; i++) {
         ring.places[ring.n++] = takes[(i + n - 1) % n];
         ring.places[ring.n++] = waits[i];

@@ -10,6 +10,7 @@
 
 enum etch_hang_kind {
     ETCH_HANG_RING,     /* of locks: each thread holds what the one before it waits for */
+    ETCH_HANG_LONG,     /* a ring with too many threads for `places`; it has no places */
     ETCH_HANG_TOO_LATE, /* the last wake-up came before the wait */
     ETCH_HANG_NEVER,    /* no wake-up at all */
 };

@@ -37,8 +37,8 @@ static bool is_sited(const struct etch_run *run, uint32_t variable)
     return false;
 }
 
-/* The access to a variable in a failing run's last turn at a place. What was seen of other objects there says nothing
- * of the one that it failed with. NULL: it was not seen. */
+/* The access to a variable in a failing run's last access group at a place. What was seen of other objects there says
+ * nothing of the one that it failed with. NULL: it was not seen. */
 static const struct etch_run_access *last_turn(const struct etch_run *run, const struct etch_run_visit *last,
                                                uint32_t variable)
 {
@@ -52,8 +52,8 @@ static const struct etch_run_access *last_turn(const struct etch_run *run, const
     return NULL;
 }
 
-/* Whether that turn, or with `before` what was done to its object before, was not seen: no debug register was set on it
- * then. */
+/* Whether that group, or with `before` what was done to its object before, was not seen: no debug register was set on
+ * it then. */
 static bool is_unseen(const struct etch_run *run, uint32_t place, uint32_t variable, bool before)
 {
     const struct etch_run_visit *last;
@@ -76,12 +76,12 @@ static bool is_unseen(const struct etch_run *run, uint32_t place, uint32_t varia
 
 /* Whether that a statement had not written yet is not known: it ran, perhaps before a debug register was set. */
 static bool may_be_written(const struct etch_predictor *p, const struct etch_facts *facts, const struct etch_run *run,
-                           const struct etch_turn *read)
+                           const struct etch_access_group *read)
 {
     if (!run->flow || !is_sited(run, p->variable) || etch_did_execute(run, p->places[1]) == ETCH_FALSE)
         return false;
-    for (size_t i = 0; i < facts->turns.all.n; i++) {
-        const struct etch_turn *t = &facts->turns.all.v[i];
+    for (size_t i = 0; i < facts->groups.all.n; i++) {
+        const struct etch_access_group *t = &facts->groups.all.v[i];
 
         if (t->place == p->places[1] && t->object == read->object && t->write)
             return false;
@@ -89,12 +89,12 @@ static bool may_be_written(const struct etch_predictor *p, const struct etch_fac
     return true;
 }
 
-static const struct etch_turn *last_read(const struct etch_predictor *p, const struct etch_facts *facts)
+static const struct etch_access_group *last_read(const struct etch_predictor *p, const struct etch_facts *facts)
 {
-    const struct etch_turn *read = NULL;
+    const struct etch_access_group *read = NULL;
 
-    for (size_t i = 0; i < facts->turns.all.n; i++) {
-        const struct etch_turn *t = &facts->turns.all.v[i];
+    for (size_t i = 0; i < facts->groups.all.n; i++) {
+        const struct etch_access_group *t = &facts->groups.all.v[i];
 
         if (t->variable == p->variable && t->place == p->places[0] && t->read && !t->write &&
             (!read || t->first > read->first))
@@ -104,13 +104,13 @@ static const struct etch_turn *last_read(const struct etch_predictor *p, const s
 }
 
 /* RW: the last read by the first statement came when the second had not yet written: it is behind it, or never ran. */
-static const struct etch_turn *read_too_early(const struct etch_predictor *p, const struct etch_facts *facts,
-                                              const struct etch_run *run)
+static const struct etch_access_group *read_too_early(const struct etch_predictor *p, const struct etch_facts *facts,
+                                                      const struct etch_run *run)
 {
-    const struct etch_turn *read = last_read(p, facts);
+    const struct etch_access_group *read = last_read(p, facts);
 
-    for (size_t i = 0; read && i < facts->turns.all.n; i++) {
-        const struct etch_turn *t = &facts->turns.all.v[i];
+    for (size_t i = 0; read && i < facts->groups.all.n; i++) {
+        const struct etch_access_group *t = &facts->groups.all.v[i];
 
         if (t->place != p->places[1] || t->object != read->object || !t->write)
             continue;
@@ -125,20 +125,20 @@ static const struct etch_turn *read_too_early(const struct etch_predictor *p, co
 static bool is_unfilled(const struct etch_predictor *p, const struct etch_facts *facts, const struct etch_run *run,
                         size_t i)
 {
-    const struct etch_turn *read = &facts->turns.all.v[i];
+    const struct etch_access_group *read = &facts->groups.all.v[i];
 
-    for (size_t k = i; k-- > 0 && facts->turns.all.v[k].object == read->object;) {
-        const struct etch_turn *t = &facts->turns.all.v[k];
+    for (size_t k = i; k-- > 0 && facts->groups.all.v[k].object == read->object;) {
+        const struct etch_access_group *t = &facts->groups.all.v[k];
 
         if (t->place == p->places[0] && t->read)
             return true;
         if (t->place == p->places[1] && t->write)
             return false;
     }
-    for (size_t k = i + 1; k < facts->turns.all.n && facts->turns.all.v[k].object == read->object; k++)
-        if (facts->turns.all.v[k].place == p->places[1] && facts->turns.all.v[k].write)
+    for (size_t k = i + 1; k < facts->groups.all.n && facts->groups.all.v[k].object == read->object; k++)
+        if (facts->groups.all.v[k].place == p->places[1] && facts->groups.all.v[k].write)
             return etch_run_compare(run, &run->accesses.v[read->read_at],
-                                    &run->accesses.v[facts->turns.all.v[k].write_at]) < 0;
+                                    &run->accesses.v[facts->groups.all.v[k].write_at]) < 0;
     return true;
 }
 
@@ -146,11 +146,11 @@ static bool is_unfilled(const struct etch_predictor *p, const struct etch_facts 
 static enum etch_truth refill_holds(const struct etch_predictor *p, const struct etch_facts *facts,
                                     const struct etch_run *run)
 {
-    const struct etch_turn *last = NULL;
+    const struct etch_access_group *last = NULL;
     bool any = false, unfilled = false;
 
-    for (size_t i = 0; i < facts->turns.all.n; i++) {
-        const struct etch_turn *t = &facts->turns.all.v[i];
+    for (size_t i = 0; i < facts->groups.all.n; i++) {
+        const struct etch_access_group *t = &facts->groups.all.v[i];
         bool here;
 
         if (t->place != p->places[0] || t->variable != p->variable || !t->read || t->write)
@@ -171,7 +171,7 @@ static enum etch_truth order_holds(const struct etch_predictor *p, const struct 
                                    const struct etch_run *run)
 {
     bool rw = strcmp(p->pattern, "RW") == 0, open, incomplete = false;
-    const struct etch_turn *early;
+    const struct etch_access_group *early;
 
     if (p->refill)
         return refill_holds(p, facts, run);
@@ -240,19 +240,20 @@ static const struct torn_fact *find_torn(const struct etch_predictor *p, const s
     return NULL;
 }
 
-static bool is_turn(const struct etch_turn *t, uint32_t place, uint32_t variable, bool write)
+static bool is_group(const struct etch_access_group *t, uint32_t place, uint32_t variable, bool write)
 {
     return t->place == place && t->variable == variable && (write ? t->write : t->read && !t->write);
 }
 
-/* The turn that wrote what a turn read, if it is of that place and another thread, and proven; NULL: it is not. */
-static const struct etch_turn *seen_from(const struct etch_facts *facts, const struct etch_run *run, size_t read,
-                                         uint32_t place)
+/* The group that wrote what group `read` read, if it is of `place` and of another thread, and the order is proven; NULL
+ * otherwise. */
+static const struct etch_access_group *seen_from(const struct etch_facts *facts, const struct etch_run *run,
+                                                 size_t read, uint32_t place)
 {
-    const struct etch_turn *r = &facts->turns.all.v[read];
+    const struct etch_access_group *r = &facts->groups.all.v[read];
 
-    for (size_t k = read; k-- > 0 && facts->turns.all.v[k].object == r->object;) {
-        const struct etch_turn *w = &facts->turns.all.v[k];
+    for (size_t k = read; k-- > 0 && facts->groups.all.v[k].object == r->object;) {
+        const struct etch_access_group *w = &facts->groups.all.v[k];
 
         if (w->write)
             return w->place == place && w->thread != r->thread &&
@@ -264,7 +265,7 @@ static const struct etch_turn *seen_from(const struct etch_facts *facts, const s
 }
 
 /* Whether a thread had come no further than a write when the run failed: it did not execute `place` behind it. */
-static bool had_not_come(const struct etch_run *run, const struct etch_turn *write, uint32_t place)
+static bool had_not_come(const struct etch_run *run, const struct etch_access_group *write, uint32_t place)
 {
     const struct etch_run_visit *last = etch_run_visited_by(run, write->thread, place);
     uint64_t seq = run->accesses.v[write->write_at].seq;
@@ -273,10 +274,11 @@ static bool had_not_come(const struct etch_run *run, const struct etch_turn *wri
 }
 
 /* Whether a call wrote an object at a place, as far as that was seen. */
-static bool wrote_there(const struct etch_facts *facts, const struct etch_turn *call, uint32_t place, uint32_t object)
+static bool wrote_there(const struct etch_facts *facts, const struct etch_access_group *call, uint32_t place,
+                        uint32_t object)
 {
-    for (size_t i = 0; i < facts->turns.all.n; i++) {
-        const struct etch_turn *t = &facts->turns.all.v[i];
+    for (size_t i = 0; i < facts->groups.all.n; i++) {
+        const struct etch_access_group *t = &facts->groups.all.v[i];
 
         if (t->place == place && t->object == object && t->write && t->thread == call->thread && t->call == call->call)
             return true;
@@ -289,20 +291,20 @@ static bool wrote_there(const struct etch_facts *facts, const struct etch_turn *
 static size_t find_cut_short(const struct etch_predictor *p, const struct etch_facts *facts, const struct etch_run *run,
                              uint32_t at[3], bool *open)
 {
-    const struct etch_turn *turns = facts->turns.all.v;
+    const struct etch_access_group *groups = facts->groups.all.v;
 
-    for (size_t i = facts->turns.all.n; run->failing && i-- > 0;) {
-        const struct etch_turn *write =
-            is_turn(&turns[i], p->places[1], p->variable, false) ? seen_from(facts, run, i, p->places[0]) : NULL;
+    for (size_t i = facts->groups.all.n; run->failing && i-- > 0;) {
+        const struct etch_access_group *write =
+            is_group(&groups[i], p->places[1], p->variable, false) ? seen_from(facts, run, i, p->places[0]) : NULL;
 
-        for (size_t k = 0; write && write->call && turns[i].call && k < facts->turns.all.n; k++) {
-            if (!is_turn(&turns[k], p->places[2], p->second, false) || turns[k].thread != turns[i].thread ||
-                turns[k].call != turns[i].call || wrote_there(facts, write, p->places[3], turns[k].object))
+        for (size_t k = 0; write && write->call && groups[i].call && k < facts->groups.all.n; k++) {
+            if (!is_group(&groups[k], p->places[2], p->second, false) || groups[k].thread != groups[i].thread ||
+                groups[k].call != groups[i].call || wrote_there(facts, write, p->places[3], groups[k].object))
                 continue;
             *open = !had_not_come(run, write, p->places[3]);
             at[0] = write->write_at;
-            at[1] = turns[i].read_at;
-            at[2] = turns[k].read_at;
+            at[1] = groups[i].read_at;
+            at[2] = groups[k].read_at;
             return 3;
         }
     }
@@ -388,16 +390,16 @@ static bool ever_passes(const struct etch_predictor *p, const struct etch_run *r
 static bool passes_at_chance(const struct etch_predictor *p, const struct etch_run *run)
 {
     bool holds_now = false;
-    size_t chance = 0;
+    size_t point = 0;
 
-    for (size_t i = 0; i < run->accesses.n && chance < run->chances.n; i++) {
+    for (size_t i = 0; i < run->accesses.n && point < run->comparison_points.n; i++) {
         if (etch_is_value_of(p, &run->accesses.v[i]))
             holds_now = etch_value_passes(p, &run->accesses.v[i]);
-        if (i != run->chances.v[chance])
+        if (i != run->comparison_points.v[point])
             continue;
         if (holds_now)
             return true;
-        chance++;
+        point++;
     }
     return false;
 }
@@ -406,7 +408,7 @@ static enum etch_truth value_holds(const struct etch_predictor *p, const struct 
 {
     const struct etch_run_access *a = etch_run_last_value(run, p->places[0], p->variable, p->write);
 
-    if (a && !run->failing && (p->ever || !run->chances.n))
+    if (a && !run->failing && (p->ever || !run->comparison_points.n))
         return ever_passes(p, run) ? ETCH_TRUE : ETCH_FALSE;
     if (a && !run->failing)
         return passes_at_chance(p, run) ? ETCH_TRUE : ETCH_FALSE;
@@ -455,7 +457,7 @@ enum etch_truth etch_holds_by_facts(const struct etch_predictor *p, const struct
 enum etch_truth etch_predictor_holds(const struct etch_predictor *p, const struct etch_names *names,
                                      const struct etch_run *run)
 {
-    const struct etch_facts *facts = etch_facts_of(run, p->noticed);
+    const struct etch_facts *facts = etch_facts_of(run, p->first_symptom);
 
     (void)names;
     return facts ? etch_holds_by_facts(p, facts, run) : ETCH_UNKNOWN;
@@ -464,7 +466,7 @@ enum etch_truth etch_predictor_holds(const struct etch_predictor *p, const struc
 static size_t order_instance(const struct etch_predictor *p, const struct etch_facts *facts, const struct etch_run *run,
                              uint32_t *at)
 {
-    const struct etch_turn *read;
+    const struct etch_access_group *read;
     const struct order_fact *fact;
     bool open;
 
@@ -524,7 +526,7 @@ size_t etch_predictor_instance(const struct etch_predictor *p, const struct etch
             at[n++] = (uint32_t)(value - run->accesses.v);
     } else if ((p->kind == ETCH_PREDICTOR_ATOMICITY || p->kind == ETCH_PREDICTOR_ORDER ||
                 p->kind == ETCH_PREDICTOR_ORIGIN) &&
-               (facts = etch_facts_of(run, p->noticed))) {
+               (facts = etch_facts_of(run, p->first_symptom))) {
         n = p->torn                     ? torn_instance(p, facts, run, at)
             : has_halves(p) && !p->ever ? both_instances(p, facts, run, at)
                                         : order_instance(p, facts, run, at);

@@ -90,18 +90,18 @@ static bool feeds_failure(const struct search *s, uint32_t place)
 /* ---- Orders ---- */
 
 /* Whether one statement is before the other in every run that has both, passing ones among them. */
-static bool is_given(const struct search *s, const struct etch_predictor *p)
+static bool is_constant_order(const struct search *s, const struct etch_predictor *p)
 {
     bool any = false;
 
     for (size_t r = 0; r < s->n; r++) {
-        const struct etch_turns *turns = &s->facts[r]->turns;
+        const struct etch_access_groups *groups = &s->facts[r]->groups;
 
-        for (size_t i = 0; i < turns->all.n; i++) {
-            const struct etch_turn *a = &turns->all.v[i];
+        for (size_t i = 0; i < groups->all.n; i++) {
+            const struct etch_access_group *a = &groups->all.v[i];
 
-            for (size_t k = 0; a->place == p->places[0] && a->variable == p->variable && k < turns->all.n; k++) {
-                const struct etch_turn *b = &turns->all.v[k];
+            for (size_t k = 0; a->place == p->places[0] && a->variable == p->variable && k < groups->all.n; k++) {
+                const struct etch_access_group *b = &groups->all.v[k];
 
                 if (b->place != p->places[1] || b->object != a->object || b->thread == a->thread)
                     continue;
@@ -115,22 +115,22 @@ static bool is_given(const struct search *s, const struct etch_predictor *p)
     return any;
 }
 
-/* Whether it speaks of another thread's turn at the statement that failed: what that one saw did no harm. */
-static bool is_beside(const struct search *s, const struct etch_predictor *p)
+/* Whether only a thread that did not fail has a part at the failing statement. */
+static bool is_off_path(const struct search *s, const struct etch_predictor *p)
 {
     bool any = false;
 
     for (size_t i = 0; i < s->n; i++) {
         const struct etch_run *run = s->runs[i];
-        bool open, beside = false;
+        bool open, off_path = false;
         const struct order_fact *f = run->failing && !p->refill ? etch_facts_find(p, s->facts[i], &open) : NULL;
 
         for (uint32_t k = 0; f && k < f->n; k++)
-            beside |= f->places[k] == run->failing_place && run->accesses.v[f->at[k]].thread != run->failing_thread &&
-                      run->failure->kind != ETCH__FAILURE_KIND__FAILURE_HANG;
-        if (f && !beside)
+            off_path |= f->places[k] == run->failing_place && run->accesses.v[f->at[k]].thread != run->failing_thread &&
+                        run->failure->kind != ETCH__FAILURE_KIND__FAILURE_HANG;
+        if (f && !off_path)
             return false;
-        any |= beside;
+        any |= off_path;
     }
     return any;
 }
@@ -145,14 +145,14 @@ static bool has_happened(const struct search *s, const struct etch_predictor *p)
     return false;
 }
 
-/* Whether passing runs show that the two statements take turns, so that one without the other means something. */
+/* Whether passing runs show that the two statements take groups, so that one without the other means something. */
 static bool is_refilled(const struct search *s, const struct etch_predictor *p)
 {
     for (size_t i = 0; i < s->n; i++) {
         unsigned reads = 0, writes = 0;
 
-        for (size_t k = 0; !s->runs[i]->failing && k < s->facts[i]->turns.all.n; k++) {
-            const struct etch_turn *t = &s->facts[i]->turns.all.v[k];
+        for (size_t k = 0; !s->runs[i]->failing && k < s->facts[i]->groups.all.n; k++) {
+            const struct etch_access_group *t = &s->facts[i]->groups.all.v[k];
 
             reads += t->place == p->places[0] && t->variable == p->variable && t->read;
             writes += t->place == p->places[1] && t->variable == p->variable && t->write;
@@ -165,16 +165,17 @@ static bool is_refilled(const struct search *s, const struct etch_predictor *p)
 
 /* ---- Atomicity that was meant ---- */
 
-bool etch_is_noticed(const struct search *s)
+bool etch_has_first_symptom(const struct search *s)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (s->runs[i]->failing && s->runs[i]->noticed != UINT32_MAX)
+        if (s->runs[i]->failing && s->runs[i]->first_symptom != UINT32_MAX)
             return true;
     return false;
 }
 
-/* Whether the last of three accesses went back in its function's text without a new call of it: the next turn of a
- * loop, which nobody takes for one step with the turn before. Where calls are not known: whether that may be. */
+/* Whether the last of three accesses went back in its function's text without a new call of it. It then belongs to the
+ * next iteration of a loop, which is no atomic step with the iteration before. If calls are not known: whether that is
+ * possible. */
 static bool is_next_turn(const struct search *s, const struct etch_predictor *p)
 {
     bool back = s->names->places.v[p->places[2]].line < s->names->places.v[p->places[0]].line;
@@ -197,8 +198,8 @@ static bool is_update(const struct search *s, const struct etch_predictor *p)
         bool open;
         const struct order_fact *f = s->runs[i]->failing ? etch_facts_find(p, s->facts[i], &open) : NULL;
 
-        for (size_t k = 0; f && k < s->facts[i]->turns.all.n; k++) {
-            const struct etch_turn *t = &s->facts[i]->turns.all.v[k];
+        for (size_t k = 0; f && k < s->facts[i]->groups.all.n; k++) {
+            const struct etch_access_group *t = &s->facts[i]->groups.all.v[k];
 
             if (t->first <= f->at[2] && t->last >= f->at[2] && t->place == p->places[2] && t->read && t->write)
                 return true;
@@ -266,7 +267,7 @@ static bool is_meant(const struct search *s, const struct etch_predictor *p)
 {
     bool together = etch_is_one_function(s, p->places[0], p->places[2]) && !is_next_turn(s, p);
 
-    if (p->torn && etch_is_noticed(s))
+    if (p->torn && etch_has_first_symptom(s))
         return true; /* what the program looked at then it took together */
     /* What is seen new is looked at first: the other way round both may have been old then. */
     if (p->n_places == 4 && s->names->places.v[p->places[1]].line > s->names->places.v[p->places[2]].line)
@@ -452,8 +453,8 @@ void etch_judge(struct etch_predictor *p, const struct search *s)
     p->f_lo = etch_f_half(p_lo, r_lo);
     p->f_hi = etch_f_half(p_hi, r_hi);
     p->guarded = p->kind == ETCH_PREDICTOR_ATOMICITY && is_meant(s, p);
-    p->given = p->kind == ETCH_PREDICTOR_ORDER && is_given(s, p);
-    p->beside = p->kind == ETCH_PREDICTOR_ORDER && is_beside(s, p);
+    p->constant_order = p->kind == ETCH_PREDICTOR_ORDER && is_constant_order(s, p);
+    p->off_path = p->kind == ETCH_PREDICTOR_ORDER && is_off_path(s, p);
     p->early = p->kind == ETCH_PREDICTOR_ORDER && !has_happened(s, p);
     p->unwritten = p->kind == ETCH_PREDICTOR_VALUE && is_unwritten(s, p);
     if (p->kind == ETCH_PREDICTOR_ORIGIN)

@@ -4,8 +4,8 @@
 #ifndef ETCH_SKETCH_PREDICT_MODEL_H
 #define ETCH_SKETCH_PREDICT_MODEL_H
 
+#include "sketch/predict/access_group.h"
 #include "sketch/predict/hang.h"
-#include "sketch/predict/interleave.h"
 #include "sketch/predictor.h"
 
 /* ---- What a run says of orders, once for all questions ---- */
@@ -36,13 +36,14 @@ struct etch_facts {
     ETCH_ARRAY(struct etch_hang) hangs;
     ETCH_ARRAY(struct torn_fact) torn;
     struct etch_index by_fact, by_user, by_torn;
-    struct etch_turns turns;
+    struct etch_access_groups groups;
+    struct etch_search_limits limits;
     size_t found;
     bool failed;
 };
 
-/* The run's own, made when they are first asked for; see etch_run_forget_facts(). `early`: see etch_turns_make(). NULL
- * when memory is short. */
+/* The run's own, made when they are first asked for; see etch_run_forget_facts(). `early`: see
+ * etch_access_groups_make(). NULL when memory is short. */
 const struct etch_facts *etch_facts_of(const struct etch_run *run, bool early);
 
 /* The newest fact by which a predictor of an order is true; NULL: none. `open`: it may be, but the order of its
@@ -53,7 +54,7 @@ const struct order_fact *etch_facts_find(const struct etch_predictor *p, const s
 
 bool etch_executed(const struct etch_run *run, uint32_t place);
 
-/* That it did not run is known only where all that ran is: of statements of the slice. */
+/* Returns ETCH_FALSE only if the trace is complete and the statement is in the slice. */
 enum etch_truth etch_did_execute(const struct etch_run *run, uint32_t place);
 
 bool etch_is_watched(const struct etch_run *run, uint32_t variable);
@@ -92,8 +93,8 @@ bool etch_candidates_pair(struct search *s);
 /* Holds a candidate against all runs, and says what else is to be known for its rank. */
 void etch_judge(struct etch_predictor *p, const struct search *s);
 
-/* Whether a failing run noticed before it failed. */
-bool etch_is_noticed(const struct search *s);
+/* Whether a failing run had a first symptom before it failed. */
+bool etch_has_first_symptom(const struct search *s);
 
 /* Best first. */
 void etch_predictors_rank(struct etch_predictors *predictors, const struct etch_names *names);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define NOTICED_ENOUGH 0.999 /* F of what was before the program noticed; less is not worth to be put first */
+#define SYMPTOM_ENOUGH 0.999 /* the least F with which a predictor of the first symptom is ranked first */
 
 bool etch_predictor_is_threaded(const struct etch_predictor *p)
 {
@@ -48,20 +48,20 @@ static bool judge_all(struct search *s)
     return true;
 }
 
-/* How threads met before the program noticed that something was wrong: what it did then, until it failed, is only how
- * it said so. Taken only where it tells failing and passing runs apart. */
+/* Predictors over the accesses up to the first symptom. What the program does between the first symptom and the failure
+ * is a consequence. They are taken only if they separate failing from passing runs. */
 static bool find_early(struct etch_predictors *found, const struct search *late)
 {
     struct etch_predictors early = {0};
     struct search s = {.found = &early, .names = late->names, .runs = late->runs, .n = late->n};
     bool good = true;
 
-    if (!etch_is_noticed(late))
+    if (!etch_has_first_symptom(late))
         return true;
     good = start_search(&s, true) && etch_candidates_find_orders(&s) && judge_all(&s);
     for (size_t i = 0; good && i < early.all.n; i++) {
-        early.all.v[i].noticed = true;
-        if (etch_predictor_is_threaded(&early.all.v[i]) && early.all.v[i].f > NOTICED_ENOUGH)
+        early.all.v[i].first_symptom = true;
+        if (etch_predictor_is_threaded(&early.all.v[i]) && early.all.v[i].f > SYMPTOM_ENOUGH)
             good = etch_array_push(&found->all, early.all.v[i]);
     }
     etch_predictors_release(&early);
@@ -86,7 +86,7 @@ static void log_best(const struct etch_predictors *predictors, const struct etch
             "rank %zu: F %.3f, true in %u of %u failing and %u of %u passing runs, unknown in %u, distance %u%s%s: "
             "%s",
             i + 1, p->f, p->failing_true, p->failing, p->passing_true, p->passing, p->unknown, p->distance,
-            p->noticed ? ", before the first symptom" : "", p->guarded ? ", meant to be atomic" : "", text);
+            p->first_symptom ? ", before the first symptom" : "", p->guarded ? ", meant to be atomic" : "", text);
     }
 }
 

@@ -73,16 +73,16 @@ static int by_rank(const void *x, const void *y, void *context)
         return standing(a) > standing(b) ? -1 : 1;
     if (weight(a) != weight(b))
         return weight(a) < weight(b) ? -1 : 1;
-    if (a->noticed != b->noticed)
-        return a->noticed ? -1 : 1;
+    if (a->first_symptom != b->first_symptom)
+        return a->first_symptom ? -1 : 1;
     /* What was meant to be one step says more than an order; where nothing says that it was, two statements say enough.
      */
     if (a->guarded != b->guarded)
         return a->guarded ? -1 : 1;
-    if (a->given != b->given)
-        return a->given ? 1 : -1;
-    if (a->beside != b->beside)
-        return a->beside ? 1 : -1;
+    if (a->constant_order != b->constant_order)
+        return a->constant_order ? 1 : -1;
+    if (a->off_path != b->off_path)
+        return a->off_path ? 1 : -1;
     if (a->early != b->early)
         return a->early ? 1 : -1;
     if (fabs(a->f - b->f) > 1e-12)

@@ -17,7 +17,7 @@ json_t *etch_json_exception(const Etch__Failure *failure, bool *failed)
 {
     const Etch__Exception none = ETCH__EXCEPTION__INIT;
     const Etch__Exception *e = failure && failure->exception ? failure->exception : &none;
-    bool said = e->said_case == ETCH__EXCEPTION__SAID_WHAT;
+    bool reported = e->said_case == ETCH__EXCEPTION__SAID_WHAT;
     const char *type = etch_render_string(e->type), *number = etch_render_string(e->number);
     json_t *o, *again;
 
@@ -26,8 +26,9 @@ json_t *etch_json_exception(const Etch__Failure *failure, bool *failed)
     o = json_object();
     again = json_array();
     etch_json_set(o, "type", text_or_null(type, type[0]), failed);
-    etch_json_set(o, "what", text_or_null(said ? e->what : "", said && !e->is_text), failed);
-    etch_json_set(o, "value", said && e->is_text ? etch_json_text(e->what) : text_or_null(number, number[0]), failed);
+    etch_json_set(o, "what", text_or_null(reported ? e->what : "", reported && !e->is_text), failed);
+    etch_json_set(o, "value", reported && e->is_text ? etch_json_text(e->what) : text_or_null(number, number[0]),
+                  failed);
     etch_json_set(o, "thrown_at", place_or_null(e->thrown_at, failed), failed);
     for (size_t i = 0; i < e->n_again_at; i++)
         etch_json_push(again, etch_json_place(e->again_at[i], failed), failed);

@@ -406,10 +406,10 @@ static void put_doubts(struct etch_page *page)
     const Etch__Sketch *s = page->sketch;
     char loss[600];
 
-    for (size_t r = 0, said = 0; r < page->model.n_rows && !said; r++)
+    for (size_t r = 0, reported = 0; r < page->model.n_rows && !reported; r++)
         if (page->model.rows[r].unordered) {
             put_item(page, true, "", "~ steps in one row are unordered: nothing proves which came first.");
-            said = 1;
+            reported = 1;
         }
     for (size_t k = 0; k < s->n_unordered; k++) {
         const Etch__SketchUnordered *u = s->unordered[k];

@@ -10,7 +10,7 @@ enum {
     PICTURE_MIN_COLUMN = 26,
     PICTURE_GAP = 3,     /* cells between two columns */
     PICTURE_LINES = 4,   /* of one text at most; a longer text ends with an ellipsis */
-    PICTURE_LETTERS = 3, /* of causes beside one step */
+    PICTURE_LETTERS = 3, /* of causes next to one step */
     PICTURE_NOTE = 2000, /* cells of a note */
 };
 

@@ -59,7 +59,7 @@ void etch_picture_arrow(struct picture *p, const Etch__SketchOrder *order)
     size_t a = order->before, b = order->after;
     size_t ca = etch_render_column(&p->model, a), cb = etch_render_column(&p->model, b);
     const struct etch_render_row *row = &p->model.rows[p->model.row_of[b]];
-    unsigned ya = p->step_y[a], yb = p->step_y[b], turn = yb;
+    unsigned ya = p->step_y[a], yb = p->step_y[b], bend = yb;
 
     if (ca == SIZE_MAX || cb == SIZE_MAX || ya >= yb)
         return;
@@ -67,13 +67,13 @@ void etch_picture_arrow(struct picture *p, const Etch__SketchOrder *order)
         for (size_t k = 0; k < row->n; k++) {
             unsigned y = p->step_y[p->model.order[row->first + k]];
 
-            turn = y < turn ? y : turn;
+            bend = y < bend ? y : bend;
         }
-        turn = turn > ya + 1 ? turn - 1 : turn;
+        bend = bend > ya + 1 ? bend - 1 : bend;
     }
-    draw_vertical(p, p->x[ca], ya, turn);
+    draw_vertical(p, p->x[ca], ya, bend);
     if (p->x[cb] >= p->x[ca])
-        draw_rightwards(p, p->x[ca], p->x[cb], turn, yb);
+        draw_rightwards(p, p->x[ca], p->x[cb], bend, yb);
     else
-        draw_leftwards(p, p->x[ca], p->x[cb], turn, yb);
+        draw_leftwards(p, p->x[ca], p->x[cb], bend, yb);
 }

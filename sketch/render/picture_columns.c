@@ -61,7 +61,6 @@ const char *etch_picture_text(const Etch__SketchStep *step, char *spare, size_t 
     return spare;
 }
 
-/* Arrows are for the orders of a cause; the others are told in words. */
 bool etch_picture_has_arrow(const struct picture *p, const Etch__SketchOrder *order)
 {
     return order->predictor && p->model.n_shown > 0;

@@ -84,14 +84,14 @@ static void draw_predictor(struct picture *p, size_t shown, unsigned x, unsigned
     struct etch_text_run text = {etch_render_string(q->text), LOOK_BOLD, width * PICTURE_LINES};
     struct etch_text_run numbers[] = {{counts, LOOK_PLAIN, 0}, {f, LOOK_PLAIN, 0}};
     unsigned need = (unsigned)strlen(counts) + (unsigned)strlen(f);
-    bool beside = text_width + 3 + need <= width;
+    bool one_line = text_width + 3 + need <= width;
 
     etch_canvas_flow(&p->canvas, x, p->y, 2, 0, &mark, 1);
     etch_canvas_flow(&p->canvas, x + 2, p->y, kind_width, 0, &kind, 1);
-    if (beside)
+    if (one_line)
         etch_canvas_flow(&p->canvas, text_x + text_width + 3, p->y, need, 0, numbers, 2);
-    etch_picture_flow(p, text_x, beside ? text_width : width, 2, &text, 1);
-    if (!beside)
+    etch_picture_flow(p, text_x, one_line ? text_width : width, 2, &text, 1);
+    if (!one_line)
         etch_picture_flow(p, text_x, width, 2, numbers, 2);
 }
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define STACK_MAX 256u /* frames of a stack at the end of a thread */
+
 const Etch__ThreadState *etch_build_state_of(const Etch__Failure *f, uint32_t tid)
 {
     for (size_t i = 0; f && i < f->n_threads; i++)
@@ -25,13 +27,16 @@ void etch_walk_stand(struct build *b, struct walk *w)
     struct etch_run_thread *t = &b->run->threads.v[w->thread];
     const Etch__Failure *f = b->recording->failure;
     uint64_t ip = f && f->tid == w->tid && f->ip ? f->ip : w->last_ip;
+    uint32_t depth;
 
     if (etch_walk_stand_at_exit(b, w))
         return;
     if (!etch_array_push(&t->frames, ip) || (w->went_from && !etch_array_push(&t->frames, w->went_from + 1)))
         b->failed = true;
-    for (uint32_t d = w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1; d > 0 && t->frames.n < 256; d--)
-        b->failed |= !etch_array_push(&t->frames, w->frames[d].return_address);
+    depth = w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1;
+    for (; depth > 0 && t->frames.n < STACK_MAX; depth--)
+        b->failed |= !etch_array_push(&t->frames, w->frames[depth].return_address);
+    w->unkept_frames += depth;
     if (is_outside(b, t)) {
         /* A heap that was damaged is often noticed only when the program's own functions have returned. */
         bool died = f && f->tid == w->tid && f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL;

@@ -57,6 +57,7 @@ static void take_exit(struct build *b, struct walk *w, uint32_t statement, uint6
     e->last = last + b->bias;
     e->statement = statement;
     e->n = 0;
+    e->unkept = w->depth > EXIT_FRAMES ? w->depth - EXIT_FRAMES : 0;
     for (uint32_t d = w->depth < DEPTH_MAX ? w->depth : DEPTH_MAX - 1; d > 0 && e->n < EXIT_FRAMES; d--)
         e->frames[e->n++] = w->frames[d].return_address;
 }
@@ -104,6 +105,7 @@ bool etch_walk_stand_at_exit(struct build *b, struct walk *w)
     b->failed |= !etch_array_push(&t->frames, e->ip);
     for (uint32_t i = 0; i < e->n; i++)
         b->failed |= !etch_array_push(&t->frames, e->frames[i]);
+    w->unkept_frames += e->unkept;
     t->gave_status = e != &w->exits[PASSED];
     t->called_exit = ends_in_call(b, w);
     return true;

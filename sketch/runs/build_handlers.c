@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Signal handlers: where one begins and ends among a thread's steps, as a trace shows it and as a recorder tells of it.
+/* Signal handlers: where one begins and ends among a thread's steps, as a trace shows it and as a recorder reports it.
  */
 #include "sketch/runs/build_model.h"
 
 #include <string.h>
 
-#define HELD_MAX 4096u /* steps of a handler that wait for their turn */
+#define HELD_MAX 4096u /* steps of a handler that are held back */
 
 static void enter_handler(struct walk *w, uint64_t resume)
 {
+    w->unkept_handlers += resume && w->n_handlers == HANDLERS_MAX;
     if (w->n_handlers == HANDLERS_MAX || !resume)
         return;
     w->handlers[w->n_handlers++] = (struct handler){resume, w->depth};
     w->depth++;
     w->calls++;
+    w->too_deep += w->depth >= DEPTH_MAX;
     if (w->depth < DEPTH_MAX)
         w->frames[w->depth] = (struct frame){0, ETCH_NOWHERE, w->calls};
 }
@@ -55,7 +57,7 @@ void etch_walk_begin_again(struct build *b, struct walk *w, uint64_t ip)
     w->expected = 0;
 }
 
-/* ---- As a recorder tells of them ---- */
+/* ---- As a recorder reports them ---- */
 
 /* Whether an access is one of the held steps'. */
 static bool is_of_held(const struct build *b, const struct walk *w, size_t access)
@@ -130,6 +132,7 @@ bool etch_walk_take_handler(struct build *b, struct walk *w, const struct etch_s
     else
         etch_walk_take_step(b, w, step);
     w->nesting -= leaves;
+    w->early_handlers += w->held.n > HELD_MAX;
     if (w->held.n > HELD_MAX)
         etch_walk_run_handler(b, w);
     else if (!w->nesting && !w->held.n)

@@ -2,7 +2,7 @@
 /* Which step an access is of: a thread's hits and its steps are in the same order, and are gone through together. */
 #include "sketch/runs/build_model.h"
 
-#define ONE_TRAP 10000u /* cycles within which several debug registers tell of one instruction */
+#define ONE_TRAP 10000u /* cycles within which several debug registers report one instruction */
 
 size_t etch_walk_accesses_end(const struct build *b, const struct walk *w)
 {
@@ -78,7 +78,7 @@ void etch_walk_take_outside(struct build *b, struct walk *w, const struct etch_s
 }
 
 /* Whether an access is of the next time that an instruction ran: it had made one of the kind already, to the same
- * memory or, where one trap tells of all that an instruction did, in another trap. */
+ * memory or, where one trap reports all accesses of an instruction, in another trap. */
 static bool is_again(const struct build *b, const struct etch_run_access *a, const struct etch_run_access *next)
 {
     bool apart = b->recording->source == ETCH__SOURCE__SOURCE_SOFT && next->hi > a->hi + ONE_TRAP;

@@ -38,11 +38,11 @@ struct exit_point {
     uint64_t ip;          /* 0: nowhere */
     uint64_t block, last; /* its block's number, and its last instruction */
     uint32_t statement;
-    uint32_t n;
-    uint64_t frames[EXIT_FRAMES]; /* return addresses, innermost first */
+    uint32_t n, unkept;
+    uint64_t frames[EXIT_FRAMES]; /* return addresses, innermost first; `unkept` more did not fit */
 };
 
-/* A step that waits for its turn. */
+/* A step that is held back. */
 struct held {
     struct etch_step step;
     size_t sizes; /* index into walk.held_sizes */
@@ -56,6 +56,10 @@ struct walk {
     uint64_t block; /* steps so far */
     uint32_t depth, calls;
     struct frame frames[DEPTH_MAX];
+    uint64_t too_deep;        /* calls beyond DEPTH_MAX: their frames are not kept */
+    uint64_t unkept_handlers; /* signal handlers beyond HANDLERS_MAX: taken for the code that they interrupted */
+    uint64_t early_handlers;  /* handlers that were longer than what can be held back */
+    uint64_t unkept_frames;   /* of the stack at the end */
     uint64_t last_ip, last_program_ip;
     uint64_t went_from;    /* the jump or return that led to where no code is; 0: none did. A call has its frame */
     uint64_t last_outside; /* return address of its last call from the program to the outside */
@@ -76,8 +80,8 @@ struct walk {
     uint64_t last_lo; /* when the last block may have begun */
     enum etch_step_kind last_kind;
     enum etch_branch_kind last_branch; /* of the last block */
-    /* A recorder tells of a signal handler before the way that it interrupted. Its steps are held until an access shows
-     * that it is their turn. */
+    /* The software recorder reports a signal handler before the code that it interrupted. The steps of the handler are
+     * held back until an access shows where they belong. */
     ETCH_ARRAY(struct held) held;
     ETCH_ARRAY(uint8_t) held_sizes;
     uint32_t nesting;             /* calls from outside that the held steps are in; 0: the handler is complete */
@@ -251,7 +255,7 @@ void etch_walk_begin_again(struct build *b, struct walk *w, uint64_t ip);
  * with its beginning. Returns whether the step is one of a handler's. */
 bool etch_walk_take_handler(struct build *b, struct walk *w, const struct etch_step *step);
 
-/* Whether it is the held steps' turn: the thread's next access is one of theirs. */
+/* Whether the next access of the thread belongs to the steps that are held back. */
 bool etch_walk_is_held(const struct build *b, const struct walk *w);
 
 /* Whether none of the accesses to come is of the held steps: then nothing says where they belong. */

@@ -2,6 +2,7 @@
 /* The walk: each thread's steps once, from its first to its last. Takes along which statements ran and how often, how
  * branches went, and who called whom. */
 #include "sketch/runs/build_model.h"
+#include "sketch/runs/limit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -194,6 +195,7 @@ static void follow_call(struct build *b, struct walk *w, const struct etch_step 
         etch_walk_take_syncs(b, w, step);
         w->depth++;
         w->calls++;
+        w->too_deep += w->depth >= DEPTH_MAX;
         if (w->depth < DEPTH_MAX)
             w->frames[w->depth] = (struct frame){step->end, ETCH_NOWHERE, w->calls};
         if (step->to && etch_build_is_program(b, step->image))
@@ -250,6 +252,19 @@ static void begin_walk(struct build *b, const struct etch_step *step)
         w->next_access = w->next_outside = b->of_thread[w->thread].first;
 }
 
+/* The losses by a limit of this walk. */
+static void report_limits(struct build *b, const struct walk *w)
+{
+    b->failed |=
+        etch_run_limit(b->run, w->tid, w->too_deep, "calls deeper than 4,096 have no known caller") < 0 ||
+        etch_run_limit(b->run, w->tid, w->unkept_handlers,
+                       "signal handlers nested deeper than 8 count as the code that they interrupted") < 0 ||
+        etch_run_limit(b->run, w->tid, w->early_handlers,
+                       "signal handlers of more than 4,096 steps may stand before the code that they "
+                       "interrupted") < 0 ||
+        etch_run_limit(b->run, w->tid, w->unkept_frames, "the outermost calls of a deep stack are not kept") < 0;
+}
+
 static void end_walk(struct build *b)
 {
     struct walk *w = b->walk;
@@ -270,6 +285,7 @@ static void end_walk(struct build *b)
     }
     b->run->threads.v[w->thread].lost = w->lost;
     b->run->lost |= w->lost;
+    report_limits(b, w);
     free(w->visit);
     etch_array_free(&w->creates);
     etch_array_free(&w->held_sizes);

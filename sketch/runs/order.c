@@ -127,6 +127,8 @@ void etch_run_order_why(const struct etch_run_order *o, uint32_t a, uint32_t b, 
             length +=
                 (size_t)snprintf(text + length, size - length, ": %" PRIu64 " cycles apart", to->lo.tsc - from->hi.tsc);
     }
+    if (n > 16 && length < size)
+        snprintf(text + length, size - length, ", then %zu more links", n - 16);
 }
 
 void etch_run_order_bounds(const struct etch_run_order *o, uint32_t event, uint64_t *lo, uint64_t *hi)

@@ -37,8 +37,8 @@ void etch_run_free(struct etch_run *run)
     etch_array_free(&run->sited_operands);
     etch_array_free(&run->sites);
     etch_array_free(&run->losses);
-    etch_array_free(&run->chances);
-    etch_array_free(&run->early_chances);
+    etch_array_free(&run->comparison_points);
+    etch_array_free(&run->early_comparison_points);
     etch_run_order_free(run->order);
     free(run->name);
     free(run->bucket);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Visits of a run without control flow; see run_seen.h. */
 #include "sketch/runs/seen.h"
+#include "sketch/runs/limit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,7 +142,8 @@ static bool visit_stack(struct etch_run *run, const struct etch_names *names, ui
         v->lo = at ? list->v[at - 1].at : 0;
         v->hi = UINT64_MAX;
     }
-    return true;
+    return etch_run_limit(run, t->tid, t->stack.n > STRIDE - 2 ? t->stack.n - (STRIDE - 2) : 0,
+                          "the outermost calls of a deep stack are not kept") == 0;
 }
 
 static int by_thread(const void *x, const void *y)

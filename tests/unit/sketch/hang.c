@@ -16,17 +16,17 @@
 #define WAIT ETCH__SYNC_OP__SYNC_COND_WAIT_BEGIN
 #define SIGNAL ETCH__SYNC_OP__SYNC_COND_SIGNAL
 
-struct told {
+struct reported {
     struct etch_hang hangs[8];
     size_t n;
 };
 
-static void tell(void *context, const struct etch_hang *hang)
+static void report(void *context, const struct etch_hang *hang)
 {
-    struct told *told = context;
+    struct reported *reported = context;
 
-    assert_true(told->n < 8);
-    told->hangs[told->n++] = *hang;
+    assert_true(reported->n < 8);
+    reported->hangs[reported->n++] = *hang;
 }
 
 static struct etch_run *begin(uint32_t threads)
@@ -85,29 +85,29 @@ static void order(struct etch_run *run)
     etch_array_free(&recording.syncs);
 }
 
-static struct told find(const struct etch_run *run)
+static struct reported find(const struct etch_run *run)
 {
-    struct told told = {.n = 0};
+    struct reported reported = {.n = 0};
 
-    etch_hang_find(run, tell, &told);
-    return told;
+    etch_hang_find(run, report, &reported);
+    return reported;
 }
 
 static void find_ring(void **state)
 {
     struct etch_run *run = begin(2);
-    struct told told;
+    struct reported reported;
 
     (void)state;
     put(run, 0, LOCK, 0xa, 0, 1);
     put(run, 0, BLOCKED, 0xb, 0, 2);
     put(run, 1, LOCK, 0xb, 0, 3);
     put(run, 1, BLOCKED, 0xa, 0, 4);
-    told = find(run);
-    assert_int_equal(told.n, 1);
-    assert_int_equal(told.hangs[0].kind, ETCH_HANG_RING);
-    assert_int_equal(told.hangs[0].n, 4);
-    assert_memory_equal(told.hangs[0].places, ((const uint32_t[]){1, 2, 3, 4}), 4 * sizeof(uint32_t));
+    reported = find(run);
+    assert_int_equal(reported.n, 1);
+    assert_int_equal(reported.hangs[0].kind, ETCH_HANG_RING);
+    assert_int_equal(reported.hangs[0].n, 4);
+    assert_memory_equal(reported.hangs[0].places, ((const uint32_t[]){1, 2, 3, 4}), 4 * sizeof(uint32_t));
     run->synced = false; /* some events are missing: nothing is claimed */
     assert_int_equal(find(run).n, 0);
     run->synced = true;
@@ -119,15 +119,15 @@ static void find_ring(void **state)
 static void find_own_lock(void **state)
 {
     struct etch_run *run = begin(2);
-    struct told told;
+    struct reported reported;
 
     (void)state;
     put(run, 0, LOCK, 0xa, 0, 1);
     put(run, 0, BLOCKED, 0xa, 0, 2);
-    told = find(run);
-    assert_int_equal(told.n, 1);
-    assert_int_equal(told.hangs[0].n, 2);
-    assert_memory_equal(told.hangs[0].places, ((const uint32_t[]){1, 2}), 2 * sizeof(uint32_t));
+    reported = find(run);
+    assert_int_equal(reported.n, 1);
+    assert_int_equal(reported.hangs[0].n, 2);
+    assert_memory_equal(reported.hangs[0].places, ((const uint32_t[]){1, 2}), 2 * sizeof(uint32_t));
     etch_run_free(run);
 }
 
@@ -150,7 +150,7 @@ static void wait_gives_lock_up(void **state)
 static void find_lost_wakeup(void **state)
 {
     struct etch_run *run = begin(2);
-    struct told told;
+    struct reported reported;
 
     (void)state;
     put(run, 1, SIGNAL, 0xc, 0, 3);
@@ -158,10 +158,10 @@ static void find_lost_wakeup(void **state)
     put(run, 0, LOCK, 0xa, 0, 1);
     put(run, 0, WAIT, 0xc, 0xa, 2);
     order(run);
-    told = find(run);
-    assert_int_equal(told.n, 1);
-    assert_int_equal(told.hangs[0].kind, ETCH_HANG_TOO_LATE);
-    assert_memory_equal(told.hangs[0].places, ((const uint32_t[]){3, 2}), 2 * sizeof(uint32_t));
+    reported = find(run);
+    assert_int_equal(reported.n, 1);
+    assert_int_equal(reported.hangs[0].kind, ETCH_HANG_TOO_LATE);
+    assert_memory_equal(reported.hangs[0].places, ((const uint32_t[]){3, 2}), 2 * sizeof(uint32_t));
     etch_run_free(run);
 }
 
@@ -183,21 +183,22 @@ static void claim_no_late_signal(void **state)
 static void find_no_signal(void **state)
 {
     struct etch_run *run = begin(1);
-    struct told told;
+    struct reported reported;
 
     (void)state;
     put(run, 0, WAIT, 0xc, 0xa, 2);
-    told = find(run);
-    assert_int_equal(told.n, 1);
-    assert_int_equal(told.hangs[0].kind, ETCH_HANG_NEVER);
+    reported = find(run);
+    assert_int_equal(reported.n, 1);
+    assert_int_equal(reported.hangs[0].kind, ETCH_HANG_NEVER);
     etch_run_free(run);
 }
 
-/* Who waits for whom may go on for longer than is told of, and end at a lock that nobody holds. */
+/* A chain of waits may end at a lock that nobody holds. A ring of too many threads is reported as such. */
 static void follow_long_chain(void **state)
 {
     const uint32_t threads = ETCH_HANG_PLACES;
     struct etch_run *run = begin(threads);
+    struct reported reported;
 
     (void)state;
     for (uint32_t i = 0; i < threads; i++) {
@@ -212,6 +213,15 @@ static void follow_long_chain(void **state)
         put(run, i, BLOCKED, 0xa0 + i + 1, 0, 20);
     }
     assert_int_equal(find(run).n, 0);
+    etch_run_free(run);
+    run = begin(threads);
+    for (uint32_t i = 0; i < threads; i++) {
+        put(run, i, LOCK, 0xa0 + i, 0, 10);
+        put(run, i, BLOCKED, 0xa0 + (i + 1) % threads, 0, 20);
+    }
+    reported = find(run);
+    assert_int_equal(reported.n, 1);
+    assert_int_equal(reported.hangs[0].kind, ETCH_HANG_LONG);
     etch_run_free(run);
 }
 

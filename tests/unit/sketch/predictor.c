@@ -2,7 +2,7 @@
 /* Predictors over hand-made runs: which are found, how they are counted, and what stays unknown. */
 #include "sketch/predictor.h"
 #include "sketch/compose.h"
-#include "sketch/predict/interleave.h"
+#include "sketch/predict/access_group.h"
 #include "sketch/runs/order.h"
 
 #include "decoder/recording.h"
