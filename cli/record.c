@@ -8,6 +8,7 @@
 #include "collector/pt.h"
 #include "collector/target.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -42,9 +43,19 @@ static int status_of(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* name.field and its like, for a collector that knows no types: NAME+OFFSET:LENGTH, and :w behind it if it was there.
- * What cannot be found that way is left as it is, for the collector to speak of. */
-static int explain_parts(struct etch_record_options *options, char texts[][400], struct etch_error *err)
+/* Whether `text` has a field or an element that needs types to be understood. A dot before a digit is the compiler's
+ * (counter.0), and an element with a length (table[3]:4) is clear without types. */
+static bool needs_types(const char *text)
+{
+    const char *suffix = strrchr(text, ':'), *dot = strchr(text, '.');
+
+    return etch_variable_has_parts(text) && !(suffix && isdigit((unsigned char)suffix[1])) &&
+           !(dot && isdigit((unsigned char)dot[1]));
+}
+
+/* The collector knows no types: name.field becomes NAME+OFFSET:LENGTH, with the mode (:w) of the original. `natively`:
+ * a debug register must cover the part. */
+static int explain_parts(struct etch_record_options *options, bool natively, char texts[][400], struct etch_error *err)
 {
     char path[4096];
 
@@ -54,13 +65,13 @@ static int explain_parts(struct etch_record_options *options, char texts[][400],
         struct etch_variable part;
         const char *mode = strrchr(options->watches[i], ':');
 
-        if (!etch_variable_has_parts(options->watches[i]) || (mode && mode[1] >= '0' && mode[1] <= '9'))
+        if (!needs_types(options->watches[i]))
             continue;
         if (!options->pid && etch_target_find(options->argv[0], path, sizeof(path), err) < 0)
             return -1;
         if (etch_variable_find(&part, path, options->watches[i], err) < 0)
             return -1;
-        if (part.size != 1 && part.size != 2 && part.size != 4 && part.size != 8)
+        if (natively && part.size != 1 && part.size != 2 && part.size != 4 && part.size != 8)
             return etch_error_set(err, "cannot watch '%s': it has %" PRIu64 " bytes, a watchpoint covers 1, 2, 4 or 8",
                                   options->watches[i], part.size);
         snprintf(texts[i], sizeof(texts[i]), "%s%s+%" PRIu64 ":%" PRIu64 "%s", part.dereference ? "*" : "", part.name,
@@ -71,7 +82,7 @@ static int explain_parts(struct etch_record_options *options, char texts[][400],
     return 0;
 }
 
-/* As the collector will decide: with hardware watches, whose places have no types. */
+/* As the collector will decide: with debug registers, or with those of QEMU. */
 static bool runs_natively(struct etch_record_options *options)
 {
     if (options->pid || options->n_pids || options->cgroup)
@@ -90,7 +101,7 @@ static int record(const struct etch_command *self, struct etch_record_options *o
     struct etch_record_summary summary;
     struct etch_error err;
 
-    if (runs_natively(options) && explain_parts(options, texts, &err) < 0) {
+    if (explain_parts(options, runs_natively(options), texts, &err) < 0) {
         etch_command_failed(self, &err);
         return ETCH_EXIT_RECORD;
     }
@@ -406,11 +417,8 @@ const struct etch_command etch_command_record = {
         "                     none: no control flow, but hardware watches, synchronisation and failures at full\n"
         "                     speed, which pt and soft have too; auto: what there is, in this order\n"
         "  --watch WHAT       also record each read and write of a variable, with its value: NAME of a global,\n"
-        "                     or ADDRESS:LENGTH; :w behind it for writes only. May be repeated. With pt and none\n"
-        "                     also NAME.field, NAME[3].x and POINTER->field (by the debug information),\n"
-        "                     NAME+16:8, *NAME+8:4 (what the pointer points to at that moment), and\n"
-        "                     @PLACE=BASE,INDEX,SCALE,OFFSET:LENGTH: the location that the instruction at PLACE\n"
-        "                     (an address, NAME+OFFSET) uses when it is first reached\n"
+        "                     NAME[3]:4, NAME+16:8, ADDRESS:LENGTH, or NAME.field and NAME[3].x by the debug\n"
+        "                     information; :w behind it for writes only. May be repeated. All sources take these\n"
         "\n"
         "  --max-size SIZE    the bundle is no larger, about (4G; none: no bound): control flow, accesses and\n"
         "                     synchronisation beyond it are left out, counted as a loss\n"
@@ -430,9 +438,10 @@ const struct etch_command etch_command_record = {
         "  --snapshot SIZE    of each thread's ring (64K)\n"
         "\n"
         "with source vpt:\n"
-        "  --watch @ADDRESS:LENGTH\n"
-        "                     whatever the instruction at ADDRESS of the program's file reads or writes, from its\n"
-        "                     first time on by whomever; with :here behind it only that instruction's accesses\n"
+        "  --watch @PLACE:LENGTH\n"
+        "                     whatever the instruction at PLACE of the program's file (an address, NAME+OFFSET) reads\n"
+        "                     or writes, from its first time on by whomever; with :here behind it only that\n"
+        "                     instruction's accesses\n"
         "  --snapshot SIZE    keep only the newest SIZE bytes (64K, 1M) of each thread, as a flight recorder does\n"
         "  --max-rings SIZE   memory for rings at a time, about 1.1M a thread (1G; none: no bound); threads beyond it "
         "are\n"
@@ -449,6 +458,10 @@ const struct etch_command etch_command_record = {
         "  --cgroup NAME      all of a control group, until Ctrl-C or --wall; no watches, and failures are not seen\n"
         "\n"
         "with sources pt, soft and none:\n"
+        "  --watch *NAME+8:4  what the pointer NAME points to when the watch is set, as POINTER->field is too\n"
+        "  --watch @PLACE=BASE,INDEX,SCALE,OFFSET:LENGTH\n"
+        "                     the location that these registers say when the instruction at PLACE (an address,\n"
+        "                     NAME+OFFSET) is first reached\n"
         "  --pid PID          join a running process; Ctrl-C leaves it as it was\n"
         "  --plan FILE        watch what a plan of etch slice says, one of its sets a run\n"
         "  --set N            of more watches than the CPU has debug registers, take the N-th set; without it the\n"

@@ -19,11 +19,9 @@
 
 struct etch_record_options {
     const char *output;
-    const char *source; /* "pt", "soft", "vpt", "none" or "auto" */
-    char *const *argv;  /* NULL at the end */
-    /* NAME or ADDRESS:LENGTH, perhaps with :r, :w or :rw behind it; @ADDRESS:LENGTH: what the instruction there uses,
-     * from the first time on, or with :here only its own accesses */
-    const char *watches[ETCH_RECORD_MAX_WATCHES];
+    const char *source;                               /* "pt", "soft", "vpt", "none" or "auto" */
+    char *const *argv;                                /* NULL at the end */
+    const char *watches[ETCH_RECORD_MAX_WATCHES];     /* in the grammar of session/place.h, which all sources share */
     const char *watch_names[ETCH_RECORD_MAX_WATCHES]; /* what the bundle calls them; NULL: as above */
     size_t n_watches;
     const char *truth; /* folder for the truth log; NULL: none */
@@ -92,20 +90,8 @@ struct etch_record_summary {
     size_t n_notes;
 };
 
-/* One parsed watch. */
-struct etch_record_watch {
-    char name[256]; /* a variable, or empty */
-    uint64_t address;
-    uint64_t size; /* 0: the variable's own */
-    bool reads, writes;
-    bool site; /* address is that of an instruction of the program, as the file has it */
-    bool here; /* only that instruction's own accesses */
-};
-
 /* The file that `name` runs, along PATH unless there is a slash in it. Returns 0, or -1 with `err` set. */
 int etch_record_find_program(const char *name, char *path, size_t size, struct etch_error *err);
-
-int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, struct etch_error *err);
 
 /* Whether the program was built with etch cc --record; found as execvp would. */
 bool etch_record_has_recorder(const char *program);

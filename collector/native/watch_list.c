@@ -16,7 +16,8 @@ static int take_words(struct native *n, struct etch_error *err)
     for (size_t i = 0; i < o->n_watches; i++) {
         struct native_watch *watch = &n->list[i];
 
-        if (etch_place_parse(&watch->place, o->watches[i], err) < 0)
+        if (etch_place_parse(&watch->place, o->watches[i], err) < 0 ||
+            etch_place_suits_debug_register(&watch->place, err) < 0)
             return -1;
         if (o->watch_names[i])
             snprintf(watch->place.text, sizeof(watch->place.text), "%s", o->watch_names[i]);
@@ -43,7 +44,7 @@ static int take_planned(struct native *n, const Etch__PlanWatch *planned, uint32
     place->reads = planned->reads;
     place->writes = true;
     place->in_file = true;
-    place->site = !planned->global;
+    place->site = place->by_operand = !planned->global;
     place->address = planned->global ? planned->global : planned->site;
     library = native_library_of(n, place->address);
     watch->added = library ? library->added : 0;

@@ -9,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LENGTH_MAX (1u << 20) /* of one watch, in bytes */
+
 static int bad(const char *text, const char *why, struct etch_error *err)
 {
     etch_error_set(err, "cannot watch '%s': %s", text, why);
-    return etch_error_advise(err, "NAME, NAME[3], NAME+16:8, *NAME+8:4, 0x4010:4:rw; etch record --help has all forms");
+    return etch_error_advise(err,
+                             "NAME, NAME[3]:4, NAME+16:8, *NAME+8:4, 0x4010:4:rw; etch record --help has all forms");
 }
 
 bool etch_place_fits(uint64_t address, uint64_t size)
@@ -82,26 +85,48 @@ static bool number(const char *text, uint64_t *value)
     return isdigit((unsigned char)*text) && !*end && !errno;
 }
 
-/* Takes ":rw" and ":LENGTH" off the end of `text`. */
-static bool take_suffixes(struct etch_place *p, char *text)
+/* The last suffix of `text`: its colon, unless that is half of a "::" in a name. */
+static char *last_suffix(char *text)
 {
     char *colon = strrchr(text, ':');
+
+    return colon && colon > text && colon[-1] == ':' ? NULL : colon;
+}
+
+/* Takes ":here", ":rw" and ":LENGTH" off the end of `text`. */
+static bool take_suffixes(struct etch_place *p, char *text)
+{
+    char *colon = last_suffix(text);
     uint64_t size;
 
     p->reads = p->writes = true;
+    if (colon && *text == '@' && strcmp(colon, ":here") == 0) {
+        p->here = true;
+        *colon = '\0';
+        colon = last_suffix(text);
+    }
     if (colon && (strcmp(colon, ":w") == 0 || strcmp(colon, ":rw") == 0 || strcmp(colon, ":r") == 0)) {
         p->reads = strchr(colon, 'r') != NULL;
         p->writes = strchr(colon, 'w') != NULL;
         *colon = '\0';
-        colon = strrchr(text, ':');
+        colon = last_suffix(text);
     }
     if (!colon)
         return true;
-    if (!number(colon + 1, &size) || size > 8 || !etch_place_fits(0, size))
+    if (!number(colon + 1, &size) || !size || size > LENGTH_MAX)
         return false;
     p->size = (uint32_t)size;
     *colon = '\0';
     return true;
+}
+
+/* A name may have the :: of C++ in it, and no other colon. */
+static bool is_name(const char *text)
+{
+    for (const char *at = strchr(text, ':'); at; at = strchr(at + 2, ':'))
+        if (at[1] != ':')
+            return false;
+    return *text && !strpbrk(text, "= ");
 }
 
 /* NAME[INDEX]+OFFSET or a plain number. */
@@ -129,7 +154,7 @@ static bool take_name(struct etch_place *p, char *text)
         p->indexed = true;
     }
     snprintf(p->name, sizeof(p->name), "%s", text);
-    return text[0] && !strpbrk(text, ":= ");
+    return is_name(text);
 }
 
 static int parse_site(struct etch_place *p, char *text, const char *whole, struct etch_error *err)
@@ -137,13 +162,14 @@ static int parse_site(struct etch_place *p, char *text, const char *whole, struc
     char *equals = strchr(text, '=');
 
     p->site = true;
-    if (!equals)
-        return bad(whole, "a site needs =BASE,INDEX,SCALE,OFFSET:LENGTH", err);
     if (!p->size)
         return bad(whole, "a site needs a length", err);
-    *equals = '\0';
-    if (etch_place_operand_parse(&p->operand, equals + 1, err) < 0)
-        return -1;
+    if (equals) {
+        *equals = '\0';
+        p->by_operand = true;
+        if (etch_place_operand_parse(&p->operand, equals + 1, err) < 0)
+            return etch_error_prefix(err, "cannot watch '%s'", whole);
+    }
     return take_name(p, text) && !p->indexed ? 0 : bad(whole, "its instruction is not an address or NAME+OFFSET", err);
 }
 
@@ -158,9 +184,7 @@ int etch_place_parse(struct etch_place *place, const char *text, struct etch_err
     snprintf(copy, sizeof(copy), "%s", text);
     snprintf(place->text, sizeof(place->text), "%s", text);
     if (!take_suffixes(place, at))
-        return bad(text, "a length is 1, 2, 4 or 8 bytes", err);
-    if (!place->writes)
-        return bad(text, "x86 has no watchpoint for reads alone; :rw sees both", err);
+        return bad(text, "a length is a number of bytes, from 1 to 1048576", err);
     if (*at == '@')
         return parse_site(place, at + 1, text, err);
     if (*at == '*') {
@@ -171,11 +195,99 @@ int etch_place_parse(struct etch_place *place, const char *text, struct etch_err
         return bad(text, "not understood", err);
     if (!place->name[0] && !place->size)
         return bad(text, "an address needs a length", err);
-    if (strpbrk(place->name, ".->")) {
-        etch_error_set(err, "cannot watch '%s': a field's place needs debug information", text);
+    if (!place->name[0] && place->address + place->size < place->address)
+        return bad(text, "it goes beyond the end of memory", err);
+    return 0;
+}
+
+/* A dot before a digit is the compiler's: counter.0 is a static variable of a function. */
+static bool is_field(const char *name)
+{
+    const char *dot = strchr(name, '.');
+
+    return strpbrk(name, "->") || (dot && !isdigit((unsigned char)dot[1]));
+}
+
+int etch_place_suits_debug_register(const struct etch_place *p, struct etch_error *err)
+{
+    if (p->size && !etch_place_fits(0, p->size))
+        return bad(p->text, "a length is 1, 2, 4 or 8 bytes in a debug register", err);
+    if (!p->writes)
+        return bad(p->text, "x86 has no watchpoint for reads alone; :rw sees both", err);
+    if (p->here)
+        return bad(p->text, "a debug register watches a location, whichever instruction uses it; :here is of vpt", err);
+    if (p->site && !p->by_operand)
+        return bad(p->text, "a site needs =BASE,INDEX,SCALE,OFFSET: only vpt sees what an instruction uses", err);
+    if (!p->site && is_field(p->name)) {
+        etch_error_set(err, "cannot watch '%s': a field's place needs debug information", p->text);
         return etch_error_advise(err, "NAME+OFFSET:LENGTH, with the offset that gdb's 'ptype /o' shows");
     }
     return 0;
+}
+
+int etch_place_suits_emulator(const struct etch_place *p, struct etch_error *err)
+{
+    if (p->by_operand) {
+        etch_error_set(
+            err, "cannot watch '%s' with vpt: it takes the location from the instruction, not from registers", p->text);
+        return etch_error_advise(err, "@SITE:LENGTH, for what the instruction reads or writes; or --source none");
+    }
+    if (p->dereference) {
+        etch_error_set(err,
+                       "cannot watch '%s' with vpt: its watches are set before the program begins, and '%s' points "
+                       "nowhere then",
+                       p->text, p->name);
+        return etch_error_advise(err, "@SITE:LENGTH, for what an instruction reads or writes");
+    }
+    return 0;
+}
+
+static int no_symbol(const struct etch_place *p, struct etch_error *err)
+{
+    etch_error_set(err, "cannot watch '%s': the program has no symbol '%s'", p->text, p->name);
+    return etch_error_advise(err, "nm PROGRAM lists them; a stripped program has none, give ADDRESS:LENGTH");
+}
+
+static int find_site(const struct etch_place *p, const char *path, uint64_t *address, struct etch_error *err)
+{
+    struct etch_object *object = NULL;
+    struct etch_symbol symbol = {0};
+    size_t n = 1;
+
+    if (p->name[0]) {
+        if (etch_object_open(&object, path, err) < 0)
+            return -1;
+        n = etch_object_symbol(object, p->name, &symbol);
+        etch_object_free(object);
+    }
+    *address = symbol.address + p->address;
+    return n ? 0 : no_symbol(p, err);
+}
+
+int etch_place_find_in_file(const struct etch_place *p, const char *path, uint64_t *address, uint64_t *size,
+                            struct etch_error *err)
+{
+    uint64_t within = p->address + p->index * p->size, whole = 0;
+
+    *size = p->size;
+    if (p->site)
+        return find_site(p, path, address, err);
+    *address = 0;
+    if (p->name[0] && etch_elf_variable(path, p->name, address, &whole, err) < 0)
+        return -1;
+    if (p->name[0] && !p->size)
+        *size = whole > within ? whole - within : 0;
+    *address += within;
+    if (p->indexed && !p->size) {
+        etch_error_set(err, "cannot watch '%s': the size of an element is not known", p->text);
+        return etch_error_advise(err, "give it: '%s:4' for an array of int", p->text);
+    }
+    if (p->name[0] && within && whole && within + *size > whole)
+        return etch_error_set(err, "cannot watch '%s': '%s' has only %" PRIu64 " bytes", p->text, p->name, whole);
+    if (*size && *size <= UINT32_MAX)
+        return 0;
+    etch_error_set(err, "cannot watch '%s': its size is not known", p->text);
+    return etch_error_advise(err, "%s:LENGTH", p->name);
 }
 
 static int find_name(const struct etch_place *p, const struct etch_object *object, struct etch_symbol *symbol,
@@ -183,10 +295,8 @@ static int find_name(const struct etch_place *p, const struct etch_object *objec
 {
     size_t n = etch_object_symbol(object, p->name, symbol);
 
-    if (n == 0) {
-        etch_error_set(err, "cannot watch '%s': the program has no symbol '%s'", p->text, p->name);
-        return etch_error_advise(err, "nm PROGRAM lists them; a stripped program has none, give ADDRESS:LENGTH");
-    }
+    if (n == 0)
+        return no_symbol(p, err);
     if (n > 1) {
         etch_error_set(err, "cannot watch '%s': %zu variables have this name", p->text, n);
         return etch_error_advise(err, "give ADDRESS:LENGTH; nm PROGRAM shows the addresses");

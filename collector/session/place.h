@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What the user wants watched, as he writes it, and where that lies in the running program.
+/* A place to watch: its grammar, which is the same for all sources, and where it lies in the running program.
  *
- *   ADDRESS:LENGTH[:w|:rw]               0x4010:4:rw
- *   [*]NAME[[INDEX]][+OFFSET][:LENGTH][:w|:rw]    counter   table[3]:8   ring+16:4   *queue+8:4
- *   @PLACE=BASE,INDEX,SCALE,OFFSET:LENGTH[:w|:rw]   at the instruction PLACE (an address of the file, or NAME+OFFSET)
- *                                                the location that these registers then say: @push+21=rdi,,1,8:4
+ *   ADDRESS:LENGTH[:MODE]                         0x4010:4:rw
+ *   [*]NAME[[INDEX]][+OFFSET][:LENGTH][:MODE]     counter   ns::counter   table[3]:8   ring+16:4   *queue+8:4
+ *   @SITE=BASE,INDEX,SCALE,OFFSET:LENGTH[:MODE]   @push+21=rdi,,1,8:4
+ *   @SITE:LENGTH[:MODE][:here]                    @0x401136:4   @push+21:4:here
  *
- * Lengths are 1, 2, 4 or 8, aligned: what a debug register takes. x86 has none for reads alone. */
+ * MODE is r, w or rw. A SITE is an instruction: an address of the file, or NAME[+OFFSET]. With =BASE,... the watched
+ * location is what these registers say when the instruction is first reached. Without, it is what the instruction
+ * itself reads or writes; with :here only the accesses by that instruction count.
+ *
+ * The grammar takes all of these. No source can watch all of them: etch_place_suits_debug_register() and
+ * etch_place_suits_emulator() refuse, and say why. */
 #ifndef ETCH_COLLECTOR_SESSION_PLACE_H
 #define ETCH_COLLECTOR_SESSION_PLACE_H
 
@@ -33,14 +38,27 @@ struct etch_place {
     bool indexed, dereference;
     uint32_t size; /* 0: the symbol's */
     bool reads, writes;
-    bool in_file; /* the address is in the file's numbering */
-    bool site;    /* name and address are an instruction's, in the file's numbering */
+    bool in_file;    /* the address is in the file's numbering */
+    bool site;       /* name and address are an instruction's, in the file's numbering */
+    bool by_operand; /* of a site: the location is what `operand` says; else what the instruction uses */
+    bool here;       /* of a site: only that instruction's own accesses */
     struct etch_place_operand operand;
 };
 
+/* Returns 0, or -1 with `err` set. */
 int etch_place_parse(struct etch_place *place, const char *text, struct etch_error *err);
 
-/* Whether a debug register can take it. */
+/* Whether a debug register can watch such a place (sources pt, soft, none), or QEMU (vpt). Return 0, or -1 with `err`
+ * set to the reason and to a form that the source takes. */
+int etch_place_suits_debug_register(const struct etch_place *place, struct etch_error *err);
+int etch_place_suits_emulator(const struct etch_place *place, struct etch_error *err);
+
+/* Where a place lies in the file `path`, for an emulator: any length, not aligned. `address` and `size` are in the
+ * file's numbering. Returns 0, or -1 with `err` set. */
+int etch_place_find_in_file(const struct etch_place *place, const char *path, uint64_t *address, uint64_t *size,
+                            struct etch_error *err);
+
+/* Whether a debug register takes this address and length. */
 bool etch_place_fits(uint64_t address, uint64_t size);
 
 /* Reads memory of the program; returns how many bytes. */

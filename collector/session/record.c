@@ -15,60 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Watches ---- */
-
-static int bad_watch(const char *text, struct etch_error *err)
-{
-    etch_error_set(err, "'%s' is nothing to watch", text);
-    return etch_error_advise(err, "NAME, or ADDRESS:LENGTH such as 0x4040:4, with :r, :w or :rw behind it if wanted");
-}
-
-int etch_record_watch_parse(struct etch_record_watch *watch, const char *text, struct etch_error *err)
-{
-    char copy[256], *colon, *end;
-
-    memset(watch, 0, sizeof(*watch));
-    watch->reads = watch->writes = true;
-    if (!*text || strlen(text) >= sizeof(copy))
-        return bad_watch(text, err);
-    snprintf(copy, sizeof(copy), "%s", text);
-    if (copy[0] == '@') {
-        watch->site = true;
-        memmove(copy, copy + 1, strlen(copy));
-    }
-    colon = strrchr(copy, ':');
-    if (watch->site && colon && strcmp(colon, ":here") == 0) {
-        watch->here = true;
-        *colon = '\0';
-        colon = strrchr(copy, ':');
-    }
-    if (colon && (strcmp(colon, ":r") == 0 || strcmp(colon, ":w") == 0 || strcmp(colon, ":rw") == 0)) {
-        watch->reads = strchr(colon, 'r') != NULL;
-        watch->writes = strchr(colon, 'w') != NULL;
-        *colon = '\0';
-        colon = strrchr(copy, ':');
-    }
-    if (colon && strspn(colon + 1, "0123456789") == strlen(colon + 1) && colon[1]) {
-        watch->size = strtoull(colon + 1, NULL, 10);
-        *colon = '\0';
-        if (!watch->size || watch->size > 1u << 20)
-            return bad_watch(text, err);
-    }
-    if (copy[0] >= '0' && copy[0] <= '9') {
-        errno = 0;
-        watch->address = strtoull(copy, &end, 0);
-        if (*end || errno || !watch->size || watch->address + watch->size < watch->address)
-            return bad_watch(text, err);
-    } else if (!copy[0] || watch->site) {
-        return bad_watch(text, err);
-    } else {
-        snprintf(watch->name, sizeof(watch->name), "%s", copy);
-    }
-    return 0;
-}
-
-/* ---- Sources ---- */
-
 bool etch_record_has_recorder(const char *program)
 {
     struct etch_error ignored;

@@ -31,36 +31,37 @@ int vpt_control_make(struct vpt *v, struct etch_error *err)
     return 0;
 }
 
+static int find_watch(struct vpt *v, const struct etch_recorder *r, size_t i, struct etch_error *err)
+{
+    struct vpt_watch *to = &v->control->watches[i];
+    struct etch_place *p = &v->watches[i];
+    const char *own = r->interpreter[0] ? r->interpreter : r->program;
+    uint64_t size;
+
+    if (etch_place_parse(p, r->options->watches[i], err) < 0)
+        return -1;
+    if (r->options->watch_names[i])
+        snprintf(p->text, sizeof(p->text), "%s", r->options->watch_names[i]);
+    if (etch_place_suits_emulator(p, err) < 0 ||
+        etch_place_find_in_file(p, p->site ? v->subject : own, &p->address, &size, err) < 0)
+        return -1;
+    p->size = (uint32_t)size;
+    if (p->site)
+        to->flags = VPT_WATCH_SITE | (p->here ? VPT_WATCH_HERE : 0);
+    else if (p->name[0])
+        to->flags = r->elf.dynamic ? VPT_WATCH_IN_PROGRAM : 0;
+    to->address = p->address;
+    to->size = p->size;
+    to->flags |= (p->reads ? VPT_WATCH_READS : 0) | (p->writes ? VPT_WATCH_WRITES : 0);
+    return 0;
+}
+
 static int find_watches(struct vpt *v, const struct etch_recorder *r, struct etch_error *err)
 {
-    const struct etch_record_options *o = r->options;
-
-    for (size_t i = 0; i < o->n_watches; i++) {
-        struct etch_record_watch *w = &v->watches[i];
-        struct vpt_watch *to = &v->control->watches[i];
-        uint64_t size = 0;
-
-        if (etch_record_watch_parse(w, o->watches[i], err) < 0)
+    for (size_t i = 0; i < r->options->n_watches; i++)
+        if (find_watch(v, r, i, err) < 0)
             return -1;
-        if (w->name[0]) {
-            if (etch_elf_variable(r->interpreter[0] ? r->interpreter : r->program, w->name, &w->address, &size, err) <
-                0)
-                return -1;
-            if (!w->size)
-                w->size = size;
-            to->flags = r->elf.dynamic ? VPT_WATCH_IN_PROGRAM : 0;
-        }
-        if (w->site)
-            to->flags = VPT_WATCH_SITE | (w->here ? VPT_WATCH_HERE : 0);
-        if (!w->size || w->size > UINT32_MAX) {
-            etch_error_set(err, "cannot watch %s: its size is not known", o->watches[i]);
-            return etch_error_advise(err, "%s:LENGTH", w->name);
-        }
-        to->address = w->address;
-        to->size = (uint32_t)w->size;
-        to->flags |= (w->reads ? VPT_WATCH_READS : 0) | (w->writes ? VPT_WATCH_WRITES : 0);
-    }
-    v->control->n_watches = (uint32_t)o->n_watches;
+    v->control->n_watches = (uint32_t)r->options->n_watches;
     return 0;
 }
 

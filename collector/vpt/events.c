@@ -88,7 +88,7 @@ static int take_found(struct etch_recorder *r, const struct vpt_note *note, stru
     if (site >= r->options->n_watches || note->value > UINT32_MAX)
         return 0;
     watch.id = (uint32_t)note->number + 1;
-    watch.name = (char *)(uintptr_t)r->options->watches[site];
+    watch.name = (char *)(uintptr_t)v->watches[site].text;
     watch.address = note->address;
     watch.size = (uint32_t)note->value;
     watch.reads = watch.writes = true;
@@ -107,7 +107,7 @@ static int take_armed(struct etch_recorder *r, const struct vpt_note *note, stru
 {
     struct vpt *v = r->state;
     Etch__Watch watch = ETCH__WATCH__INIT;
-    const struct etch_record_watch *w;
+    struct etch_place *w;
 
     if (note->flags & 2)
         return take_found(r, note, err);
@@ -116,9 +116,9 @@ static int take_armed(struct etch_recorder *r, const struct vpt_note *note, stru
     v->armed[note->number] = true;
     w = &v->watches[note->number];
     watch.id = (uint32_t)note->number + 1;
-    watch.name = (char *)(uintptr_t)r->options->watches[note->number];
+    watch.name = w->text;
     watch.address = note->address;
-    watch.size = (uint32_t)w->size;
+    watch.size = w->size;
     watch.reads = w->reads;
     watch.writes = w->writes;
     watch.armed_tsc = note->event.tsc;

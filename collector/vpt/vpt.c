@@ -221,7 +221,7 @@ static int report_starved(struct etch_recorder *r, struct etch_error *err)
 
 static int report_unarmed(struct etch_recorder *r, struct etch_error *err)
 {
-    const struct vpt *v = r->state;
+    struct vpt *v = r->state;
 
     for (size_t i = 0; i < r->options->n_watches; i++) {
         Etch__Watch watch = ETCH__WATCH__INIT;
@@ -229,7 +229,7 @@ static int report_unarmed(struct etch_recorder *r, struct etch_error *err)
         if (v->armed[i] || v->watches[i].site)
             continue;
         watch.id = (uint32_t)i + 1;
-        watch.name = (char *)(uintptr_t)r->options->watches[i];
+        watch.name = v->watches[i].text;
         watch.skipped = true;
         watch.skip_reason = (char *)(uintptr_t)"the program never began";
         if (etch_recorder_write_watch(r, &watch, err) < 0)

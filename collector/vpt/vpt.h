@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "collector/folder.h"
 #include "collector/session/guarded.h"
+#include "collector/session/place.h"
 #include "collector/source.h"
 #include "collector/sync/preload.h"
 #include "collector/sync/reader.h"
@@ -46,7 +47,7 @@ struct vpt {
     ETCH_ARRAY(struct vpt_child) children;
     ETCH_ARRAY(uint32_t) processes;
     ETCH_ARRAY(uint32_t) subjects; /* processes that run the program in question */
-    struct etch_record_watch watches[ETCH_RECORD_MAX_WATCHES];
+    struct etch_place watches[ETCH_RECORD_MAX_WATCHES];
     bool armed[ETCH_RECORD_MAX_WATCHES];
     Etch__Access accesses[VPT_ACCESSES_AT_ONCE];
     Etch__Access *access_list[VPT_ACCESSES_AT_ONCE];

@@ -148,12 +148,12 @@ watch large:w 24 unknown True
 2 - w 1 0x78
 END
   same want accesses
-  expect 125 "$ETCH" record --source $source -o run.etch --watch @main:8 -- "$programs/threads"
-  has err "is nothing to watch"
+  expect 125 "$ETCH" record --source $source -o run.etch --watch @no_such_function:8 -- "$programs/threads"
+  has err "cannot watch '@no_such_function:8': the program has no symbol"
   expect 125 "$ETCH" record --source $source -o run.etch --watch nothing_of_that_name -- "$programs/threads"
   has err "has no variable of that name"
   expect 125 "$ETCH" record --source $source -o run.etch --watch 12: -- "$programs/threads"
-  has err "is nothing to watch"
+  has err "cannot watch '12:'"
   expect 0 "$ETCH" record --source $source -o run.etch --snapshot 16K -- "$programs/exceptions"
   has err "older than the snapshot"
   expect 0 "$ETCH" info --verify run.etch

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF files as a recorder sees them, on this very program and on things that are none; and the words of --watch. */
+/* ELF files as a recorder sees them, on this very program and on things that are none. */
 #include "binary/object.h"
-#include "collector/record.h"
 #include "tests/unit/test.h"
 
 #include <fcntl.h>
@@ -117,40 +116,11 @@ static void find_no_variable(void **state)
     assert_non_null(strstr(err.what, "thread-local"));
 }
 
-static void parse_watch(void **state)
-{
-    struct etch_record_watch w;
-    struct etch_error err;
-
-    (void)state;
-    assert_int_equal(etch_record_watch_parse(&w, "counter", &err), 0);
-    assert_string_equal(w.name, "counter");
-    assert_true(w.reads && w.writes && !w.size);
-    assert_int_equal(etch_record_watch_parse(&w, "ns::counter:4:w", &err), 0);
-    assert_string_equal(w.name, "ns::counter");
-    assert_true(!w.reads && w.writes && w.size == 4);
-    assert_int_equal(etch_record_watch_parse(&w, "0x4040:8:rw", &err), 0);
-    assert_true(w.address == 0x4040 && w.size == 8 && !w.name[0]);
-}
-
-static void refuse_watch(void **state)
-{
-    static const char *const bad[] = {"",   "0x4040", "12:",          "0x40:0", "0xffffffffffffffff:8",
-                                      ":4", "9z:4",   "1:99999999999"};
-    struct etch_record_watch w;
-    struct etch_error err;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        assert_int_equal(etch_record_watch_parse(&w, bad[i], &err), -1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_program), cmocka_unit_test(read_build_id), cmocka_unit_test(read_no_elf),
         cmocka_unit_test(read_damaged), cmocka_unit_test(find_variable), cmocka_unit_test(find_no_variable),
-        cmocka_unit_test(parse_watch),  cmocka_unit_test(refuse_watch),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

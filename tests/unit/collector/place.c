@@ -40,11 +40,79 @@ static void parse_forms(void **state)
     assert_int_equal(p.operand.offset, -8);
 }
 
+static void parse_sites(void **state)
+{
+    struct etch_place p;
+    struct etch_error err;
+
+    (void)state;
+    assert_int_equal(etch_place_parse(&p, "@0x401136:4", &err), 0);
+    assert_true(p.site && !p.by_operand && !p.here && p.address == 0x401136 && p.size == 4 && !p.name[0]);
+    assert_int_equal(etch_place_parse(&p, "@push+21:16:w:here", &err), 0);
+    assert_true(p.site && p.here && !p.reads && p.writes && p.address == 21 && p.size == 16);
+    assert_string_equal(p.name, "push");
+    assert_int_equal(etch_place_parse(&p, "@ns::push=rdi,,1,8:8", &err), 0);
+    assert_true(p.site && p.by_operand && strcmp(p.name, "ns::push") == 0);
+}
+
+static void parse_names(void **state)
+{
+    struct etch_place p;
+    struct etch_error err;
+
+    (void)state;
+    assert_int_equal(etch_place_parse(&p, "ns::counter:4:w", &err), 0);
+    assert_true(strcmp(p.name, "ns::counter") == 0 && p.size == 4 && !p.reads && p.writes);
+    assert_int_equal(etch_place_parse(&p, "a::b::c", &err), 0);
+    assert_true(strcmp(p.name, "a::b::c") == 0 && !p.size);
+    assert_int_equal(etch_place_parse(&p, "counter.0:r", &err), 0);
+    assert_true(strcmp(p.name, "counter.0") == 0 && p.reads && !p.writes);
+}
+
+/* Each form is taken by one grammar; a source that cannot watch it says why. */
+static void suit_sources(void **state)
+{
+    static const struct {
+        const char *text, *native, *emulator; /* a word of the refusal; NULL: it is taken */
+    } forms[] = {
+        {"counter", NULL, NULL},
+        {"counter:w", NULL, NULL},
+        {"ns::counter:4", NULL, NULL},
+        {"counter.0", NULL, NULL},
+        {"table[3]:8", NULL, NULL},
+        {"ring+16:4:rw", NULL, NULL},
+        {"0x4010:4", NULL, NULL},
+        {"counter:r", "reads alone", NULL},
+        {"counter:3", "1, 2, 4 or 8", NULL},
+        {"0x10:16", "1, 2, 4 or 8", NULL},
+        {"@f:4", "only vpt", NULL},
+        {"@0x1136:4:here", ":here", NULL},
+        {"*queue+8:4", NULL, "points nowhere"},
+        {"@f+2=rdi,,1,8:4", NULL, "not from registers"},
+        {"a.b", "debug information", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        struct etch_error err;
+        struct etch_place p;
+
+        assert_int_equal(etch_place_parse(&p, forms[i].text, &err), 0);
+        assert_int_equal(etch_place_suits_debug_register(&p, &err), forms[i].native ? -1 : 0);
+        if (forms[i].native)
+            assert_non_null(strstr(err.what, forms[i].native));
+        assert_int_equal(etch_place_suits_emulator(&p, &err), forms[i].emulator ? -1 : 0);
+        if (forms[i].emulator)
+            assert_non_null(strstr(err.what, forms[i].emulator));
+    }
+}
+
 static void parse_refuses(void **state)
 {
-    static const char *const bad[] = {"",      "a:3", "a:r",    "0x10",  "0x10:16",       "a[b]:4",
-                                      "a[1",   "a+b", "@f=rdi", "@f:4",  "@f=xyz,,1,0:4", "@f=rdi,,9,0:4",
-                                      "a:4:x", ":4",  "a.b",    "0xg:4", "@f=rip,,1,0:4"};
+    static const char *const bad[] = {
+        "",      "0x10", "a[b]:4", "a[1",          "a+b",           "@f=rdi",        "@f",     "@f=xyz,,1,0:4",
+        "a:4:x", ":4",   "0xg:4",  "a:here",       "@f=rip,,1,0:4", "@f=rdi,,9,0:4", "0x40:0", "0xffffffffffffffff:8",
+        "12:",   "9z:4", "a:b",    "1:99999999999"};
     char longer[300];
     struct etch_place p;
     struct etch_error err;
@@ -154,6 +222,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parse_forms),
+        cmocka_unit_test(parse_sites),
+        cmocka_unit_test(parse_names),
+        cmocka_unit_test(suit_sources),
         cmocka_unit_test(parse_refuses),
         cmocka_unit_test_setup_teardown(find_variables, open_own, close_own),
         cmocka_unit_test_setup_teardown(find_refuses, open_own, close_own),
