@@ -446,7 +446,7 @@ failed:
 
 void etch_calibration_free(struct etch_calibration *c)
 {
-    for (size_t i = 0; c->cpus && i < c->n_cpus; i++)
+    for (size_t i = 0; i < c->n_cpus; i++)
         free(c->cpus[i].estimates);
     free(c->cpus);
     free(c->checks);

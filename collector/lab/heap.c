@@ -35,7 +35,8 @@ static uint64_t *kept;       /* a ring of freed blocks */
 static uint32_t kept_first, kept_n;
 static size_t kept_bytes;
 static uint32_t n_blocks;
-static int busy; /* threads on their way out free memory beside the holder of the baton */
+static size_t largest; /* block that was ever known */
+static int busy;       /* threads on their way out free memory beside the holder of the baton */
 
 static void enter(void)
 {
@@ -95,10 +96,12 @@ static void *note_made(void *at, size_t size, uint64_t site)
         return at;
     enter();
     b = find(LAB_OBJECT(at), true);
-    if (b)
+    if (b) {
         *b = (struct block){.at = b->at, .size = size, .made = site, .made_by = lab_me, .state = ALIVE};
-    else
+        largest = size > largest ? size : largest;
+    } else {
         lab->blocks_lost++;
+    }
     leave();
     lab_heap_mark(at, size, LAB_HEAP_FINE);
     lab_forget(at, size);
@@ -141,15 +144,13 @@ static void report(enum etch_lab_misuse misuse, const struct block *b, uint64_t 
 /* The block that holds the address, or ends right before it. */
 static struct block *block_around(uint64_t address)
 {
-    struct block *best = NULL;
-
-    for (uint64_t at = address & ~UINT64_C(15), k = 0; k < 4096 && at > 16 && !best; k++, at -= 16) {
+    for (uint64_t at = address & ~UINT64_C(15); at > 16 && address - at <= largest + ZONE; at -= 16) {
         struct block *b = find(at, false);
 
         if (b && b->state != UNKNOWN && address < b->at + b->size + ZONE)
-            best = b;
+            return b;
     }
-    return best;
+    return NULL;
 }
 
 void lab_heap_judge(uint64_t address, uint32_t mark, uint64_t site)

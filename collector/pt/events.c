@@ -208,16 +208,25 @@ static int map(struct etch_pt_cpu *c, size_t side, size_t ring, bool full)
     return 0;
 }
 
+static void unmap_everywhere(struct etch_pt_events *e)
+{
+    for (size_t i = 0; i < e->cpus.n; i++)
+        unmap(&e->cpus.v[i]);
+}
+
 static int map_everywhere(struct etch_pt_events *e, size_t side, size_t ring)
 {
-    int cause = 0;
+    e->locked = 0;
+    for (size_t i = 0; i < e->cpus.n; i++) {
+        int cause = map(&e->cpus.v[i], side, ring, e->request.full);
 
-    for (size_t i = 0; i < e->cpus.n && !cause; i++)
-        cause = map(&e->cpus.v[i], side, ring, e->request.full);
-    for (size_t i = 0; i < e->cpus.n && cause; i++)
-        unmap(&e->cpus.v[i]);
-    e->locked = cause ? 0 : e->cpus.n * (side + ring + page_size());
-    return cause;
+        if (cause) {
+            unmap_everywhere(e);
+            return cause;
+        }
+    }
+    e->locked = e->cpus.n * (side + ring + page_size());
+    return 0;
 }
 
 /* Rings of one size on all CPUs: the largest that is allowed, where any will do. */
@@ -286,9 +295,10 @@ static int add(struct etch_pt_events *e, pid_t pid, unsigned long flags, bool jo
     else if ((first && make_rings(e, err) < 0) || share_rings(e, before, err) < 0)
         status = -1;
     if (cause || status) {
-        for (size_t i = 0; first && i < e->cpus.n; i++)
-            unmap(&e->cpus.v[i]);
-        e->cpus.n = first ? 0 : e->cpus.n;
+        if (first) {
+            unmap_everywhere(e);
+            e->cpus.n = 0;
+        }
         close_from(e, before);
     }
     return status;

@@ -263,10 +263,12 @@ void etch_pt_stop(struct etch_pt *p)
 
 size_t etch_pt_poll(const struct etch_pt *p, struct pollfd *fds, size_t max)
 {
-    size_t n = 0;
+    size_t n = p->events.cpus.n < max ? p->events.cpus.n : max;
 
-    for (; n < p->events.cpus.n && n < max && p->running; n++)
-        fds[n] = (struct pollfd){.fd = p->events.cpus.v[n].fd, .events = POLLIN};
+    if (!p->running)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        fds[i] = (struct pollfd){.fd = p->events.cpus.v[i].fd, .events = POLLIN};
     return n;
 }
 

@@ -52,7 +52,9 @@ void etch_pt_streams_begin(struct etch_pt_streams *p)
 
 void etch_pt_streams_release(struct etch_pt_streams *p)
 {
-    for (size_t i = 0; p->list && i < p->n; i++) {
+    if (!p->list)
+        return;
+    for (size_t i = 0; i < p->n; i++) {
         free(p->list[i].changes);
         etch_array_free(&p->list[i].pieces);
         etch_array_free(&p->list[i].doubts);

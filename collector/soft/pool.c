@@ -342,7 +342,9 @@ static void make_locks(struct etch_soft_recorder *s, struct etch_soft_pool *pool
         words[4] = ROBUST;
     }
     s->robust = try_lock(ring_at(s, pool, 0));
-    for (uint32_t i = 0; !s->robust && i < s->slots; i++)
+    if (s->robust)
+        return;
+    for (uint32_t i = 0; i < s->slots; i++)
         *(uint32_t *)ring_at(s, pool, i)->lock = 0;
 }
 

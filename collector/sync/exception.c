@@ -49,14 +49,15 @@ static char *text_of(const char *from, size_t size)
     size_t n = strnlen(from, size - 1), k;
     char *text = malloc(n + 1);
 
-    for (size_t i = 0; text && i < n; i += k ? k : 1) {
+    if (!text)
+        return NULL;
+    for (size_t i = 0; i < n; i += k ? k : 1) {
         k = character((const unsigned char *)from + i, n - i);
         memcpy(text + i, from + i, k);
         if (!k)
             text[i] = from[i] == '\n' || from[i] == '\t' ? ' ' : '?';
     }
-    if (text)
-        text[n] = '\0';
+    text[n] = '\0';
     return text;
 }
 
@@ -109,11 +110,13 @@ static Etch__Throw *make_throw(const struct etch_throw *from)
 static bool find_throw(const struct etch_sync_memory *m, const struct etch_terminate *t, bool again, uint64_t after,
                        struct etch_throw *found)
 {
-    uint32_t claimed = __atomic_load_n(&m->claimed, __ATOMIC_ACQUIRE);
+    uint32_t claimed = etch_sync_claimed(m);
     struct etch_throw *copy = malloc(sizeof(*copy));
     bool any = false;
 
-    for (size_t i = 0; copy && i < claimed && i < ETCH_SYNC_THREADS; i++)
+    if (!copy)
+        return false;
+    for (size_t i = 0; i < claimed; i++)
         for (size_t k = 0; k < ETCH_THROWS; k++) {
             if (!copy_throw(&m->throws[i].throws[k], copy) || copy->object != t->object ||
                 (copy->again != 0) != again || copy->tsc <= after || copy->tsc > t->tsc)
@@ -157,9 +160,9 @@ static void add_throws(Etch__Exception *e, const struct etch_sync_memory *m, con
 
 static const struct etch_terminate *terminate_of(const struct etch_sync_memory *m, uint32_t tid, uint32_t *state)
 {
-    uint32_t claimed = __atomic_load_n(&m->claimed, __ATOMIC_ACQUIRE);
+    uint32_t claimed = etch_sync_claimed(m);
 
-    for (size_t i = 0; i < claimed && i < ETCH_SYNC_THREADS; i++) {
+    for (size_t i = 0; i < claimed; i++) {
         const struct etch_terminate *t = &m->throws[i].terminate;
 
         *state = __atomic_load_n(&t->state, __ATOMIC_ACQUIRE); /* pairs with the writer's release */

@@ -147,11 +147,10 @@ uint64_t etch_sync_reader_drain(struct etch_sync_reader *reader, const struct et
 {
     struct etch_sync_memory *m = reader->memory;
     uint64_t unplaced = __atomic_load_n(&m->unplaced, __ATOMIC_RELAXED);
-
-    uint32_t claimed = __atomic_load_n(&m->claimed, __ATOMIC_ACQUIRE); /* the rest has never been touched */
+    uint32_t claimed = etch_sync_claimed(m);
     uint64_t fullest = 0;
 
-    for (unsigned i = 0; i < claimed && i < ETCH_SYNC_THREADS; i++) {
+    for (unsigned i = 0; i < claimed; i++) {
         struct etch_sync_ring *ring = &m->rings[i];
         /* Acquire: pairs with the end of a thread; all its events are there. */
         uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE);

@@ -124,6 +124,14 @@ struct etch_sync_memory {
     struct etch_sync_large large[ETCH_SYNC_LARGES];
 };
 
+/* How many rings were ever used. The program may have written anything into `claimed`. */
+static inline uint32_t etch_sync_claimed(const struct etch_sync_memory *m)
+{
+    uint32_t claimed = __atomic_load_n(&m->claimed, __ATOMIC_ACQUIRE); /* pairs with the release of a claim */
+
+    return claimed < ETCH_SYNC_THREADS ? claimed : ETCH_SYNC_THREADS;
+}
+
 /* The place of the event with this number. */
 static inline struct etch_sync_event *etch_sync_place(struct etch_sync_memory *m, struct etch_sync_ring *ring,
                                                       uint64_t grown, uint32_t large, uint64_t index)

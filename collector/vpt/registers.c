@@ -66,11 +66,13 @@ static void *handle_of(enum vpt_register which)
     if (handle)
         return handle;
     list = offered_list();
-    for (unsigned i = 0; i < list->len && !handle; i++) {
+    for (unsigned i = 0; i < list->len; i++) {
         const struct descriptor *d = (const struct descriptor *)list->data + i;
 
-        if (strcmp(d->name, names[which]) == 0)
-            handle = d->handle;
+        if (strcmp(d->name, names[which]) != 0)
+            continue;
+        handle = d->handle;
+        break;
     }
     list_free(list, 1);
     atomic_store_explicit(&handles[which], handle, memory_order_relaxed);

@@ -114,7 +114,9 @@ void vpt_watch_site(struct vpt_instruction *i, uint64_t guest_base)
         program_end = program_start ? program_start + vpt_control->program_size : 0;
     }
     i->outside = i->ip < program_start || i->ip >= program_end;
-    for (uint16_t k = 0; !i->outside && k < vpt_control->n_watches && k < VPT_MAX_WATCHES; k++)
+    if (i->outside)
+        return;
+    for (uint16_t k = 0; k < vpt_control->n_watches && k < VPT_MAX_WATCHES; k++)
         if (vpt_control->watches[k].flags & VPT_WATCH_SITE &&
             vpt_control->watches[k].address - vpt_control->program_vaddr + program_start == i->ip)
             i->site = (uint16_t)(k + 1);
@@ -153,7 +155,9 @@ static bool is_armed(uint64_t address, uint32_t size)
 {
     unsigned n = atomic_load_explicit(&n_armed, memory_order_acquire);
 
-    for (unsigned i = 0; may_be_watched(address, size) && i < n; i++)
+    if (!may_be_watched(address, size))
+        return false;
+    for (unsigned i = 0; i < n; i++)
         if (armed[i].start == address && armed[i].end == address + size)
             return true;
     return false;

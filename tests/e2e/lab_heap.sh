@@ -96,6 +96,12 @@ for level in -O0 -O2; do
   expect 1 "$ETCH" explore --no-heap-check --schedules 5 ./beyond
 done
 
+# A block's beginning is found however large the block is.
+sed 's/4 \* sizeof/300000 * sizeof/; s/i < 4 + argc/i < 300000 + argc/' beyond.c >large.c
+"$ETCH" cc -O0 -g large.c -o large
+expect 0 "$ETCH" explore -o large.etch ./large
+has out "byte 1200000 of a block of 1200000 bytes, made by T1 at large.c:4"
+
 # An order that frees too early is proven.
 "$ETCH" cc -O0 -g -pthread "$ETCH_SOURCE/tests/corpus/use-after-free/bug.c" -o uaf
 expect 0 "$ETCH" explore -o uaf.etch ./uaf
