@@ -25,7 +25,7 @@ bool etch_slots_build(struct etch_slots *slots, const struct etch_recording *rec
 /* The slots of one CPU. */
 const struct etch_cpu_slot *etch_slots_of(const struct etch_slots *slots, uint32_t cpu, size_t *n);
 
-/* A stretch in which one thread runs on one CPU, perhaps with pauses. */
+/* An interval in which one thread runs on one CPU, perhaps with pauses. */
 struct etch_tenure {
     uint32_t cpu, pid, tid;
     uint64_t begin, end;

@@ -5,15 +5,15 @@
 
 #include <string.h>
 
-/* A stretch of a block: the line that begins at `ip`. */
-struct stretch {
+/* A part of a block: the line that begins at `ip`. */
+struct part {
     uint32_t line;
     bool no_line; /* the compiler's own: belongs to no line of its function */
     uint64_t ip;
 };
 
 struct block_lines {
-    uint32_t first, n; /* stretches */
+    uint32_t first, n; /* parts */
 };
 
 struct etch_lines {
@@ -22,7 +22,7 @@ struct etch_lines {
     void *context;
     struct etch_block_cache cache;
     ETCH_ARRAY(struct block_lines) blocks;
-    ETCH_ARRAY(struct stretch) stretches;
+    ETCH_ARRAY(struct part) parts;
     ETCH_ARRAY(struct etch_line) lines;
     uint32_t *table; /* lines by contents, plus one */
     size_t table_size;
@@ -51,7 +51,7 @@ void etch_lines_free(struct etch_lines *lines)
         return;
     etch_block_cache_release(&lines->cache);
     etch_array_free(&lines->blocks);
-    etch_array_free(&lines->stretches);
+    etch_array_free(&lines->parts);
     etch_array_free(&lines->lines);
     free(lines->table);
     free(lines);
@@ -148,17 +148,17 @@ static bool look_up(struct etch_lines *lines, const struct etch_block_key *key, 
 {
     struct etch_location location;
 
-    block->first = (uint32_t)lines->stretches.n;
+    block->first = (uint32_t)lines->parts.n;
     for (uint64_t ip = key->first; ip < key->end; ip = location.until) {
-        struct stretch stretch = {.ip = ip};
+        struct part part = {.ip = ip};
 
         etch_symbols_find(lines->symbols, key->image, ip, &location);
-        stretch.no_line = location.frame.file && location.frame.line == 0;
-        if (!number_line(lines, &location, &stretch.line))
+        part.no_line = location.frame.file && location.frame.line == 0;
+        if (!number_line(lines, &location, &part.line))
             return false;
-        if (block->n && lines->stretches.v[lines->stretches.n - 1].line == stretch.line)
+        if (block->n && lines->parts.v[lines->parts.n - 1].line == part.line)
             continue;
-        if (!etch_array_push(&lines->stretches, stretch))
+        if (!etch_array_push(&lines->parts, part))
             return false;
         block->n++;
     }
@@ -189,16 +189,16 @@ static int show_block(struct etch_lines *lines, const struct etch_step *step)
     if (!block)
         return -1;
     for (uint32_t i = 0; i < block->n && result == 0; i++) {
-        const struct stretch *stretch = &lines->stretches.v[block->first + i];
-        const struct etch_line *line = &lines->lines.v[stretch->line];
+        const struct part *part = &lines->parts.v[block->first + i];
+        const struct etch_line *line = &lines->lines.v[part->line];
 
         if (lines->open &&
-            (lines->now == stretch->line || (stretch->no_line && lines->function == line->location.function_id)))
+            (lines->now == part->line || (part->no_line && lines->function == line->location.function_id)))
             continue;
         lines->open = true;
-        lines->now = stretch->line;
+        lines->now = part->line;
         lines->function = line->location.function_id;
-        result = lines->visit(lines->context, step, line, stretch->ip);
+        result = lines->visit(lines->context, step, line, part->ip);
     }
     /* A call of the same line is another run of it. */
     if (step->branch == ETCH_BRANCH_CALL || step->branch == ETCH_BRANCH_CALL_INDIRECT ||

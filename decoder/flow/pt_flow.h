@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* From PT packets and code to what ran. Packet-driven: an instruction goes onto the tape only when a later packet
- * proves that execution got past it, so nothing is reported that did not run; where packets and code contradict each
- * other, or code is missing, the tape says so and the walk goes on at the next packet that names an address beyond
- * doubt. */
+/* From PT packets and code to what ran. Packet-driven: an instruction goes into the step buffer only when a later
+ * packet proves that execution got past it, so nothing is reported that did not run; where packets and code contradict
+ * each other, or code is missing, the step buffer says so and the walk goes on at the next packet that names an address
+ * beyond doubt. */
 #ifndef ETCH_DECODER_FLOW_PT_FLOW_H
 #define ETCH_DECODER_FLOW_PT_FLOW_H
 
@@ -28,7 +28,7 @@ struct etch_pt_input {
     size_t n_regions;
 };
 
-/* Decodes all of `input` onto `tape`. */
-void etch_pt_decode(const struct etch_pt_input *input, struct etch_blocks *blocks, struct etch_step_buffer *tape);
+/* Decodes all of `input` into `buffer`. */
+void etch_pt_decode(const struct etch_pt_input *input, struct etch_blocks *blocks, struct etch_step_buffer *buffer);
 
 #endif

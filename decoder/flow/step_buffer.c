@@ -1,51 +1,52 @@
 /* SPDX-License-Identifier: MIT */
-/* See tape.h. */
+/* See step_buffer.h. */
 #include "decoder/flow/step_buffer.h"
 
-void etch_step_buffer_clear(struct etch_step_buffer *tape)
+void etch_step_buffer_clear(struct etch_step_buffer *buffer)
 {
-    tape->blocks.n = tape->events.n = 0;
-    tape->next_ip = tape->bytes = 0;
-    tape->failed = false;
+    buffer->blocks.n = buffer->events.n = 0;
+    buffer->next_ip = buffer->bytes = 0;
+    buffer->failed = false;
 }
 
-void etch_step_buffer_release(struct etch_step_buffer *tape)
+void etch_step_buffer_release(struct etch_step_buffer *buffer)
 {
-    etch_array_free(&tape->blocks);
-    etch_array_free(&tape->events);
+    etch_array_free(&buffer->blocks);
+    etch_array_free(&buffer->events);
 }
 
-void etch_step_buffer_event(struct etch_step_buffer *tape, const struct etch_step_buffer_event *event)
+void etch_step_buffer_event(struct etch_step_buffer *buffer, const struct etch_step_buffer_event *event)
 {
     struct etch_step_buffer_event e = *event;
 
-    e.at = tape->blocks.n;
-    if (!etch_array_push(&tape->events, e))
-        tape->failed = true;
+    e.at = buffer->blocks.n;
+    if (!etch_array_push(&buffer->events, e))
+        buffer->failed = true;
 }
 
-void etch_step_buffer_time(struct etch_step_buffer *tape, uint64_t lo, uint64_t ticks)
+void etch_step_buffer_time(struct etch_step_buffer *buffer, uint64_t lo, uint64_t ticks)
 {
-    size_t n = tape->events.n;
+    size_t n = buffer->events.n;
 
-    if (n > 0 && tape->events.v[n - 1].kind == ETCH_TAPE_TIME && tape->events.v[n - 1].at == tape->blocks.n) {
-        tape->events.v[n - 1].ip = lo;
-        tape->events.v[n - 1].ticks = ticks;
-        tape->events.v[n - 1].to = UINT64_MAX;
+    if (n > 0 && buffer->events.v[n - 1].kind == ETCH_STEP_BUFFER_TIME &&
+        buffer->events.v[n - 1].at == buffer->blocks.n) {
+        buffer->events.v[n - 1].ip = lo;
+        buffer->events.v[n - 1].ticks = ticks;
+        buffer->events.v[n - 1].to = UINT64_MAX;
         return;
     }
-    etch_step_buffer_event(
-        tape, &(struct etch_step_buffer_event){.kind = ETCH_TAPE_TIME, .ip = lo, .to = UINT64_MAX, .ticks = ticks});
+    etch_step_buffer_event(buffer, &(struct etch_step_buffer_event){
+                                       .kind = ETCH_STEP_BUFFER_TIME, .ip = lo, .to = UINT64_MAX, .ticks = ticks});
 }
 
-void etch_step_buffer_until(struct etch_step_buffer *tape, uint64_t hi, uint64_t ticks)
+void etch_step_buffer_until(struct etch_step_buffer *buffer, uint64_t hi, uint64_t ticks)
 {
-    uint64_t after = ticks; /* where the stretch under consideration ends */
+    uint64_t after = ticks; /* the end of the interval under consideration */
 
-    for (size_t i = tape->events.n; i > 0; i--) {
-        struct etch_step_buffer_event *e = &tape->events.v[i - 1];
+    for (size_t i = buffer->events.n; i > 0; i--) {
+        struct etch_step_buffer_event *e = &buffer->events.v[i - 1];
 
-        if (e->kind != ETCH_TAPE_TIME)
+        if (e->kind != ETCH_STEP_BUFFER_TIME)
             continue;
         if (e->to != UINT64_MAX)
             break;
@@ -58,52 +59,52 @@ void etch_step_buffer_until(struct etch_step_buffer *tape, uint64_t hi, uint64_t
     }
 }
 
-/* The event that ends the tape, of those that tell more than time: its index + 1, 0 where a block does. */
-static size_t last_event(const struct etch_step_buffer *tape)
+/* The last event that tells more than time, if no block is behind it: its index + 1. 0: a block ends the buffer. */
+static size_t last_event(const struct etch_step_buffer *buffer)
 {
-    size_t e = tape->events.n, end = tape->blocks.n;
+    size_t e = buffer->events.n, end = buffer->blocks.n;
 
-    while (e > 0 && tape->events.v[e - 1].at == end &&
-           (tape->events.v[e - 1].kind == ETCH_TAPE_TIME || tape->events.v[e - 1].kind == ETCH_STEP_END))
+    while (e > 0 && buffer->events.v[e - 1].at == end &&
+           (buffer->events.v[e - 1].kind == ETCH_STEP_BUFFER_TIME || buffer->events.v[e - 1].kind == ETCH_STEP_END))
         e--;
-    return e > 0 && tape->events.v[e - 1].at == end ? e : 0;
+    return e > 0 && buffer->events.v[e - 1].at == end ? e : 0;
 }
 
-void etch_step_buffer_end_at(struct etch_step_buffer *tape, struct etch_block_view *view,
+void etch_step_buffer_end_at(struct etch_step_buffer *buffer, struct etch_block_view *view,
                              const struct etch_death *death)
 {
-    size_t e = death->known && view ? last_event(tape) : 0;
+    size_t e = death->known && view ? last_event(buffer) : 0;
     struct etch_block *b;
     const char *why;
 
-    if (!e || tape->events.v[e - 1].kind != ETCH_STEP_INTERRUPT || tape->events.v[e - 1].ip != death->ip)
+    if (!e || buffer->events.v[e - 1].kind != ETCH_STEP_INTERRUPT || buffer->events.v[e - 1].ip != death->ip)
         return;
     b = etch_block_at(view, death->ip, &why);
-    tape->events.v[e - 1].nowhere = !b;
+    buffer->events.v[e - 1].nowhere = !b;
     b = b && death->fault ? etch_block_begun(view, b) : NULL;
     if (!b)
         return;
-    etch_step_buffer_block(tape, b);
-    for (e--; e < tape->events.n; e++)
-        tape->events.v[e].at++;
+    etch_step_buffer_block(buffer, b);
+    for (e--; e < buffer->events.n; e++)
+        buffer->events.v[e].at++;
 }
 
-uint64_t etch_step_buffer_instructions(const struct etch_step_buffer *tape)
+uint64_t etch_step_buffer_instructions(const struct etch_step_buffer *buffer)
 {
     uint64_t n = 0;
 
-    for (size_t i = 0; i < tape->blocks.n; i++)
-        n += tape->blocks.v[i]->count;
+    for (size_t i = 0; i < buffer->blocks.n; i++)
+        n += buffer->blocks.v[i]->count;
     return n;
 }
 
 /* Where the block before went, as far as what stands from event `e` on tells. */
-static uint64_t next_ip(const struct etch_step_buffer *tape, size_t block, size_t e)
+static uint64_t next_ip(const struct etch_step_buffer *buffer, size_t block, size_t e)
 {
-    for (; e < tape->events.n && tape->events.v[e].at == block; e++)
-        if (tape->events.v[e].kind != ETCH_TAPE_TIME)
-            return tape->events.v[e].ip;
-    return block < tape->blocks.n ? tape->blocks.v[block]->first : tape->next_ip;
+    for (; e < buffer->events.n && buffer->events.v[e].at == block; e++)
+        if (buffer->events.v[e].kind != ETCH_STEP_BUFFER_TIME)
+            return buffer->events.v[e].ip;
+    return block < buffer->blocks.n ? buffer->blocks.v[block]->first : buffer->next_ip;
 }
 
 static bool is_outside(const struct etch_step_reader *r)
@@ -120,7 +121,7 @@ static int give_event(struct etch_step_reader *r, const struct etch_step_buffer_
 {
     struct etch_step *s = &r->step;
 
-    if (e->kind == ETCH_TAPE_TIME) {
+    if (e->kind == ETCH_STEP_BUFFER_TIME) {
         s->time = (struct etch_interval){e->ip, e->to};
         return 0;
     }
@@ -186,22 +187,22 @@ static int give_block(struct etch_step_reader *r, const struct etch_block *b, ui
     return give(r);
 }
 
-int etch_step_buffer_read(const struct etch_step_buffer *tape, struct etch_step_reader *r)
+int etch_step_buffer_read(const struct etch_step_buffer *buffer, struct etch_step_reader *r)
 {
     size_t e = 0;
     int status = 0;
 
     r->step.time = (struct etch_interval){0, UINT64_MAX};
-    r->count.bytes += tape->bytes;
-    for (size_t i = 0; i <= tape->blocks.n && status == 0; i++) {
-        for (; e < tape->events.n && tape->events.v[e].at == i && status == 0; e++)
-            status = give_event(r, &tape->events.v[e]);
-        if (i < tape->blocks.n && status == 0) {
-            uint64_t to = e < tape->events.n && tape->events.v[e].at == i + 1 ? next_ip(tape, i + 1, e)
-                          : i + 1 < tape->blocks.n                            ? tape->blocks.v[i + 1]->first
-                                                                              : tape->next_ip;
+    r->count.bytes += buffer->bytes;
+    for (size_t i = 0; i <= buffer->blocks.n && status == 0; i++) {
+        for (; e < buffer->events.n && buffer->events.v[e].at == i && status == 0; e++)
+            status = give_event(r, &buffer->events.v[e]);
+        if (i < buffer->blocks.n && status == 0) {
+            uint64_t to = e < buffer->events.n && buffer->events.v[e].at == i + 1 ? next_ip(buffer, i + 1, e)
+                          : i + 1 < buffer->blocks.n                              ? buffer->blocks.v[i + 1]->first
+                                                                                  : buffer->next_ip;
 
-            status = give_block(r, tape->blocks.v[i], to);
+            status = give_block(r, buffer->blocks.v[i], to);
         }
     }
     return status;

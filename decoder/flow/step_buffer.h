@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* What a decoder wrote of one stretch of one thread: blocks by pointer, and between them events and the bounds of time.
- * Compact, so that a stretch can be decoded on one thread and be read out on another, in its turn. */
+/* The steps of one decode unit: blocks by pointer, and between them events and the bounds of time. The buffer is
+ * compact, so that one thread can decode a unit and another can read the steps out later, in the unit's turn. */
 #ifndef ETCH_DECODER_FLOW_STEP_BUFFER_H
 #define ETCH_DECODER_FLOW_STEP_BUFFER_H
 
 #include "decoder/flow/block.h"
 
-enum { ETCH_TAPE_TIME = 100 }; /* beside enum etch_step_kind: from here on ip <= time <= to */
+enum { ETCH_STEP_BUFFER_TIME = 100 }; /* beside enum etch_step_kind: from here on ip <= time <= to */
 
 struct etch_step_buffer_event {
     size_t at;     /* before which block */
-    unsigned kind; /* enum etch_step_kind, or ETCH_TAPE_TIME */
+    unsigned kind; /* enum etch_step_kind, or ETCH_STEP_BUFFER_TIME */
     Etch__LossCause cause;
     uint64_t ip, to;
     uint64_t offset;
-    uint64_t ticks; /* ETCH_TAPE_TIME: clock ticks since the anchor where it begins */
+    uint64_t ticks; /* ETCH_STEP_BUFFER_TIME: clock ticks since the anchor where it begins */
     bool nowhere;   /* ETCH_STEP_INTERRUPT: see struct etch_step */
     const char *detail;
 };
@@ -29,35 +29,35 @@ struct etch_death {
 struct etch_step_buffer {
     ETCH_ARRAY(const struct etch_block *) blocks;
     ETCH_ARRAY(struct etch_step_buffer_event) events;
-    uint64_t next_ip; /* where execution went behind the tape's end; 0: not known */
+    uint64_t next_ip; /* where execution went behind the buffer's end; 0: not known */
     uint64_t bytes;   /* decoded */
-    bool failed;      /* memory ran out: the tape is not whole */
+    bool failed;      /* memory ran out: the buffer is not whole */
 };
 
-/* Forgets what is on it and keeps the room. */
-void etch_step_buffer_clear(struct etch_step_buffer *tape);
-void etch_step_buffer_release(struct etch_step_buffer *tape);
+/* Removes all steps, and keeps the memory. */
+void etch_step_buffer_clear(struct etch_step_buffer *buffer);
+void etch_step_buffer_release(struct etch_step_buffer *buffer);
 
-static inline void etch_step_buffer_block(struct etch_step_buffer *tape, const struct etch_block *block)
+static inline void etch_step_buffer_block(struct etch_step_buffer *buffer, const struct etch_block *block)
 {
-    if (!etch_array_push(&tape->blocks, block))
-        tape->failed = true;
+    if (!etch_array_push(&buffer->blocks, block))
+        buffer->failed = true;
 }
 
-void etch_step_buffer_event(struct etch_step_buffer *tape, const struct etch_step_buffer_event *event);
+void etch_step_buffer_event(struct etch_step_buffer *buffer, const struct etch_step_buffer_event *event);
 
 /* From here on nothing is earlier than `lo`. */
-void etch_step_buffer_time(struct etch_step_buffer *tape, uint64_t lo, uint64_t ticks);
+void etch_step_buffer_time(struct etch_step_buffer *buffer, uint64_t lo, uint64_t ticks);
 
 /* Nothing before here is later than `hi`, at which the clock had counted `ticks` since the anchor before. */
-void etch_step_buffer_until(struct etch_step_buffer *tape, uint64_t hi, uint64_t ticks);
+void etch_step_buffer_until(struct etch_step_buffer *buffer, uint64_t hi, uint64_t ticks);
 
-/* The thread died of what is last on the tape. If that is an interrupt at the same place, the instruction there has
- * begun, though it did not end: it is the last one before that. Where no code is known, execution went nowhere. */
-void etch_step_buffer_end_at(struct etch_step_buffer *tape, struct etch_block_view *view,
+/* The thread died of what is last in the step buffer. If that is an interrupt at the same place, the instruction there
+ * has begun, though it did not end: it is the last one before that. Where no code is known, execution went nowhere. */
+void etch_step_buffer_end_at(struct etch_step_buffer *buffer, struct etch_block_view *view,
                              const struct etch_death *death);
 
-uint64_t etch_step_buffer_instructions(const struct etch_step_buffer *tape);
+uint64_t etch_step_buffer_instructions(const struct etch_step_buffer *buffer);
 
 struct etch_step_reader {
     struct etch_step step;         /* pid, tid, cpu, stream: what all steps have in common */
@@ -69,6 +69,6 @@ struct etch_step_reader {
 };
 
 /* Calls `visit` for each step; returns what it returned if that is not 0. */
-int etch_step_buffer_read(const struct etch_step_buffer *tape, struct etch_step_reader *reading);
+int etch_step_buffer_read(const struct etch_step_buffer *buffer, struct etch_step_reader *reading);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See steps.h. The plan hands out stretches; workers decode them, and render them where text is wanted; this thread
- * takes the results in the plan's order. Nothing depends on how many workers there are. */
+/* See steps.h. The schedule hands out decode units. Workers decode them, and render them where text is wanted. This
+ * thread takes the results in the schedule's order. Nothing depends on how many workers there are. */
 #include "decoder/steps.h"
 #include "base/log.h"
 #include "decoder/flow/pool.h"
@@ -16,7 +16,7 @@ struct decode {
     struct etch_recording *recording;
     struct etch_steps_options options;
     struct etch_code *code;
-    struct etch_schedule *plan;
+    struct etch_schedule *schedule;
     etch_step_visitor *visit; /* or */
     etch_step_renderer *render;
     void *context;
@@ -27,18 +27,18 @@ struct decode {
     struct etch_error *err;
 };
 
-/* A stretch on its way, with all that is made of it. */
+/* A unit on its way, with all that is made of it. */
 struct work {
-    struct etch_decode_unit stretch;
-    struct etch_step_buffer tape;
+    struct etch_decode_unit unit;
+    struct etch_step_buffer buffer;
     struct etch_text text;
     struct etch_steps_count count;
 };
 
 static void work_release(struct work *w)
 {
-    etch_decode_unit_release(&w->stretch);
-    etch_step_buffer_release(&w->tape);
+    etch_decode_unit_release(&w->unit);
+    etch_step_buffer_release(&w->buffer);
     free(w->text.v);
 }
 
@@ -75,13 +75,13 @@ static void add_count(struct etch_steps_count *to, const struct etch_steps_count
         to->lost[i] += c->lost[i];
 }
 
-static void decode_stretch(struct work *w, struct etch_blocks *blocks)
+static void decode_unit(struct work *w, struct etch_blocks *blocks)
 {
-    etch_step_buffer_clear(&w->tape);
-    if (w->stretch.lead.kind == ETCH_STEP_LOSS)
-        etch_step_buffer_event(&w->tape, &w->stretch.lead);
-    if (w->stretch.soft) {
-        const struct etch_decode_unit *s = &w->stretch;
+    etch_step_buffer_clear(&w->buffer);
+    if (w->unit.lead.kind == ETCH_STEP_LOSS)
+        etch_step_buffer_event(&w->buffer, &w->unit.lead);
+    if (w->unit.soft) {
+        const struct etch_decode_unit *s = &w->unit;
         const struct etch_soft_input input = {.bytes = s->bytes.v,
                                               .size = s->bytes.n,
                                               .pid = s->pid,
@@ -91,21 +91,21 @@ static void decode_stretch(struct work *w, struct etch_blocks *blocks)
                                               .failed = s->failed,
                                               .death = s->input.death};
 
-        etch_soft_decode(&input, blocks, &w->tape);
-    } else if (w->stretch.input.own)
-        etch_pt_decode(&w->stretch.input, blocks, &w->tape);
+        etch_soft_decode(&input, blocks, &w->buffer);
+    } else if (w->unit.input.own)
+        etch_pt_decode(&w->unit.input, blocks, &w->buffer);
 }
 
-static void render_tape(const struct decode *d, struct work *w, uint64_t skip)
+static void render_buffer(const struct decode *d, struct work *w, uint64_t skip)
 {
-    struct etch_step_reader reading = reading_of(d, &w->stretch);
+    struct etch_step_reader reading = reading_of(d, &w->unit);
     struct rendering rendering = {d, &w->text};
 
     w->text.n = 0;
     reading.visit = render_step;
     reading.context = &rendering;
     reading.skip = skip;
-    etch_step_buffer_read(&w->tape, &reading);
+    etch_step_buffer_read(&w->buffer, &reading);
     w->count = reading.count;
 }
 
@@ -114,15 +114,15 @@ static int out_of_memory(const struct decode *d)
     return etch_error_set_errno(d->err, ENOMEM, "cannot decode %s", d->recording->path);
 }
 
-static int visit_tape(struct decode *d, struct work *w, uint64_t skip)
+static int visit_buffer(struct decode *d, struct work *w, uint64_t skip)
 {
-    struct etch_step_reader reading = reading_of(d, &w->stretch);
+    struct etch_step_reader reading = reading_of(d, &w->unit);
     int status;
 
     reading.visit = d->visit;
     reading.context = d->context;
     reading.skip = skip;
-    status = etch_step_buffer_read(&w->tape, &reading);
+    status = etch_step_buffer_read(&w->buffer, &reading);
     add_count(&d->count, &reading.count);
     return status;
 }
@@ -143,16 +143,16 @@ static int fill(void *context, void *item)
 {
     struct decode *d = context;
 
-    return etch_schedule_next(d->plan, &((struct work *)item)->stretch, d->err);
+    return etch_schedule_next(d->schedule, &((struct work *)item)->unit, d->err);
 }
 
 static void do_work(void *context, void *blocks, void *item)
 {
     struct decode *d = context;
 
-    decode_stretch(item, blocks);
+    decode_unit(item, blocks);
     if (d->render)
-        render_tape(d, item, 0);
+        render_buffer(d, item, 0);
 }
 
 static int deliver(void *context, void *item)
@@ -160,10 +160,10 @@ static int deliver(void *context, void *item)
     struct decode *d = context;
     struct work *w = item;
 
-    if (w->tape.failed || w->text.failed)
+    if (w->buffer.failed || w->text.failed)
         return out_of_memory(d);
     if (!d->render)
-        return visit_tape(d, w, 0);
+        return visit_buffer(d, w, 0);
     add_count(&d->count, &w->count);
     return w->text.n ? d->write(d->write_context, w->text.v, w->text.n) : 0;
 }
@@ -199,7 +199,7 @@ struct tail {
     uint64_t instructions;
 };
 
-/* Decodes what the plan holds, and keeps it. */
+/* Decodes all units of the schedule, and keeps the step buffers. */
 static int fill_tail(struct decode *d, struct tail *tail)
 {
     tail->n = 0;
@@ -211,14 +211,14 @@ static int fill_tail(struct decode *d, struct tail *tail)
         if (tail->n == tail->works.n && !etch_array_push(&tail->works, (struct work){0}))
             return out_of_memory(d);
         w = &tail->works.v[tail->n];
-        found = etch_schedule_next(d->plan, &w->stretch, d->err);
+        found = etch_schedule_next(d->schedule, &w->unit, d->err);
         if (found <= 0)
             return found;
-        decode_stretch(w, tail->blocks);
-        etch_array_free(&w->stretch.bytes); /* a tail may be long: only its tapes are kept */
-        if (w->tape.failed)
+        decode_unit(w, tail->blocks);
+        etch_array_free(&w->unit.bytes); /* a tail may be long: only its step buffers are kept */
+        if (w->buffer.failed)
             return out_of_memory(d);
-        tail->instructions += etch_step_buffer_instructions(&w->tape);
+        tail->instructions += etch_step_buffer_instructions(&w->buffer);
         tail->n++;
     }
 }
@@ -230,18 +230,18 @@ static int deliver_tail(struct decode *d, struct tail *tail)
 
     for (size_t i = 0; i < tail->n && status == 0; i++) {
         struct work *w = &tail->works.v[i];
-        uint64_t n = etch_step_buffer_instructions(&w->tape);
+        uint64_t n = etch_step_buffer_instructions(&w->buffer);
 
         if (skip >= n && skip > 0) {
             skip -= n;
             continue;
         }
         if (d->render) {
-            render_tape(d, w, skip);
+            render_buffer(d, w, skip);
             add_count(&d->count, &w->count);
             status = w->text.failed ? out_of_memory(d) : d->write(d->write_context, w->text.v, w->text.n);
         } else {
-            status = visit_tape(d, w, skip);
+            status = visit_buffer(d, w, skip);
         }
         skip = 0;
     }
@@ -254,12 +254,12 @@ static int decode_tails(struct decode *d)
     struct tail tail = {.blocks = etch_blocks_new(d->code)};
     int status = tail.blocks ? 0 : out_of_memory(d);
 
-    for (size_t row = 0; row < etch_schedule_rows(d->plan) && status == 0; row++) {
+    for (size_t row = 0; row < etch_schedule_rows(d->schedule) && status == 0; row++) {
         uint64_t window = 64;
         bool all;
 
         do {
-            all = etch_schedule_tail(d->plan, row, window);
+            all = etch_schedule_tail(d->schedule, row, window);
             status = fill_tail(d, &tail);
             window *= 4;
         } while (status == 0 && !all && tail.instructions < d->options.last);
@@ -303,13 +303,13 @@ static int decode_all(struct decode *d, struct etch_steps_count *count, struct e
         memset(count, 0, sizeof(*count));
     if (check_source(d->recording, err) < 0 || etch_code_open(&d->code, d->recording, d->options.sysroot, err) < 0)
         return -1;
-    status = etch_schedule_new(&d->plan, d->recording, d->code, &d->options, err);
+    status = etch_schedule_new(&d->schedule, d->recording, d->code, &d->options, err);
     if (status == 0)
         status = d->options.last ? decode_tails(d) : decode_whole(d);
     log_count(d);
     if (count)
         *count = d->count;
-    etch_schedule_free(d->plan);
+    etch_schedule_free(d->schedule);
     etch_code_free(d->code);
     return status;
 }
