@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A binary on disk, mapped to be read. Private to decoder/. */
+/* A binary on disk, mapped to be read. */
 #ifndef ETCH_BINARY_CODE_FILE_H
 #define ETCH_BINARY_CODE_FILE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One module's tables, private to symbols*.c: the ELF file, its debug file, symbols, and the compilation units. */
+/* Private to binary/: one module's tables. The ELF file, its debug file, symbols, and the compilation units. */
 #ifndef ETCH_BINARY_SYMBOLS_MODULE_H
 #define ETCH_BINARY_SYMBOLS_MODULE_H
 

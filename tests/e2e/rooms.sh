@@ -22,8 +22,8 @@ may proto "base" "zstd|protobuf-c"
 may calibrate "base" "none"
 may binary "base proto" "protobuf-c|elfutils|dwarf|gelf|libelf"
 may collector "base proto binary calibrate" "protobuf-c|intel-pt|Zydis"
-may decoder "base proto binary" "elfutils|dwarf|gelf|libelf|Zydis|protobuf-c|jansson|zstd"
-may slicer "base proto binary" "llvm-c|protobuf-c|elfutils|dwarf|gelf|libelf|Zydis"
+may decoder "base proto binary" "Zydis|protobuf-c|jansson|zstd"
+may slicer "base proto binary" "llvm-c|protobuf-c|Zydis"
 may sketch "base proto binary decoder" "protobuf-c|jansson"
 may diagnose "base proto binary calibrate collector decoder slicer sketch" "protobuf-c|sqlite3"
 
@@ -34,6 +34,20 @@ for room in collector decoder slicer sketch; do
   [ -z "$bad" ] || fail "a private header of $room/ is used outside: $bad"
   checks=$((checks + 1))
 done
+
+# binary/ alone reads ELF and DWARF. Its headers that say "Private to binary/" give out libelf and libdw.
+bad=$(grep -rnE '^ *#include <(elfutils|dwarf|gelf|libelf)' --include='*.[ch]' base proto calibrate collector decoder slicer sketch diagnose cli || true)
+[ -z "$bad" ] || fail "ELF or DWARF is read outside of binary/: $bad"
+for header in $(grep -l 'Private to binary/' binary/*.h); do
+  bad=$(grep -rn "#include \"$header\"" --include='*.[ch]' base proto calibrate collector decoder slicer sketch diagnose cli || true)
+  [ -z "$bad" ] || fail "a private header of binary/ is used outside: $bad"
+done
+# elf.h's numbers and types: exec.c runs inside QEMU and pool.c inside the recorded program, which link nothing of ours; library.c reads
+# the auxiliary vector of a process; link_note.c writes an object.
+bad=$(grep -rlE '^ *#include <elf\.h>' --include='*.[ch]' base proto calibrate collector decoder slicer sketch diagnose cli |
+  grep -vxE 'collector/vpt/exec\.c|collector/soft/pool\.c|collector/native/library\.c|slicer/lab/link_note\.c' || true)
+[ -z "$bad" ] || fail "ELF headers are parsed outside of binary/: $bad"
+checks=$((checks + 3))
 
 # inside FOLDER FOLDERS: the folders of the same room whose private headers its files may include
 inside() {
