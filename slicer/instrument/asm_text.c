@@ -27,7 +27,6 @@ void etch_asm_add(struct asm_text *t, const char *format, ...)
     }
 }
 
-/* In assembly within LLVM's template language, where a dollar is doubled. */
 void etch_asm_add_symbol(struct asm_text *t, LLVMValueRef function)
 {
     size_t n;
@@ -39,8 +38,8 @@ void etch_asm_add_symbol(struct asm_text *t, LLVMValueRef function)
     etch_asm_add(t, "\"");
 }
 
-/* Kept or dropped by the linker together with the function. The empty text makes the assembler put an entry of the line
- * table that is pending into the code, where it belongs, rather than into our section. */
+/* The empty .ascii makes the assembler put a pending entry of the line table into the code, where it belongs, and not
+ * into our section. */
 void etch_asm_add_section(struct asm_text *t, const char *section, LLVMValueRef function)
 {
     LLVMComdatRef comdat = LLVMGetComdat(function);

@@ -48,12 +48,12 @@ static const struct recorded *callee_of(struct instrument *in, LLVMValueRef call
 static bool hand_over(struct instrument *in, LLVMValueRef call, LLVMValueRef to, bool recorded)
 {
     if (recorded)
-        return etch_carry_call(&in->emitter, call, to, NULL) != NULL;
+        return etch_cursor_abi_call(&in->emitter, call, to, NULL) != NULL;
     set_callee(call, to);
     return true;
 }
 
-/* What the call comes to instead of a function that may be replaced; NULL: that function itself. */
+/* The guard that the call goes to instead of a replaceable function; NULL: the call goes to the function. */
 static LLVMValueRef guard_of(struct instrument *in, LLVMValueRef call, bool recorded)
 {
     LLVMValueRef callee = LLVMGetCalledValue(call);
@@ -64,8 +64,9 @@ static LLVMValueRef guard_of(struct instrument *in, LLVMValueRef call, bool reco
     return recorded ? in->all.v[known].guard : in->all.v[known].plain_guard;
 }
 
-/* Of another file, perhaps with a recorder: that file then defines NAME.etch and NAME.etch.plain, and if not, we do,
- * weakly. What is watched as synchronisation is called from where the program has it, not from a stub. */
+/* A call of another file's function. If that function has a recorder, its file defines NAME.etch and NAME.etch.plain;
+ * otherwise our weak stubs do. Functions that synchronise are called directly, not by a stub, because the collector
+ * watches their callers. */
 static bool call_outside(struct instrument *in, LLVMValueRef call, bool recorded)
 {
     LLVMValueRef callee = LLVMGetCalledValue(call), inner;
@@ -150,7 +151,7 @@ bool etch_calls_prepare(struct instrument *in, LLVMValueRef function, values *ca
         r = callee_of(in, call);
         if (r && r->enters)
             set_callee(call, r->body);
-        else if (!(r ? etch_carry_call(&in->emitter, call, r->body, NULL) != NULL
+        else if (!(r ? etch_cursor_abi_call(&in->emitter, call, r->body, NULL) != NULL
                    : LLVMIsAFunction(LLVMGetCalledValue(call)) ? call_outside(in, call, true)
                                                                : etch_emit_passing(&in->emitter, call)))
             return false;
@@ -158,7 +159,6 @@ bool etch_calls_prepare(struct instrument *in, LLVMValueRef function, values *ca
     return true;
 }
 
-/* The plain world stays plain: its direct calls go to plain copies, in other files too. */
 bool etch_calls_prepare_plain(struct instrument *in, LLVMValueRef function, values *calls)
 {
     if (!collect_calls(function, calls))

@@ -18,7 +18,7 @@ struct state {
 struct sync {
     struct emitter *e;
     LLVMValueRef function;
-    bool carries;
+    bool cursor_abi;
     struct etch_pointers numbers; /* block -> number in `state` */
     struct state *state;
     size_t n;
@@ -66,15 +66,15 @@ static bool calls_by_asm(const struct sync *s, LLVMValueRef i)
     return !is_byte(s, i) && memmem(code, n, "call", 4) != NULL;
 }
 
-static bool is_carrying(const struct sync *s, LLVMValueRef i)
+static bool is_cursor_call(const struct sync *s, LLVMValueRef i)
 {
-    return etch_pointers_get(&s->e->carrying, i) != ETCH_NONE;
+    return etch_pointers_get(&s->e->cursor_calls, i) != ETCH_NONE;
 }
 
 /* Of what may have no recorder: says so; else NULL. */
 static LLVMValueRef is_perhaps(const struct sync *s, LLVMValueRef i)
 {
-    uint32_t number = etch_pointers_get(&s->e->carrying, i);
+    uint32_t number = etch_pointers_get(&s->e->cursor_calls, i);
 
     return number == ETCH_NONE || number == 0 ? NULL : s->e->is.v[number - 1];
 }
@@ -83,8 +83,8 @@ static LLVMValueRef is_perhaps(const struct sync *s, LLVMValueRef i)
 static bool is_sync(const struct sync *s, LLVMValueRef i)
 {
     if (!LLVMIsACallInst(i) && !LLVMIsAInvokeInst(i))
-        return LLVMIsAResumeInst(i) != NULL || (LLVMIsAReturnInst(i) && !s->carries);
-    if (is_carrying(s, i))
+        return LLVMIsAResumeInst(i) != NULL || (LLVMIsAReturnInst(i) && !s->cursor_abi);
+    if (is_cursor_call(s, i))
         return false;
     if (LLVMIsAInlineAsm(LLVMGetCalledValue(i)))
         return calls_by_asm(s, i);
@@ -99,7 +99,7 @@ static bool dirty_behind(const struct sync *s, LLVMBasicBlockRef block)
     bool dirty = state->dirty_in && !state->reloads;
 
     for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i))
-        dirty = is_byte(s, i) || is_carrying(s, i) || (dirty && !is_sync(s, i));
+        dirty = is_byte(s, i) || is_cursor_call(s, i) || (dirty && !is_sync(s, i));
     return dirty;
 }
 
@@ -134,10 +134,10 @@ static bool number_blocks(struct sync *s)
         LLVMValueRef t = LLVMGetBasicBlockTerminator(b);
 
         for (unsigned i = 0; LLVMIsAInvokeInst(t) && i < LLVMGetNumSuccessors(t); i++)
-            if (!is_carrying(s, t) || LLVMGetSuccessor(t, i) == LLVMGetUnwindDest(t))
+            if (!is_cursor_call(s, t) || LLVMGetSuccessor(t, i) == LLVMGetUnwindDest(t))
                 state_of(s, LLVMGetSuccessor(t, i))->reloads = true;
     }
-    state_of(s, LLVMGetEntryBasicBlock(s->function))->dirty_in = s->carries;
+    state_of(s, LLVMGetEntryBasicBlock(s->function))->dirty_in = s->cursor_abi;
     return true;
 }
 
@@ -176,7 +176,7 @@ static LLVMValueRef load_slot(const struct emitter *e)
     return LLVMBuildLoad2(e->builder, e->pointer, e->slot, "");
 }
 
-/* What a carrying call returned of the place; of what had no recorder the variable knows. */
+/* The cursor behind a call with the cursor ABI. If the called function had no recorder, the variable has it. */
 static LLVMValueRef place_behind(const struct sync *s, LLVMValueRef call)
 {
     const struct emitter *e = s->e;
@@ -189,7 +189,7 @@ static LLVMValueRef place_behind(const struct sync *s, LLVMValueRef call)
     return place;
 }
 
-static void carry(const struct sync *s, LLVMValueRef call)
+static void convert_call(const struct sync *s, LLVMValueRef call)
 {
     LLVMValueRef next = LLVMGetNextInstruction(call), is = is_perhaps(s, call);
 
@@ -203,13 +203,13 @@ static void carry(const struct sync *s, LLVMValueRef call)
     LLVMBuildStore(s->e->builder, place_behind(s, call), s->e->slot);
 }
 
-/* A function that carries returns the place, too. */
+/* A function with the cursor ABI returns the cursor, too. */
 static void give_back(const struct sync *s, LLVMValueRef end)
 {
     const struct emitter *e = s->e;
     LLVMValueRef value = LLVMGetOperand(end, 0);
 
-    if (is_carrying(s, value))
+    if (is_cursor_call(s, value))
         return;
     stand_before(e, end);
     if (LLVMTypeOf(value) == e->pointer)
@@ -241,14 +241,14 @@ static void sync_block(const struct sync *s, LLVMBasicBlockRef block)
         next = LLVMGetNextInstruction(i);
         if (is_byte(s, i))
             dirty = true;
-        if (is_carrying(s, i)) {
+        if (is_cursor_call(s, i)) {
             if (dirty && is_perhaps(s, i))
                 write_back(s, i);
-            carry(s, i);
+            convert_call(s, i);
             dirty = true;
             continue;
         }
-        if (s->carries && LLVMIsAReturnInst(i))
+        if (s->cursor_abi && LLVMIsAReturnInst(i))
             give_back(s, i);
         if (!is_sync(s, i) && !(ends && leads_to_reload(s, i)))
             continue;
@@ -258,7 +258,7 @@ static void sync_block(const struct sync *s, LLVMBasicBlockRef block)
         if (ends)
             continue;
         stand_before(s->e, next);
-        if (!LLVMIsAReturnInst(next) || s->carries) /* of a call that can be a jump nothing stands behind */
+        if (!LLVMIsAReturnInst(next) || s->cursor_abi) /* of a call that can be a jump nothing stands behind */
             copy(s->e, s->e->cursor, s->e->slot);
     }
 }
@@ -266,20 +266,20 @@ static void sync_block(const struct sync *s, LLVMBasicBlockRef block)
 void etch_cursor_open(struct emitter *e, LLVMValueRef function)
 {
     etch_pointers_release(&e->bytes);
-    etch_pointers_release(&e->carrying);
+    etch_pointers_release(&e->cursor_calls);
     memset(&e->bytes, 0, sizeof(e->bytes));
-    memset(&e->carrying, 0, sizeof(e->carrying));
+    memset(&e->cursor_calls, 0, sizeof(e->cursor_calls));
     e->is.n = 0;
     stand_before(e, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(function)));
     e->slot = LLVMBuildAlloca(e->builder, e->pointer, "");
     e->passed = LLVMBuildAlloca(e->builder, e->quad, "");
-    e->opened = etch_carries(function) ? LLVMBuildStore(e->builder, LLVMGetLastParam(function), e->slot)
-                                       : copy(e, e->cursor, e->slot);
+    e->opened = etch_has_cursor_abi(function) ? LLVMBuildStore(e->builder, LLVMGetLastParam(function), e->slot)
+                                              : copy(e, e->cursor, e->slot);
 }
 
 bool etch_cursor_close(struct emitter *e, LLVMValueRef function)
 {
-    struct sync s = {.e = e, .function = function, .carries = etch_carries(function)};
+    struct sync s = {.e = e, .function = function, .cursor_abi = etch_has_cursor_abi(function)};
     bool whole = number_blocks(&s);
 
     if (whole) {

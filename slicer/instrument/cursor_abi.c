@@ -5,7 +5,7 @@
  * function returns: files need not agree on that, and in C they do not always.
  *
  * What has no recorder neither takes nor returns it: before such a call it is in the thread's variable, and behind it
- * it is read there again (instrument_cursor.c). */
+ * it is read there again (cursor.c). */
 #include "slicer/instrument/model.h"
 
 #include <llvm-c/Comdat.h>
@@ -65,7 +65,7 @@ static LLVMTypeRef returned(const struct emitter *e, LLVMTypeRef type)
 }
 
 /* NULL where memory is short. */
-static LLVMTypeRef carrying_type(const struct emitter *e, LLVMTypeRef type)
+static LLVMTypeRef cursor_abi_type(const struct emitter *e, LLVMTypeRef type)
 {
     unsigned n = LLVMCountParamTypes(type);
     LLVMTypeRef *types = calloc(n + 1, sizeof(LLVMTypeRef)), result;
@@ -91,7 +91,7 @@ static bool has_other_entry(LLVMValueRef function)
            LLVMGetStringAttributeAtIndex(function, self, "split-stack", strlen("split-stack"));
 }
 
-bool etch_can_carry(LLVMValueRef function)
+bool etch_cursor_abi_allows(LLVMValueRef function)
 {
     static const char *const others[] = {"nest", "swiftself", "swifterror", "swiftasync", "inalloca", "preallocated"};
     LLVMTypeRef type = LLVMGlobalGetValueType(function);
@@ -214,9 +214,9 @@ static void move_blocks(LLVMValueRef from, LLVMValueRef to)
     }
 }
 
-LLVMValueRef etch_carry(struct emitter *e, LLVMValueRef function, const char *name)
+LLVMValueRef etch_cursor_abi_apply(struct emitter *e, LLVMValueRef function, const char *name)
 {
-    LLVMTypeRef type = carrying_type(e, LLVMGlobalGetValueType(function));
+    LLVMTypeRef type = cursor_abi_type(e, LLVMGlobalGetValueType(function));
     unsigned n = LLVMCountParams(function);
     LLVMValueRef body = type ? LLVMAddFunction(e->module, name, type) : NULL;
 
@@ -244,7 +244,7 @@ LLVMValueRef etch_carry(struct emitter *e, LLVMValueRef function, const char *na
     return body;
 }
 
-bool etch_carries(LLVMValueRef function)
+bool etch_has_cursor_abi(LLVMValueRef function)
 {
     unsigned n = LLVMCountParams(function);
 
@@ -253,17 +253,17 @@ bool etch_carries(LLVMValueRef function)
 
 /* ---- Returns ---- */
 
-static bool is_carrying(const struct emitter *e, LLVMValueRef value)
+static bool is_cursor_call(const struct emitter *e, LLVMValueRef value)
 {
-    return etch_pointers_get(&e->carrying, value) != ETCH_NONE;
+    return etch_pointers_get(&e->cursor_calls, value) != ETCH_NONE;
 }
 
-static void carry_return(struct emitter *e, LLVMValueRef old, LLVMTypeRef type)
+static void convert_return(struct emitter *e, LLVMValueRef old, LLVMTypeRef type)
 {
     LLVMValueRef value = LLVMGetNumOperands(old) ? LLVMGetOperand(old, 0) : NULL, new;
     LLVMMetadataRef place = LLVMInstructionGetDebugLoc(old);
 
-    if (value && is_carrying(e, value))
+    if (value && is_cursor_call(e, value))
         return;
     LLVMPositionBuilderBefore(e->builder, old);
     LLVMSetCurrentDebugLocation2(e->builder, place);
@@ -273,7 +273,7 @@ static void carry_return(struct emitter *e, LLVMValueRef old, LLVMTypeRef type)
     LLVMInstructionEraseFromParent(old);
 }
 
-void etch_carry_returns(struct emitter *e, LLVMValueRef body)
+void etch_cursor_abi_returns(struct emitter *e, LLVMValueRef body)
 {
     LLVMTypeRef type = LLVMGetReturnType(LLVMGlobalGetValueType(body));
 
@@ -281,7 +281,7 @@ void etch_carry_returns(struct emitter *e, LLVMValueRef body)
         LLVMValueRef end = LLVMGetBasicBlockTerminator(b);
 
         if (end && LLVMIsAReturnInst(end))
-            carry_return(e, end, type);
+            convert_return(e, end, type);
     }
 }
 
@@ -292,7 +292,7 @@ static bool stays_tail(LLVMValueRef call, LLVMTypeRef type)
 {
     LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call));
 
-    return etch_is_tail_call(call) && etch_carries(function) &&
+    return etch_is_tail_call(call) && etch_has_cursor_abi(function) &&
            LLVMGetReturnType(type) == LLVMGetReturnType(LLVMGlobalGetValueType(function));
 }
 
@@ -306,7 +306,7 @@ static LLVMValueRef build_same(struct emitter *e, LLVMValueRef call, LLVMTypeRef
     if (arguments && all) {
         for (unsigned i = 0; i < n; i++)
             arguments[i] = LLVMGetOperand(call, i);
-        arguments[n] = LLVMConstNull(e->pointer); /* until all code is there: instrument_cursor.c */
+        arguments[n] = LLVMConstNull(e->pointer); /* cursor.c fills it in when all code is there */
         for (unsigned i = 0; i < bundles; i++)
             all[i] = LLVMGetOperandBundleAtIndex(call, i);
         new = next ? LLVMBuildInvokeWithOperandBundles(e->builder, type, callee, arguments, n + 1, next,
@@ -369,9 +369,9 @@ static void move_to(struct emitter *e, LLVMValueRef instruction, LLVMBasicBlockR
 
 /* Where the place was handed over and comes back with the result there is nothing left to do, and the call can be a
  * jump as it was: some programs go from function to function so without end. */
-bool etch_carry_tail(struct emitter *e, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef is)
+bool etch_cursor_abi_tail(struct emitter *e, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef is)
 {
-    LLVMTypeRef type = carrying_type(e, LLVMGetCalledFunctionType(call));
+    LLVMTypeRef type = cursor_abi_type(e, LLVMGetCalledFunctionType(call));
     LLVMBasicBlockRef block = LLVMGetInstructionParent(call), jump, plain;
     LLVMValueRef end = LLVMGetNextInstruction(call), function = LLVMGetBasicBlockParent(block), new;
 
@@ -381,7 +381,7 @@ bool etch_carry_tail(struct emitter *e, LLVMValueRef call, LLVMValueRef callee, 
     plain = LLVMAppendBasicBlockInContext(e->context, function, "");
     etch_emit_at_end(e, jump);
     new = build_same(e, call, type, callee, NULL);
-    if (!new || !etch_pointers_set(&e->carrying, new, 0))
+    if (!new || !etch_pointers_set(&e->cursor_calls, new, 0))
         return false;
     LLVMSetTailCallKind(new, LLVMTailCallKindTail);
     LLVMInstructionSetDebugLoc(LLVMBuildRet(e->builder, new), LLVMInstructionGetDebugLoc(end));
@@ -394,7 +394,7 @@ bool etch_carry_tail(struct emitter *e, LLVMValueRef call, LLVMValueRef callee, 
 
 bool etch_can_stay_tail(const struct emitter *e, LLVMValueRef call)
 {
-    LLVMTypeRef type = carrying_type(e, LLVMGetCalledFunctionType(call));
+    LLVMTypeRef type = cursor_abi_type(e, LLVMGetCalledFunctionType(call));
 
     return type && stays_tail(call, type);
 }
@@ -420,9 +420,9 @@ static void return_as_it_is(struct emitter *e, LLVMValueRef end, LLVMValueRef ca
     LLVMInstructionEraseFromParent(end);
 }
 
-LLVMValueRef etch_carry_call(struct emitter *e, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef distance)
+LLVMValueRef etch_cursor_abi_call(struct emitter *e, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef distance)
 {
-    LLVMTypeRef type = carrying_type(e, LLVMGetCalledFunctionType(call));
+    LLVMTypeRef type = cursor_abi_type(e, LLVMGetCalledFunctionType(call));
     LLVMBasicBlockRef next = LLVMIsAInvokeInst(call) ? make_way(e, call) : NULL;
     bool tail = type && !next && !distance && stays_tail(call, type);
     LLVMValueRef new, end = LLVMGetNextInstruction(call);
@@ -432,7 +432,7 @@ LLVMValueRef etch_carry_call(struct emitter *e, LLVMValueRef call, LLVMValueRef 
     if (distance)
         LLVMSetVolatile(LLVMBuildStore(e->builder, distance, e->passed), true);
     new = type ? build_same(e, call, type, callee, next) : NULL;
-    if (!new || !etch_pointers_set(&e->carrying, new, distance ? (uint32_t)e->is.n + 1 : 0))
+    if (!new || !etch_pointers_set(&e->cursor_calls, new, distance ? (uint32_t)e->is.n + 1 : 0))
         return NULL;
     if (!next)
         LLVMSetTailCallKind(new, distance ? LLVMTailCallKindNone : LLVMGetTailCallKind(call));

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AFTER_TELLING 0xffu /* as an edge: at the begin of the node */
+#define AFTER_REPORT 0xffu /* as the number of an edge: at the begin of the node */
 
 /* ---- Inserting ---- */
 
@@ -29,12 +29,12 @@ static void mark_node(struct emitter *e, const struct flow_graph *g, uint32_t no
     etch_asm_build(e, t, e->void_type, "", NULL, 0);
 }
 
-/* What is written, if anything, and which edge the code goes along then. */
+/* A byte to write, and the edge that the code takes behind it. */
 struct record {
     uint32_t node;
     LLVMValueRef value; /* NULL: nothing */
     unsigned edge;
-    bool asks; /* whether the chunk has room */
+    bool checks_slack; /* also check the slack of the chunk */
 };
 
 static bool note_byte(struct emitter *e, LLVMValueRef code)
@@ -59,8 +59,8 @@ static void write_byte(struct emitter *e, LLVMValueRef value, struct asm_text *t
     LLVMBuildStore(e->builder, next, e->slot);
 }
 
-/* The place in the ring goes in and comes out, so that it can stay in a register. */
-static void ask(struct emitter *e, const struct flow_graph *g, const struct record *r, struct asm_text *t)
+/* The cursor is an argument and a result of the assembly, so that it can stay in a register. */
+static void check_slack(struct emitter *e, const struct flow_graph *g, const struct record *r, struct asm_text *t)
 {
     LLVMValueRef place = LLVMBuildLoad2(e->builder, e->pointer, e->slot, ""), next;
 
@@ -81,13 +81,13 @@ static void record(struct emitter *e, const struct flow_graph *g, const struct r
 {
     if (r->value)
         write_byte(e, r->value, t);
-    if (r->asks)
-        ask(e, g, r, t);
+    if (r->checks_slack)
+        check_slack(e, g, r, t);
 }
 
 /* ---- Where bytes are written ---- */
 
-/* Several cases of a switch are one. */
+/* Several cases of one switch count as one way in. */
 static bool has_one_way_in(LLVMBasicBlockRef block)
 {
     LLVMValueRef from = NULL;
@@ -102,7 +102,7 @@ static bool has_one_way_in(LLVMBasicBlockRef block)
     return true;
 }
 
-/* A PHI's incoming block cannot be changed: it is built anew. */
+/* Builds the PHI again, because the API cannot change an incoming block. */
 static void replace_incoming(struct emitter *e, struct flow_graph *g, LLVMValueRef phi, LLVMBasicBlockRef old,
                              LLVMBasicBlockRef new)
 {
@@ -139,7 +139,7 @@ void etch_redirect_phis(struct emitter *e, struct flow_graph *g, LLVMBasicBlockR
     }
 }
 
-/* A block on the way from a terminator to a block that others lead to as well. */
+/* Puts a block between a terminator and a target that has other predecessors. */
 static LLVMValueRef split(struct emitter *e, struct flow_graph *g, LLVMValueRef terminator, LLVMBasicBlockRef target)
 {
     LLVMBasicBlockRef between = LLVMInsertBasicBlockInContext(e->context, target, "");
@@ -168,15 +168,15 @@ static bool is_branching(const struct node *n)
     return n->kind == ETCH_SOFT_FLOW && n->n_edges > 1;
 }
 
-/* Where a branch has several ways, each is recorded on itself: so the number is a constant mostly, and ways that go on
- * in the segment need no byte. */
+/* Each edge of a branch has its own recording code: so the number is mostly a constant, and edges within a segment need
+ * no byte. */
 static void record_ways(struct emitter *e, struct flow_graph *g, uint32_t at, struct asm_text *t)
 {
     const struct node *n = &g->nodes.v[at];
 
     for (uint32_t k = 0; k < n->n_edges; k++) {
         const struct edge *edge = &g->edges.v[n->first_edge + k];
-        struct record r = {.node = at, .edge = k, .asks = edge->asks};
+        struct record r = {.node = at, .edge = k, .checks_slack = edge->checks_slack};
         const struct node *to;
 
         if (!edge->cut || edge->silent)
@@ -192,7 +192,7 @@ static void record_end(struct emitter *e, struct flow_graph *g, uint32_t at, str
 {
     const struct node *n = &g->nodes.v[at];
     const struct edge *first = &g->edges.v[n->first_edge];
-    struct record r = {.node = at, .asks = n->asks || first->asks};
+    struct record r = {.node = at, .checks_slack = n->checks_slack || first->checks_slack};
 
     if (is_branching(n) || !first->cut || LLVMIsAUnreachableInst(n->end))
         return;
@@ -202,12 +202,12 @@ static void record_end(struct emitter *e, struct flow_graph *g, uint32_t at, str
     record(e, g, &r, t);
 }
 
-static void tell(struct emitter *e, const struct flow_graph *g, uint32_t at, struct asm_text *t)
+static void report(struct emitter *e, const struct flow_graph *g, uint32_t at, struct asm_text *t)
 {
-    unsigned number = g->nodes.v[at].tells - 1;
-    struct record r = {.node = at, .edge = AFTER_TELLING, .asks = true};
+    unsigned number = g->nodes.v[at].reports - 1;
+    struct record r = {.node = at, .edge = AFTER_REPORT, .checks_slack = true};
 
-    if (g->n_tells > ETCH_SOFT_PATHS)
+    if (g->n_reports > ETCH_SOFT_PATHS)
         write_byte(e, etch_emit_byte(e, ETCH_SOFT_PATH + number / ETCH_SOFT_PATHS), t);
     r.value = etch_emit_byte(e, ETCH_SOFT_PATH + number % ETCH_SOFT_PATHS);
     record(e, g, &r, t);
@@ -223,7 +223,7 @@ static void land(struct emitter *e, const struct flow_graph *g, uint32_t at, LLV
     LLVMBuildCall2(e->builder, e->land_type, e->land, arguments, 3, "");
 }
 
-/* The begin of a node: what tells, the mark, what lands; in this order, and behind what a switch records. */
+/* The begin of a node: the report, the mark, the landing; in this order, and behind the record of a switch. */
 static void begin_node(struct emitter *e, const struct flow_graph *g, uint32_t at, LLVMValueRef saved,
                        struct asm_text *t)
 {
@@ -232,8 +232,8 @@ static void begin_node(struct emitter *e, const struct flow_graph *g, uint32_t a
     if (n->unmarked)
         return;
     etch_emit_before(e, n->begin);
-    if (n->tells)
-        tell(e, g, at, t);
+    if (n->reports)
+        report(e, g, at, t);
     mark_node(e, g, at, t);
     if (n->lands && saved)
         land(e, g, at, saved);
@@ -258,10 +258,10 @@ static void add_table(struct asm_text *t, const struct flow_graph *g, bool enter
     for (size_t i = 0; i < g->nodes.n; i++) {
         const struct node *n = &g->nodes.v[i];
         struct etch_soft_map_node node = {.kind = (uint8_t)n->kind,
-                                          .flags = n->tells ? ETCH_SOFT_TELLS : 0,
+                                          .flags = n->reports ? ETCH_SOFT_TELLS : 0,
                                           .paths = (uint16_t)(n->head ? n->paths : 0),
                                           .first_edge = n->first_edge,
-                                          .tells = (uint16_t)(n->tells ? n->tells - 1 : 0)};
+                                          .tells = (uint16_t)(n->reports ? n->reports - 1 : 0)};
 
         add_bytes(t, &node, sizeof(node));
     }
@@ -296,7 +296,8 @@ static void leave_before_returns(struct emitter *e, const struct flow_graph *g, 
         }
 }
 
-/* Before the entry's own code: the table, the entry from outside, what landings need. Returns what they need. */
+/* Builds the table, the report of the entry, and what landings need before the function's own code. Returns the saved
+ * top for the landings; NULL: there are none. */
 static LLVMValueRef begin_function(struct emitter *e, struct flow_graph *g, bool enters, struct asm_text *t,
                                    LLVMValueRef *act)
 {

@@ -68,6 +68,6 @@ void etch_emitter_close(struct emitter *e)
 {
     LLVMDisposeBuilder(e->builder);
     etch_pointers_release(&e->bytes);
-    etch_pointers_release(&e->carrying);
+    etch_pointers_release(&e->cursor_calls);
     etch_array_free(&e->is);
 }

@@ -13,7 +13,7 @@
 
 #define PASS_NOP "0x0f,0x1f,0x84,0x00,0x65,0xd3,0x1c,0xb7"
 
-/* Only where the compiler puts nothing before our first instruction, and registers are those of C. */
+/* Only if the compiler puts nothing before our first instruction, and the calling convention is that of C. */
 bool etch_can_pass(const struct emitter *e, LLVMValueRef function)
 {
     return LLVMGetFunctionCallConv(function) == LLVMCCallConv &&
@@ -21,8 +21,8 @@ bool etch_can_pass(const struct emitter *e, LLVMValueRef function)
            !LLVMGetModuleFlag(e->module, "kcfi", 4);
 }
 
-/* The runtime says before anything runs whether this process records. Nothing but flags changes here. */
-static void add_gate(struct asm_text *t, LLVMValueRef teller, LLVMValueRef plain)
+/* The runtime sets etch_soft_on before the program runs. The code changes flags only. */
+static void add_gate(struct asm_text *t, LLVMValueRef reporter, LLVMValueRef plain)
 {
     if (plain) {
         etch_asm_add(t, "cmpb $$0, etch_soft_on(%%rip)\nje ");
@@ -30,11 +30,11 @@ static void add_gate(struct asm_text *t, LLVMValueRef teller, LLVMValueRef plain
         etch_asm_add(t, "\n");
     }
     etch_asm_add(t, "jmp ");
-    etch_asm_add_symbol(t, teller);
+    etch_asm_add_symbol(t, reporter);
     etch_asm_add(t, "\n");
 }
 
-/* The byte before the call found that the chunk has room; r11 is free at a C function's begin. */
+/* The caller checked the slack. r11 is free at the begin of a C function. */
 static void add_pass(struct asm_text *t, LLVMValueRef body)
 {
     etch_asm_add(t, ".balign %u\nleaq ", PASS);
@@ -44,12 +44,12 @@ static void add_pass(struct asm_text *t, LLVMValueRef body)
     etch_asm_add_symbol(t, body);
 }
 
-LLVMValueRef etch_emit_gate(struct emitter *e, LLVMValueRef body, LLVMValueRef like, LLVMValueRef teller,
+LLVMValueRef etch_emit_gate(struct emitter *e, LLVMValueRef body, LLVMValueRef like, LLVMValueRef reporter,
                             LLVMValueRef plain, const char *name)
 {
     LLVMValueRef gate = LLVMAddFunction(e->module, name, LLVMGlobalGetValueType(like));
     LLVMAttributeIndex self = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
-    bool passable = etch_carries(body) && etch_can_pass(e, body);
+    bool passable = etch_has_cursor_abi(body) && etch_can_pass(e, body);
     struct asm_text t = {0};
 
     etch_copy_shape(like, gate);
@@ -63,7 +63,7 @@ LLVMValueRef etch_emit_gate(struct emitter *e, LLVMValueRef body, LLVMValueRef l
         LLVMSetAlignment(gate, PASS);
         etch_asm_add(&t, ".byte " PASS_NOP "\n");
     }
-    add_gate(&t, teller, plain);
+    add_gate(&t, reporter, plain);
     if (passable)
         add_pass(&t, body);
     etch_asm_build(e, &t, e->void_type, "", NULL, 0);
@@ -87,9 +87,9 @@ bool etch_emit_passing(struct emitter *e, LLVMValueRef call)
     is = LLVMBuildICmp(e->builder, LLVMIntEQ, begin, LLVMConstInt(e->quad, PASS_WORD, false), "");
     if (etch_can_stay_tail(e, call)) {
         at = LLVMBuildAdd(e->builder, at, LLVMConstInt(e->quad, PASS, false), "");
-        return etch_carry_tail(e, call, LLVMBuildIntToPtr(e->builder, at, e->pointer, ""), is);
+        return etch_cursor_abi_tail(e, call, LLVMBuildIntToPtr(e->builder, at, e->pointer, ""), is);
     }
     distance = LLVMBuildSelect(e->builder, is, LLVMConstInt(e->quad, PASS, false), LLVMConstInt(e->quad, 0, false), "");
     at = LLVMBuildIntToPtr(e->builder, LLVMBuildAdd(e->builder, at, distance, ""), e->pointer, "");
-    return etch_carry_call(e, call, at, distance) != NULL;
+    return etch_cursor_abi_call(e, call, at, distance) != NULL;
 }

@@ -30,8 +30,8 @@ static bool copy_plain(struct instrument *in)
     return whole;
 }
 
-/* The recording code calls from inline assembly, and walks frames, so these are made before anything else. That is what
- * code generation takes the last flag for: shrink-wrapping is off for it, and nothing else reads it there. */
+/* The recording code calls from inline assembly and walks frames, so the frame must be set up before any of it.
+ * sanitize_hwaddress switches shrink-wrapping off in code generation, and nothing else there reads the flag. */
 static void prepare_frame(const struct emitter *e, LLVMValueRef function)
 {
     LLVMAttributeIndex index = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
@@ -51,8 +51,8 @@ static bool record_function(struct instrument *in, const struct recorded *r, val
     etch_cursor_open(&in->emitter, r->body);
     whole = etch_calls_prepare(in, r->body, calls);
     if (whole && !r->enters)
-        etch_carry_returns(&in->emitter, r->body);
-    whole = whole && etch_flow_graph_build(&graph, r->body, etch_call_classify, in) && etch_ask_for_room(&graph);
+        etch_cursor_abi_returns(&in->emitter, r->body);
+    whole = whole && etch_flow_graph_build(&graph, r->body, etch_call_classify, in) && etch_slack_check(&graph);
     if (whole && (graph.calls || r->enters))
         prepare_frame(&in->emitter, r->body);
     whole = whole && etch_emit_function(&in->emitter, &graph, r->enters);
@@ -64,8 +64,8 @@ static bool record_function(struct instrument *in, const struct recorded *r, val
     return whole;
 }
 
-/* Makes registers of the slots (instrument_cursor.c); all other variables that could be are so already, and functions
- * that are not to be optimised are left alone. */
+/* Makes registers of the slots of cursor.c. All other variables that can be registers are registers already. Functions
+ * that must not be optimised are left alone. */
 static void promote(LLVMModuleRef module)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
@@ -83,8 +83,8 @@ static bool is_unused(LLVMValueRef function)
     return !LLVMGetFirstUse(function) && (linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage);
 }
 
-/* What is left of the function as it was; and of one that is known to this file only, the way in that nobody takes. The
- * entry speaks of the others by their names, so they go after it. */
+/* Deletes the empty function, and the entry of a local function if nothing uses it. The assembly of the entry names the
+ * reporter and the plain copy, so they are deleted after it. */
 static void drop_unused(struct recorded *r)
 {
     if (r->before != r->body)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to instrument*.c: a function's control flow cut into nodes, and how its paths are numbered. */
+/* A function's control flow cut into nodes, how its paths are numbered, and the code that records them. Private to
+ * instrument/. */
 #ifndef ETCH_SLICER_INSTRUMENT_MODEL_H
 #define ETCH_SLICER_INSTRUMENT_MODEL_H
 
@@ -16,7 +17,7 @@ struct edge {
     uint32_t target;
     uint32_t value;
     bool cut, silent;
-    bool asks; /* whether the chunk has room, with its byte */
+    bool checks_slack; /* the code of the edge checks the slack of the chunk */
 };
 
 /* A block, or the part of one up to or behind a call. */
@@ -25,18 +26,18 @@ struct node {
     LLVMValueRef begin, end; /* end: the call or the terminator */
     enum etch_soft_node_kind kind;
     uint32_t first_edge, n_edges;
-    uint32_t unwind;    /* of an invoke; NO_NODE */
-    uint32_t paths;     /* to the segment's ends */
-    uint32_t tells;     /* number among the targets of computed gotos, plus one; 0: is none */
-    bool head;          /* a segment begins here */
-    bool loop;          /* a back edge leads here */
-    bool live;          /* what is counted here matters */
-    bool known_call;    /* of a function of this module that has a recorder */
-    bool stubbed;       /* a call of another file's function, which has one, or else the stub tells */
-    bool lands;         /* control can come here by another way than an edge */
-    bool forks;         /* perhaps in a child process */
-    bool unmarked;      /* nothing of it is in the machine code but a return */
-    bool asks;          /* whether the chunk has room, at its end */
+    uint32_t unwind;  /* of an invoke; NO_NODE */
+    uint32_t paths;   /* to the segment's ends */
+    uint32_t reports; /* number among the targets of computed gotos, plus one; 0: is none */
+    bool head;        /* a segment begins here */
+    bool loop;        /* a back edge leads here */
+    bool live;        /* the count here is used */
+    bool known_call;  /* of a function of this module that has a recorder */
+    bool stubbed;     /* a call of another file's function: the function has a recorder, or the stub reports the call */
+    bool lands;       /* control can come here other than by an edge: setjmp, a landing pad */
+    bool forks;       /* the node runs after a fork, perhaps in a child process */
+    bool unmarked;    /* its machine code is only a return */
+    bool checks_slack;  /* the code at the node's end checks the slack of the chunk */
     LLVMValueRef count; /* the path number so far, plus ETCH_SOFT_PATH */
 };
 
@@ -45,8 +46,8 @@ struct flow_graph {
     ETCH_ARRAY(struct node) nodes;
     ETCH_ARRAY(struct edge) edges;
     uint32_t *order; /* of nodes: each before those that its uncut edges lead to */
-    uint32_t n_order, n_tells;
-    bool calls; /* anything but code that it knows to write nothing, or asks: its frame can be looked for */
+    uint32_t n_order, n_reports;
+    bool calls; /* the function calls other code or checks the slack, so its frame can be searched for */
     struct etch_pointers first_of; /* block -> its first node */
 };
 
@@ -59,8 +60,8 @@ typedef enum call_kind call_classifier(void *context, LLVMValueRef call);
 bool etch_flow_graph_build(struct flow_graph *graph, LLVMValueRef function, call_classifier *classify, void *context);
 void etch_flow_graph_release(struct flow_graph *graph);
 
-/* Decides where the code asks whether the chunk has room. False where memory is short. */
-bool etch_ask_for_room(struct flow_graph *graph);
+/* Decides where the code checks the slack of the chunk. False if memory is short. */
+bool etch_slack_check(struct flow_graph *graph);
 
 bool etch_call_returns_twice(LLVMValueRef call);
 bool etch_call_forks(LLVMValueRef call);
@@ -68,12 +69,12 @@ bool etch_has_attribute(LLVMValueRef function, const char *name);
 
 /* ---- Functions that are only declared, by name ---- */
 
-/* A library's function that may wait for other threads or processes, or that they may wait for: calls of it get the
- * time. Of a program's own function of that name with as many parameters it is not known. */
+/* Is this a library function that may wait for other threads or processes, or that they may wait for? The time is
+ * recorded around its calls. A function of the program with the same name and number of parameters counts, too. */
 bool etch_may_wait(const char *name, LLVMTypeRef type);
 
-/* A library's function that calls nobody back, so that no segment need end before it. Where one does after all, because
- * the program has its own, the entry is recorded all the same and only its place in the segment is not. */
+/* Is this a library function that calls no function of the program? No segment needs to end before its call. If the
+ * program has its own version that does call back, the entry is recorded, but not its place in the segment. */
 bool etch_calls_nobody(const char *name);
 
 typedef ETCH_ARRAY(LLVMValueRef) values;
@@ -96,36 +97,37 @@ bool etch_can_copy(LLVMValueRef function, values *tables);
  * memory is short, and then the module is of no use. */
 bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, const values *tables);
 
-/* All that speak of the function speak of another from now on; the addresses of its labels stay its own. */
+/* Replaces all uses of a function by another one, except the addresses of its labels. */
 void etch_replace_function(LLVMValueRef function, LLVMValueRef by);
 
-/* ---- Calls that hand over where the next byte goes ---- */
+/* ---- The cursor ABI: the cursor of the ring is an argument and a result of each call ---- */
 
 struct emitter;
 
-bool etch_can_carry(LLVMValueRef function);
+bool etch_cursor_abi_allows(LLVMValueRef function);
 
-/* Are all arguments, and what is returned, in registers, so that a stub can be between? */
+/* Are all arguments and the result in registers? A stub can stand before such a function. */
 bool etch_fits_registers(LLVMTypeRef type, LLVMValueRef function_or_call);
 
-/* Can a call of such a function be of one with a recorder or without, as it comes? */
+/* Can one call instruction reach functions of this type with and without a recorder? */
 bool etch_can_pass_by(LLVMTypeRef type);
 
-/* A function with the code of this one, which has none then. NULL where memory is short. */
-LLVMValueRef etch_carry(struct emitter *emitter, LLVMValueRef function, const char *name);
-bool etch_carries(LLVMValueRef function);
+/* Moves the code of a function into a new one with the cursor ABI. NULL if memory is short. */
+LLVMValueRef etch_cursor_abi_apply(struct emitter *emitter, LLVMValueRef function, const char *name);
+bool etch_has_cursor_abi(LLVMValueRef function);
 
-/* Makes a call, which is gone then, one of a function that carries; `distance` says at run time whether it does: other
- * than 0, or NULL. NULL where memory is short. */
-LLVMValueRef etch_carry_call(struct emitter *emitter, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef distance);
-void etch_carry_returns(struct emitter *emitter, LLVMValueRef body);
+/* Replaces a call by one of a function with the cursor ABI. `distance`: a value that is 0 at run time if the function
+ * does not have that ABI; NULL: the function has it. NULL if memory is short. */
+LLVMValueRef etch_cursor_abi_call(struct emitter *emitter, LLVMValueRef call, LLVMValueRef callee,
+                                  LLVMValueRef distance);
+void etch_cursor_abi_returns(struct emitter *emitter, LLVMValueRef body);
 
-/* A call with nothing behind it but a return of the same kind becomes two: of a function that carries, if `is`, and as
- * it was. False where memory is short. */
+/* A call with only a return of the same kind behind it becomes two: one with the cursor ABI, which runs if `is`, and
+ * the old one. False if memory is short. */
 bool etch_can_stay_tail(const struct emitter *emitter, LLVMValueRef call);
-bool etch_carry_tail(struct emitter *emitter, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef is);
+bool etch_cursor_abi_tail(struct emitter *emitter, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef is);
 
-/* A call with nothing behind it but the return stays one that the compiler can make a jump. */
+/* Is there nothing but the return behind the call? The compiler can make such a call a jump. */
 bool etch_is_tail_call(LLVMValueRef call);
 
 /* ---- Code ---- */
@@ -142,9 +144,9 @@ struct emitter {
     LLVMValueRef passed;        /* and for whether a call through a pointer was of recorded code */
     LLVMValueRef opened;        /* the instruction that fills it first */
     struct etch_pointers bytes; /* code of the function at hand that writes one */
-    /* Its calls that take and return the place in the ring: 0, or the number in `is`, plus one, of the value that says
-     * whether what was called through a pointer has a recorder. */
-    struct etch_pointers carrying;
+    /* Calls of the function at hand with the cursor ABI -> 0, or index + 1 in `is`: the value that is true if the
+     * function called through a pointer has a recorder. */
+    struct etch_pointers cursor_calls;
     values is;
     LLVMValueRef enter, leave, unwind, land, stamp;
     LLVMTypeRef enter_type, leave_type, land_type, stamp_type;
@@ -172,53 +174,54 @@ void etch_emit_at_end(struct emitter *emitter, LLVMBasicBlockRef block);
 void etch_redirect_phis(struct emitter *emitter, struct flow_graph *graph, LLVMBasicBlockRef block,
                         LLVMBasicBlockRef from, LLVMBasicBlockRef by);
 
-/* Each way of a switch gets a place of its own: what a table of jumps leads to is known by nothing but its mark. */
+/* Each edge of a switch gets a block of its own: the target of a jump table is known only by its mark. */
 void etch_split_switches(struct emitter *emitter, LLVMValueRef function);
 
 /* Puts the recording code, the marks and the function's table in. False where memory is short. `enters`: the function
- * itself tells that it was entered. */
+ * itself reports that it was entered. */
 bool etch_emit_function(struct emitter *emitter, struct flow_graph *graph, bool enters);
 
-/* The stub that stands for a function which has no recorder after all. False where memory is short. */
-bool etch_emit_stub(struct emitter *emitter, const char *stub, const char *function, bool tells);
+/* The stub for a function that turns out to have no recorder when the program is linked. False if memory is short. */
+bool etch_emit_stub(struct emitter *emitter, const char *stub, const char *function, bool recorded);
 
-/* What calls by name come to, where another module may replace the function when the program is loaded. */
+/* Calls by name reach a guard if another module may replace the function when the program is loaded. */
 struct guard {
     const char *name;     /* of the guard itself */
-    const char *function; /* which may be replaced; FUNCTION.etch.here is where this module has it */
-    const char *code;     /* what runs if it is not */
-    bool tells;           /* of recorded code; else of the copy without a recorder */
-    bool weak;            /* as the function is */
-    bool comdat;          /* the guard is one, and so is the code, each for itself */
+    const char *function; /* the replaceable function; FUNCTION.etch.here is its address in this module */
+    const char *code;     /* runs if the function is not replaced */
+    bool recorded;        /* the guard is of recorded code, else of the copy without a recorder */
+    bool weak;            /* the function is weak, too */
+    bool comdat;          /* the guard and the code are comdats, each its own */
 };
 
 /* False where memory is short. */
 bool etch_emit_guard(struct emitter *emitter, const struct guard *guard);
 
-/* What one function has, besides its code, the other gets. */
+/* Copies the calling convention and all attributes from one function to another. */
 void etch_copy_shape(LLVMValueRef from, LLVMValueRef to);
 
-/* In a function that tells itself that it was entered, where the builder stands. Returns what the runtime is told on
- * leaving. */
+/* Builds the report of an entry in a function that reports its entries itself. Returns the argument for the runtime's
+ * leave function. */
 LLVMValueRef etch_emit_own_entry(struct emitter *emitter, LLVMValueRef body);
 
-/* A function like `like`, entered from outside, that tells so and calls the body. */
+/* A function like `like` that reports an entry from outside and calls the body. */
 LLVMValueRef etch_emit_entry(struct emitter *emitter, LLVMValueRef body, LLVMValueRef like, const char *name);
 
-/* What the rest of the program sees, like `like`: it leads to `teller`, or where nothing is recorded to `plain`, if
- * there is one. Where that can be, of fixed layout: at a fixed distance compiled code comes to the body. */
-LLVMValueRef etch_emit_gate(struct emitter *emitter, LLVMValueRef body, LLVMValueRef like, LLVMValueRef teller,
+/* The function that the rest of the program sees, like `like`. It jumps to `reporter`, or to `plain` (NULL: there is
+ * none) if the process does not record. If etch_can_pass() allows, its layout is fixed, and compiled code can call it
+ * at a fixed distance to reach the body. */
+LLVMValueRef etch_emit_gate(struct emitter *emitter, LLVMValueRef body, LLVMValueRef like, LLVMValueRef reporter,
                             LLVMValueRef plain, const char *name);
 
-/* Such an entry begins with a certain no-operation. PASS bytes behind, the address of the body is loaded. */
+/* A gate of fixed layout starts with a certain no-operation. PASS bytes behind it loads the address of the body. */
 #define PASS 32u
 #define PASS_WORD 0xb71cd36500841f0fu
 
-/* Can the entry of a function that carries be of fixed layout? */
+/* Can the gate of a function with the cursor ABI have a fixed layout? */
 bool etch_can_pass(const struct emitter *emitter, LLVMValueRef function);
 
-/* A call through a pointer passes by the teller where the pointer leads to such an entry. False where memory is short.
- */
+/* Makes a call through a pointer skip the reporter if the pointer leads to a gate of fixed layout. False if memory is
+ * short. */
 bool etch_emit_passing(struct emitter *emitter, LLVMValueRef call);
 
 #endif

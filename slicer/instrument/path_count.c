@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-/* What an edge brings to where it leads; built where the builder stands. */
 LLVMValueRef etch_count_along(struct emitter *e, const struct node *from, const struct edge *edge)
 {
     if (!edge->value)
@@ -20,7 +19,7 @@ struct arrival {
 
 typedef ETCH_ARRAY(struct arrival) arrivals;
 
-/* Several ways lead here: a PHI of what they bring, unless all bring the same. A cut edge brings a new count. */
+/* Several edges lead here: a PHI of their counts. A cut edge starts a new count. */
 static void join(struct emitter *e, struct flow_graph *g, struct node *n, const arrivals *from)
 {
     LLVMValueRef phi, value;
@@ -37,7 +36,7 @@ static void join(struct emitter *e, struct flow_graph *g, struct node *n, const 
     n->count = phi;
 }
 
-/* A PHI wants one value for each edge, and a switch may have several to the same place. */
+/* A PHI needs one value for each edge, and a switch may have several edges to one block. */
 static void repeat_incoming(const struct node *n, LLVMValueRef phi)
 {
     unsigned had = LLVMCountIncoming(phi);
@@ -54,7 +53,7 @@ static void repeat_incoming(const struct node *n, LLVMValueRef phi)
     }
 }
 
-/* All edges by where they lead. */
+/* Groups all edges by target. */
 static bool collect_arrivals(const struct flow_graph *g, arrivals *in)
 {
     for (uint32_t i = 0; i < g->n_order; i++) {
@@ -72,12 +71,12 @@ static bool collect_arrivals(const struct flow_graph *g, arrivals *in)
 
 static void count_at(struct emitter *e, struct flow_graph *g, struct node *n, const arrivals *in)
 {
-    bool carried = false;
+    bool continued = false;
 
     n->count = etch_emit_byte(e, ETCH_SOFT_PATH);
     for (size_t i = 0; i < in->n; i++)
-        carried |= !in->v[i].edge->cut && g->nodes.v[in->v[i].from].live;
-    if (!n->live || !carried)
+        continued |= !in->v[i].edge->cut && g->nodes.v[in->v[i].from].live;
+    if (!n->live || !continued)
         return;
     if (in->n > 1) {
         join(e, g, n, in);
@@ -88,7 +87,7 @@ static void count_at(struct emitter *e, struct flow_graph *g, struct node *n, co
     }
 }
 
-/* In the graph's order, so that what comes before is there. */
+/* In the graph's order: the counts of predecessors are built first. */
 bool etch_count_paths(struct emitter *e, struct flow_graph *g)
 {
     arrivals *in = calloc(g->nodes.n, sizeof(*in));

@@ -142,12 +142,12 @@ static uint32_t first_of(const struct flow_graph *g, LLVMBasicBlockRef block)
     return etch_pointers_get(&g->first_of, block);
 }
 
-static void tell(struct flow_graph *g, uint32_t target)
+static void report(struct flow_graph *g, uint32_t target)
 {
     struct node *n = &g->nodes.v[target];
 
-    if (!n->tells)
-        n->tells = ++g->n_tells;
+    if (!n->reports)
+        n->reports = ++g->n_reports;
 }
 
 static unsigned count_targets(LLVMValueRef terminator)
@@ -179,7 +179,7 @@ static bool connect_terminator(struct flow_graph *g, uint32_t at, call_classifie
     if (opcode == LLVMSwitch || opcode == LLVMIndirectBr) {
         g->nodes.v[at].kind = ETCH_SOFT_COMPUTED;
         for (unsigned i = 0; i < count_targets(t); i++)
-            tell(g, first_of(g, LLVMGetSuccessor(t, i)));
+            report(g, first_of(g, LLVMGetSuccessor(t, i)));
     } else {
         g->nodes.v[at].kind = opcode == LLVMResume ? ETCH_SOFT_RESUME : ETCH_SOFT_RETURN;
     }
@@ -314,8 +314,8 @@ static void cut_wide(struct flow_graph *g, const struct node *n)
         widest->cut = true;
 }
 
-/* Does the only way from a node end at a computed goto, whose target tells? */
-static bool is_told_anyway(const struct flow_graph *g, const struct node *n)
+/* Does the only path from a node end at a computed goto? The target of the goto reports. */
+static bool is_reported_anyway(const struct flow_graph *g, const struct node *n)
 {
     for (uint32_t i = 0; i < g->nodes.n && n->n_edges == 1; i++) {
         const struct edge *e = &g->edges.v[n->first_edge];
@@ -327,10 +327,11 @@ static bool is_told_anyway(const struct flow_graph *g, const struct node *n)
     return false;
 }
 
-/* No segment goes on into such a node. That of a loop round a computed goto would have to write what is told anyway. */
+/* No segment continues into such a node. A segment in a loop around a computed goto would only write what the target
+ * reports. */
 static bool begins_alone(const struct flow_graph *g, const struct node *n)
 {
-    return n->tells || n->lands || (n->loop && is_told_anyway(g, n));
+    return n->reports || n->lands || (n->loop && is_reported_anyway(g, n));
 }
 
 /* Does one of the ways from a node go back to a loop's head? */
@@ -388,7 +389,7 @@ static void find_heads(struct flow_graph *g)
 {
     g->nodes.v[0].head = true;
     for (uint32_t i = 0; i < g->nodes.n; i++)
-        if (g->nodes.v[i].tells || g->nodes.v[i].lands)
+        if (g->nodes.v[i].reports || g->nodes.v[i].lands)
             g->nodes.v[i].head = true;
     for (size_t i = 0; i < g->edges.n; i++)
         if (g->edges.v[i].cut && g->edges.v[i].target != NO_NODE)
@@ -407,7 +408,7 @@ static void find_silent(struct flow_graph *g)
     for (uint32_t i = 0; i < g->n_order; i++) {
         struct node *n = &g->nodes.v[g->order[i]];
 
-        if (n->head && (n->paths > 1 || (n->loop && !is_told_anyway(g, n))))
+        if (n->head && (n->paths > 1 || (n->loop && !is_reported_anyway(g, n))))
             n->live = true;
         for (uint32_t k = 0; k < n->n_edges; k++) {
             struct edge *e = &g->edges.v[n->first_edge + k];

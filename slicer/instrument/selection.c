@@ -35,8 +35,8 @@ static bool is_only_called_by_name(LLVMValueRef function)
     return true;
 }
 
-/* Could this be a signal handler? They have a recorder whenever anything has: only then is it seen that what they call
- * comes in the middle of other code. */
+/* Could this be a signal handler? Handlers get a recorder if any function does: without one, the functions that they
+ * call would seem to be called by the interrupted code. */
 static bool may_handle_signals(LLVMValueRef function)
 {
     LLVMTypeRef type = LLVMGlobalGetValueType(function), types[3];
@@ -70,7 +70,7 @@ static bool is_wanted(const struct instrument *in, LLVMValueRef function)
     return etch_has_scope(function, in->options) || may_handle_signals(function);
 }
 
-/* What cannot stand in two functions, or is not for us. */
+/* Instructions that cannot be in two functions, or that the recorder does not support. */
 struct contents {
     bool unsuited, own_entry, must_tail;
 };
@@ -118,7 +118,7 @@ static bool is_replaceable(const struct instrument *in, LLVMValueRef function)
     }
 }
 
-/* Do calls within the file lead to this definition, whatever others take for the function? As clang decides it. */
+/* Do calls within the file lead to this definition, even if other modules use another one? The rule is clang's. */
 static bool is_called_directly(const struct instrument *in, LLVMValueRef function)
 {
     return !is_replaceable(in, function) ||
@@ -139,7 +139,7 @@ static bool choose_function(struct instrument *in, LLVMValueRef function)
         return true;
     }
     r.before = function;
-    r.enters = c.own_entry || !etch_can_carry(function);
+    r.enters = c.own_entry || !etch_cursor_abi_allows(function);
     r.replaceable = is_replaceable(in, function);
     r.direct = is_called_directly(in, function);
     return etch_array_push(&in->all, r);

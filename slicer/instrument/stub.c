@@ -50,7 +50,7 @@ static bool add_text(struct emitter *e, FILE *out, char **text, size_t *n)
     return whole;
 }
 
-bool etch_emit_stub(struct emitter *e, const char *stub, const char *function, bool tells)
+bool etch_emit_stub(struct emitter *e, const char *stub, const char *function, bool recorded)
 {
     char *text = NULL;
     size_t n = 0;
@@ -59,7 +59,7 @@ bool etch_emit_stub(struct emitter *e, const char *stub, const char *function, b
     if (!out)
         return false;
     fprintf(out, ".pushsection .text.etch,\"ax\",@progbits\n.weak \"%s\"\n.hidden \"%s\"\n\"%s\":\n", stub, stub, stub);
-    if (tells) {
+    if (recorded) {
         fprintf(out, ".type \"%s" ETCH_SOFT_STUB_SUFFIX "\",@function\n", function);
         fprintf(out, "\"%s" ETCH_SOFT_STUB_SUFFIX "\":\n77:\n.cfi_startproc\n", function);
         fprintf(out, "movb $%u, (%%r10)\nincq %%r10\n", (unsigned)ETCH_SOFT_OUT);
@@ -84,9 +84,9 @@ static void write_head(FILE *out, const struct guard *g)
         fprintf(out, ".pushsection \".text.%s\",\"ax\",@progbits\n", g->name);
     }
     fprintf(out, "%s \"%s\"\n.hidden \"%s\"\n\"%s\":\n77:\n", g->weak ? ".weak" : ".globl", g->name, g->name, g->name);
-    if (g->tells && !g->comdat)
+    if (g->recorded && !g->comdat)
         fprintf(out, "\"%s" ETCH_SOFT_GUARD_SUFFIX "\":\n", g->function);
-    if (g->tells)
+    if (g->recorded)
         fprintf(out, ".type \"%s" ETCH_SOFT_GUARD_SUFFIX "\",@function\n.cfi_startproc\n", g->function);
 }
 
@@ -106,7 +106,7 @@ static void write_question(FILE *out, const struct guard *g)
     fprintf(out, "leaq \"%s\"(%%rip), %%r11\ncmpq %%rax, %%r11\njne 79f\n", g->code);
 }
 
-/* What a guard tells of is itself, in the record of a call through a pointer: the loader chose another function. */
+/* In the record of a call through a pointer a guard names itself: the loader chose another function. */
 static void write_telling(const struct emitter *e, FILE *out, const struct guard *g)
 {
     fprintf(out, "leaq 77b(%%rip), %%r11\nmovl %%r11d, 1(%%r10)\n");
@@ -127,7 +127,7 @@ bool etch_emit_guard(struct emitter *e, const struct guard *g)
     write_head(out, g);
     write_question(out, g);
     fprintf(out, "jmp \"%s\"\n79:\n", g->code);
-    if (g->tells)
+    if (g->recorded)
         write_telling(e, out, g);
     else
         fprintf(out, "jmp \"%s\"@PLT\n", g->function);

@@ -10,7 +10,7 @@
 
 /* ---- The entry ---- */
 
-/* What optimisation found out about a function no longer holds, and lets calls vanish or merge. */
+/* Removes attributes that the recording code makes untrue: with them, calls could vanish or merge. */
 static void weaken(LLVMValueRef function)
 {
     static const char *const gone[] = {"memory",       "willreturn", "nosync",     "nofree",      "mustprogress",
@@ -26,7 +26,7 @@ static bool is_recorded(const struct instrument *in, LLVMValueRef function)
     return etch_pointers_get(&in->index, function) != ETCH_NONE;
 }
 
-/* By functions that have a recorder too, and in no other way. */
+/* Is the function used only by calls from functions with a recorder? */
 static bool is_only_called(const struct instrument *in, LLVMValueRef function)
 {
     for (LLVMUseRef u = LLVMGetFirstUse(function); u; u = LLVMGetNextUse(u)) {
@@ -43,7 +43,8 @@ static bool is_only_called(const struct instrument *in, LLVMValueRef function)
     return true;
 }
 
-/* What tells, where the body does not itself; and the entry, which leads there or to the plain copy. */
+/* Makes the reporter, unless the body reports itself, and the entry, which leads to the reporter or to the plain copy.
+ */
 static bool make_entry(struct instrument *in, struct recorded *r, const char *name)
 {
     char *reporter = NULL;
@@ -78,7 +79,6 @@ static void place_inner(struct instrument *in, LLVMValueRef inner, bool called, 
 
 /* ---- Guards ---- */
 
-/* In assembly between quotes, and in a name on the stack. */
 bool etch_is_simple_name(const char *name)
 {
     return strlen(name) <= 400 && !strpbrk(name, "\1\"\\@$");
@@ -95,7 +95,7 @@ static bool can_guard_plain(const struct recorded *r)
     return r->plain && can_guard(r) && !LLVMGetComdat(r->before);
 }
 
-/* Several files may have code for a comdat: that must be the same for all of them. */
+/* Several files may have code for a comdat. The code must be the same in all of them. */
 static bool is_same_in_all_files(LLVMValueRef function)
 {
     LLVMLinkage linkage = LLVMGetLinkage(function);
@@ -109,23 +109,23 @@ static bool can_guard_body(const struct instrument *in, const struct recorded *r
            (!LLVMGetComdat(r->before) || (is_same_in_all_files(r->before) && etch_can_pass(&in->emitter, r->before)));
 }
 
-/* Other files call a comdat's guard only if they have it, too. */
-static LLVMValueRef add_guard(struct instrument *in, struct recorded *r, const char *name, bool tells)
+/* Other files call the guard of a comdat only if they have the comdat, too. */
+static LLVMValueRef add_guard(struct instrument *in, struct recorded *r, const char *name, bool recorded)
 {
     char own[512];
     bool comdat = LLVMGetComdat(r->entry) != NULL;
     struct guard guard = {.name = own,
                           .function = name,
-                          .code = etch_value_name(tells ? r->body : r->plain),
-                          .tells = tells,
+                          .code = etch_value_name(recorded ? r->body : r->plain),
+                          .recorded = recorded,
                           .comdat = comdat,
                           .weak = !comdat && LLVMGetLinkage(r->entry) != LLVMExternalLinkage};
     LLVMValueRef function;
 
     snprintf(own, sizeof(own), "%s%s", name,
-             comdat  ? ETCH_SOFT_GUARD_SUFFIX
-             : tells ? ETCH_SOFT_CODE_SUFFIX
-                     : ETCH_SOFT_PLAIN_SUFFIX);
+             comdat     ? ETCH_SOFT_GUARD_SUFFIX
+             : recorded ? ETCH_SOFT_CODE_SUFFIX
+                        : ETCH_SOFT_PLAIN_SUFFIX);
     if (!etch_emit_guard(&in->emitter, &guard))
         return NULL;
     function = LLVMAddFunction(in->emitter.module, own, LLVMGlobalGetValueType(r->entry));
@@ -133,7 +133,7 @@ static LLVMValueRef add_guard(struct instrument *in, struct recorded *r, const c
     return function;
 }
 
-/* An instruction that has the value as an operand, though not as what it calls, and which; NULL: there is none. */
+/* An instruction with the value as an operand that is not the callee, and the number of that operand; NULL: none. */
 static LLVMValueRef next_user(LLVMValueRef value, unsigned *operand)
 {
     for (LLVMUseRef u = LLVMGetFirstUse(value); u; u = LLVMGetNextUse(u)) {
@@ -148,7 +148,7 @@ static LLVMValueRef next_user(LLVMValueRef value, unsigned *operand)
     return NULL;
 }
 
-/* With -fno-semantic-interposition code of the file means this definition where it takes the function's address, too.
+/* With -fno-semantic-interposition, code of the file that takes the address of the function means this definition.
  * Tables do not. */
 static void use_here(const struct recorded *r)
 {
@@ -159,7 +159,7 @@ static void use_here(const struct recorded *r)
         LLVMSetOperand(user, operand, r->here);
 }
 
-/* Guards compare with where this module has the function. */
+/* Guards compare the loader's address with the function's address in this module. */
 static bool add_guards(struct instrument *in, struct recorded *r, const char *name, bool body, bool plain)
 {
     char here[512];
@@ -177,7 +177,7 @@ static bool add_guards(struct instrument *in, struct recorded *r, const char *na
 
 /* ---- All symbols of a function ---- */
 
-/* Behind a guard the code has another name than what other files call. */
+/* Other files call the guard by the name of the code, so the code gets another name. */
 static bool name_plain(const struct recorded *r, const char *name)
 {
     char *plain = NULL;
@@ -191,7 +191,7 @@ static bool name_plain(const struct recorded *r, const char *name)
     return true;
 }
 
-/* The body takes another name; its old one is what the rest of the program sees. */
+/* The body gets a new name. The rest of the program sees the entry by the old name. */
 static bool separate(struct instrument *in, struct recorded *r)
 {
     char *name = strdup(etch_value_name(r->body)), *inner = NULL;
@@ -207,7 +207,7 @@ static bool separate(struct instrument *in, struct recorded *r)
     }
     LLVMSetValueName2(r->before, r->enters ? inner : "", r->enters ? strlen(inner) : 0);
     if (!r->enters)
-        r->body = etch_carry(&in->emitter, r->before, inner);
+        r->body = etch_cursor_abi_apply(&in->emitter, r->before, inner);
     if (!r->body || ((!local || !is_only_called(in, r->before)) && !make_entry(in, r, name))) {
         free(name);
         free(inner);
