@@ -20,6 +20,9 @@ int etch_error_set(struct etch_error *err, const char *fmt, ...) __attribute__((
 int etch_error_set_errno(struct etch_error *err, int errnum, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* "out of memory". Allocates nothing. Returns -1. */
+int etch_error_no_memory(struct etch_error *err);
+
 /* Puts what the caller attempted in front: "WHAT: " + what the callee said. Returns -1. */
 int etch_error_prefix(struct etch_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -2,6 +2,8 @@
 /* See path.h. */
 #include "base/path.h"
 
+#include <string.h>
+
 void etch_path_normalise(char *path)
 {
     char *out = path, *in = path;
@@ -20,4 +22,11 @@ void etch_path_normalise(char *path)
         }
     }
     *out = '\0';
+}
+
+const char *etch_path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
 }

@@ -325,16 +325,16 @@ int etch_line_table_add(struct etch_line_table *t, const char *path, struct etch
     }
     if (!etch_array_push(&t->images, image)) {
         close_image(&image);
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     }
-    return add_units(t, &t->images.v[number]) && add_symbols(t, number) ? 0 : etch_error_set(err, "out of memory");
+    return add_units(t, &t->images.v[number]) && add_symbols(t, number) ? 0 : etch_error_no_memory(err);
 }
 
 int etch_line_table_finish(struct etch_line_table *t, struct etch_error *err)
 {
     sort_all(t);
     mark_plain(t);
-    return index_places(t) ? 0 : etch_error_set(err, "out of memory");
+    return index_places(t) ? 0 : etch_error_no_memory(err);
 }
 
 void etch_line_table_free(struct etch_line_table *t)

@@ -4,6 +4,7 @@
 #include "slicer/bitcode.h"
 
 #include "base/array.h"
+#include "base/path.h"
 #include "cli/cc_link.h"
 #include "cli/cc_record.h"
 #include "cli/cc_slice.h"
@@ -206,7 +207,7 @@ static void rename_in_objects(const struct request *r)
         return;
     }
     for (size_t i = 0; i < r->inputs.n; i++) {
-        const char *slash = strrchr(r->inputs.v[i], '/'), *base = slash ? slash + 1 : r->inputs.v[i];
+        const char *base = etch_path_name(r->inputs.v[i]);
         const char *dot = strrchr(base, '.');
         char object[4096];
 

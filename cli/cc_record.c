@@ -228,7 +228,7 @@ static int run_step(struct step *s, struct etch_error *err)
 
     add(s, NULL);
     if (!s->words.n || s->words.v[s->words.n - 1])
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     status = run(s->words.v, err);
     etch_array_free(&s->words);
     return status;
@@ -416,7 +416,7 @@ static int run_all(const struct commands *c, const struct etch_instrument_option
         else if (is_link(w))
             status = link_program(w, err);
         else
-            status = etch_array_push(w, NULL) ? (w->n--, run(w->v, err)) : etch_error_set(err, "out of memory");
+            status = etch_array_push(w, NULL) ? (w->n--, run(w->v, err)) : etch_error_no_memory(err);
     }
     return status;
 }

@@ -63,7 +63,7 @@ int etch_cc_slice_read(struct etch_cc_slice *slice, const char *path, struct etc
     }
     etch_bundle_reader_free(reader);
     if (!whole)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     if (slice->scopes.n > from)
         return 0;
     etch_error_set(err, "there is no slice in %s", path);

@@ -278,7 +278,7 @@ static int end(void *context, struct etch_error *err)
     etch_array_free(&view->open);
     etch_array_free(&view->held);
     free(view);
-    return result < 0 ? etch_error_set(err, "out of memory") : 0;
+    return result < 0 ? etch_error_no_memory(err) : 0;
 }
 
 static int begin(void **out, const struct etch_view_options *options, struct etch_error *err)
@@ -291,7 +291,7 @@ static int begin(void **out, const struct etch_view_options *options, struct etc
     }
     if (!view || !(view->calls = etch_calls_new(options->symbols, visit, view))) {
         free(view);
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     }
     view->options = *options;
     etch_view_clock_init(&view->clock, options->recording);

@@ -204,7 +204,7 @@ static int begin(void **out, const struct etch_view_options *options, struct etc
 
     if (!view || !(view->lines = etch_lines_new(options->symbols, visit, view))) {
         free(view);
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     }
     view->options = *options;
     if (options->fields && parse_fields(view, options->fields, err) < 0) {

@@ -52,7 +52,7 @@ static int begin_view(struct source_form *form, const struct etch_decode *decode
     form->view = view_named(decode->form->name);
     form->symbols = etch_symbols_new(&symbol_options);
     if (!form->symbols)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     if (decode->output && etch_output_report(&form->output, decode->output, err) < 0)
         return -1;
     form->out = decode->output ? etch_output_stream(form->output) : stdout;
@@ -77,7 +77,7 @@ static int begin(const struct etch_decode *decode, void **context, struct etch_e
     struct source_form *form = calloc(1, sizeof(*form));
 
     if (!form)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     if (begin_view(form, decode, err) < 0) {
         free_form(form);
         return -1;

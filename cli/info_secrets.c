@@ -400,7 +400,7 @@ int etch_info_secrets(const struct etch_command *self, struct etch_bundle_reader
     if (status == 0)
         status = collect(&s, reader, &err);
     if (status == 0 && s.failed)
-        status = etch_error_set(&err, "out of memory");
+        status = etch_error_no_memory(&err);
     if (status == 0)
         print_all(&s, path);
     release(&s);

@@ -3,6 +3,7 @@
 #include "cli/lab_file.h"
 
 #include "base/function_name.h"
+#include "base/path.h"
 #include "base/printable.h"
 #include "binary/symbols.h"
 #include "proto/bundle.h"
@@ -82,7 +83,7 @@ static int write_schedule(struct etch_bundle_writer *w, const struct etch_lab_fi
         record.schedule = &schedule;
         status = etch_bundle_write(w, &record, err);
     } else {
-        etch_error_set(err, "out of memory");
+        etch_error_no_memory(err);
     }
     free(l.threads);
     free(l.counts);
@@ -137,11 +138,11 @@ static int take_program(struct etch_lab_file *f, const Etch__Program *p, struct 
 
         if (!copy || !etch_array_push(&f->argv, copy)) {
             free(copy);
-            return etch_error_set(err, "out of memory");
+            return etch_error_no_memory(err);
         }
     }
     if (!etch_array_reserve(&f->argv, f->argv.n + 1))
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     f->argv.v[f->argv.n] = NULL;
     return 0;
 }
@@ -155,7 +156,7 @@ static int take_schedule(struct etch_lab_file *f, const Etch__Schedule *s, struc
         return damaged(err);
     k->sites = calloc(ETCH_LAB_SITES, sizeof(*k->sites));
     if (!k->sites || !etch_array_reserve(&k->segments, s->n_threads + 1))
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     for (size_t i = 0; i < s->n_threads; i++) {
         if (s->threads[i] >= ETCH_LAB_THREADS || s->counts[i] == 0)
             return damaged(err);
@@ -285,7 +286,6 @@ static void print_place(struct etch_symbols *symbols, const Etch__Image *image, 
     struct etch_frame frame;
     bool found = find_line(symbols, image, t->site, &frame);
     char brief[256];
-    const char *slash;
 
     while (!found && depth > 0)
         found = find_line(symbols, image, t->frames[--depth], &frame);
@@ -293,8 +293,7 @@ static void print_place(struct etch_symbols *symbols, const Etch__Image *image, 
         fprintf(out, "0x%" PRIx64, t->site);
         return;
     }
-    slash = strrchr(frame.file, '/');
-    fprintf(out, "%s:%u", etch_shown(slash ? slash + 1 : frame.file), frame.line);
+    fprintf(out, "%s:%u", etch_shown(etch_path_name(frame.file)), frame.line);
     if (frame.function)
         fprintf(out, " %s", etch_shown(etch_function_short(frame.function, brief, sizeof(brief))));
 }
@@ -303,15 +302,13 @@ static void print_block_end(struct etch_symbols *symbols, const Etch__Image *ima
                             uint64_t site, FILE *out)
 {
     struct etch_frame frame;
-    const char *slash;
 
     if (!site)
         return;
     fprintf(out, ", %s by T%u", what, thread + 1);
     if (!find_line(symbols, image, site, &frame))
         return; /* by a library, as operator new does */
-    slash = strrchr(frame.file, '/');
-    fprintf(out, " at %s:%u", etch_shown(slash ? slash + 1 : frame.file), frame.line);
+    fprintf(out, " at %s:%u", etch_shown(etch_path_name(frame.file)), frame.line);
 }
 
 /* The memory that was misused. */

@@ -42,7 +42,7 @@ int etch_json_print(json_t *value, size_t flags, struct etch_error *err)
 
     json_decref(value);
     putchar('\n');
-    return status == 0 ? 0 : etch_error_set(err, "out of memory");
+    return status == 0 ? 0 : etch_error_no_memory(err);
 }
 
 json_t *etch_text_json(const char *s)

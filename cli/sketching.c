@@ -15,15 +15,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static int out_of_memory(struct etch_error *err)
-{
-    return etch_error_set(err, "out of memory");
-}
-
 static int write_file(const char *path, const char *text, size_t size, struct etch_error *err)
 {
     if (!text)
-        return out_of_memory(err);
+        return etch_error_no_memory(err);
     if (strcmp(path, "-") == 0)
         return fwrite(text, 1, size, stdout) == size && fflush(stdout) == 0
                    ? 0

@@ -3,6 +3,7 @@
 #include "slicer/slice.h"
 
 #include "base/array.h"
+#include "base/path.h"
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/message_json.h"
@@ -112,7 +113,6 @@ static void print_people(const Etch__Slice *slice, struct source_text *source)
 static void print_address(const Etch__Plan *plan, uint64_t address)
 {
     const Etch__Module *module = NULL;
-    const char *slash;
 
     for (size_t i = 0; i < plan->n_modules; i++)
         if (address >= plan->modules[i]->added)
@@ -120,8 +120,7 @@ static void print_address(const Etch__Plan *plan, uint64_t address)
     printf("0x%" PRIx64, address - (module ? module->added : 0));
     if (!module)
         return;
-    slash = strrchr(module->path, '/');
-    printf(" of %s", etch_shown(slash ? slash + 1 : module->path));
+    printf(" of %s", etch_shown(etch_path_name(module->path)));
 }
 
 static void print_plan(const Etch__Plan *plan)
@@ -310,7 +309,7 @@ static int criterion_of_exit(struct etch_criterion **criterion, struct etch_mode
     struct etch_run_options options = {.verdict = ETCH_VERDICT_FAIL, .build_id = &id, .exits = exits, .layout = exits};
     struct etch_names names = {0};
     struct etch_run *run = NULL;
-    int result = exits ? 0 : etch_error_set(err, "out of memory");
+    int result = exits ? 0 : etch_error_no_memory(err);
 
     id.data = (uint8_t *)(uintptr_t)etch_model_build_id(model, &id.len);
     if (result == 0)
@@ -422,7 +421,7 @@ static int show(const struct slice_options *o, struct etch_model *model, struct 
     if (message && (plan || !wanted))
         result = show_messages(o, message, plan, source, err);
     else
-        etch_error_set(err, "out of memory");
+        etch_error_no_memory(err);
     if (message)
         etch__slice__free_unpacked(message, NULL);
     if (plan)
@@ -454,7 +453,7 @@ static int find_loaded(struct loaded *loaded, const struct etch_model *model, co
         copy = strdup(image->path);
         if (!copy || !etch_array_push(&loaded->paths, copy)) {
             free(copy);
-            result = etch_error_set(err, "out of memory");
+            result = etch_error_no_memory(err);
         }
     }
     etch_recording_free(recording);

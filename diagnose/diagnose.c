@@ -3,6 +3,7 @@
 #include "diagnose/diagnose.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "base/time.h"
 #include "collector/watch.h"
 #include "diagnose/diagnose_model.h"
 
@@ -143,7 +144,7 @@ static bool is_over(const struct etch_diagnosis *d)
     const struct etch_diagnose_observer *o = &d->observer;
 
     return d->done || etch_stop_is_hopeless(&d->stop) || (o->is_interrupted && o->is_interrupted(o->context)) ||
-           (d->o->time > 0 && etch_runner_now() - d->began > d->o->time);
+           (d->o->time > 0 && etch_time_seconds() - d->began > d->o->time);
 }
 
 static int take_result(struct etch_diagnosis *d, const struct etch_runner_result *result, struct etch_error *err)
@@ -242,10 +243,10 @@ int etch_diagnosis_open(struct etch_diagnosis **diagnosis, const struct etch_dia
     struct etch_diagnosis *d = *diagnosis = calloc(1, sizeof(*d));
 
     if (!d)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     d->o = options;
     d->observer = *observer;
-    d->began = etch_runner_now();
+    d->began = etch_time_seconds();
     return begin(d, err);
 }
 
@@ -261,7 +262,7 @@ struct etch_diagnose_state etch_diagnosis_state(const struct etch_diagnosis *d)
                                         .best = best->text,
                                         .best_f = best->f,
                                         .needed = best->text && best->f >= ETCH_STOP_STRONG ? d->needed : 0,
-                                        .seconds = etch_runner_now() - d->began,
+                                        .seconds = etch_time_seconds() - d->began,
                                         .folder = d->folder};
 }
 

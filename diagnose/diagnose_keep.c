@@ -3,6 +3,7 @@
  * small and reading it quick. */
 #include "base/index.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "diagnose/diagnose_model.h"
 
 #include <inttypes.h>
@@ -20,7 +21,6 @@ static uint64_t mix_text(uint64_t hash, const char *text)
 static int choose_folder(struct etch_diagnosis *d, struct etch_error *err)
 {
     uint64_t hash = ETCH_HASH_START;
-    const char *name = strrchr(d->program, '/');
     struct etch_elf elf;
 
     if (etch_elf_read(&elf, d->program, err) < 0)
@@ -39,8 +39,7 @@ static int choose_folder(struct etch_diagnosis *d, struct etch_error *err)
         hash = mix_text(hash, d->o->fails_if);
     if (d->o->input)
         hash = mix_text(mix_text(hash, "<"), d->o->input);
-    snprintf(d->folder, sizeof(d->folder), "%.3800s/%.150s-%016" PRIx64, d->o->store, name ? name + 1 : d->program,
-             hash);
+    snprintf(d->folder, sizeof(d->folder), "%.3800s/%.150s-%016" PRIx64, d->o->store, etch_path_name(d->program), hash);
     return 0;
 }
 
@@ -154,7 +153,6 @@ int etch_diagnosis_keep(struct etch_diagnosis *d, const struct etch_runner_resul
 {
     struct etch_store_run run = {
         .id = result->number, .verdict = result->verdict, .sigma = result->sigma, .seconds = result->seconds};
-    const char *slash = strrchr(result->bundle, '/');
     size_t before = d->runs.foreign + d->runs.unended;
     int taken = 0;
 
@@ -168,7 +166,7 @@ int etch_diagnosis_keep(struct etch_diagnosis *d, const struct etch_runner_resul
              etch_verdict_name(result->verdict), reason(result, *kept, d->runs.foreign + d->runs.unended > before));
     if (*kept) {
         account(d, &d->runs.bundles.v[d->runs.bundles.n - 1]);
-        snprintf(run.bundle, sizeof(run.bundle), "%s", slash ? slash + 1 : result->bundle);
+        snprintf(run.bundle, sizeof(run.bundle), "%s", etch_path_name(result->bundle));
     } else {
         unlink(result->bundle);
         count_only(d, result->verdict);

@@ -13,11 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int out_of_memory(struct etch_error *err)
-{
-    return etch_error_set(err, "out of memory");
-}
-
 static void drop_watches(struct etch_round *r)
 {
     for (size_t i = 0; i < r->watches.n; i++)
@@ -116,10 +111,10 @@ static int plan_sets(struct etch_diagnosis *d, struct etch_error *err)
     int status;
 
     if (!made)
-        return out_of_memory(err);
+        return etch_error_no_memory(err);
     if (!start_sets(d, made->n_sets)) {
         etch__plan__free_unpacked(made, NULL);
-        return out_of_memory(err);
+        return etch_error_no_memory(err);
     }
     d->round.found = count_found(made);
     snprintf(d->round.plan, sizeof(d->round.plan), "%.4000s/round-%u.plan", d->folder, d->round.number);
@@ -172,14 +167,14 @@ static int plan(struct etch_diagnosis *d, struct etch_error *err)
     if (d->stop.native)
         return plan_sets(d, err);
     if (!start_sets(d, 1))
-        return out_of_memory(err);
+        return etch_error_no_memory(err);
     drop_watches(&d->round);
     if (strcmp(d->o->source, "vpt") != 0)
         return 0; /* these watches are emulated ones; control flow alone then */
     for (size_t i = 0; i < slice->n_statements && i < d->round.sigma; i++)
         for (size_t k = 0; k < slice->statements[i]->n_operands; k++)
             if (!add_watch(d, slice->statements[i]->operands[k]))
-                return out_of_memory(err);
+                return etch_error_no_memory(err);
     return 0;
 }
 

@@ -16,11 +16,6 @@
 #define OPEN_MAX 128u            /* files that stay open until their control flow is decoded */
 #define ACCESS_SIZE 512u         /* bytes of a recorded access, with its registers */
 
-int etch_run_set_out_of_memory(struct etch_error *err)
-{
-    return etch_error_set(err, "out of memory");
-}
-
 static const Etch__Slice *exits_of(struct etch_run_set *s, const struct etch_recording *recording);
 
 /* ---- Recordings: opened and decoded once, as long as there is room ---- */
@@ -45,7 +40,7 @@ static int open_recording(struct etch_run_set *s, struct etch_run_bundle *b, str
     static const struct etch_symbols_options options = {0};
 
     if (!s->symbols && !(s->symbols = etch_symbols_new(&options)))
-        return etch_run_set_out_of_memory(err);
+        return etch_error_no_memory(err);
     if (b->recording)
         return 0;
     if (etch_recording_open(&b->recording, b->path, err) < 0)
@@ -241,7 +236,7 @@ static int find_bucket(struct etch_run_set *s, struct etch_run_bundle *b, struct
         b->unplaced = run->failing && run->failing_place == ETCH_NOWHERE;
         b->bucket = run->bucket ? strdup(run->bucket) : NULL;
         if (b->failing && !b->bucket)
-            status = etch_run_set_out_of_memory(err);
+            status = etch_error_no_memory(err);
     }
     etch_run_free(run);
     return status;
@@ -318,7 +313,7 @@ static int add_libraries(struct etch_run_set *s, const struct etch_recording *re
         copy = strdup(image->path);
         if (!copy || !etch_array_push(&s->libraries, copy)) {
             free(copy);
-            return etch_run_set_out_of_memory(err);
+            return etch_error_no_memory(err);
         }
     }
     if (s->libraries.n == before)
@@ -357,7 +352,7 @@ int etch_run_set_add(struct etch_run_set *s, const char *path, enum etch_verdict
     int taken;
 
     if (!b.path)
-        return etch_run_set_out_of_memory(err);
+        return etch_error_no_memory(err);
     taken = (!s->elf.build_id_size && etch_elf_read(&s->elf, s->program, err) < 0) ? -1 : TAKEN;
     s->build_id = (ProtobufCBinaryData){s->elf.build_id_size, s->elf.build_id};
     if (taken == TAKEN)
@@ -371,7 +366,7 @@ int etch_run_set_add(struct etch_run_set *s, const char *path, enum etch_verdict
         let_go(s, &b);
         if (etch_array_push(&s->bundles, b))
             return 0;
-        taken = etch_run_set_out_of_memory(err);
+        taken = etch_error_no_memory(err);
     }
     release_bundle(s, &b);
     return taken < 0 ? -1 : 0;
@@ -420,7 +415,7 @@ static int slice_from(struct etch_run_set *s, struct etch_run_bundle *b, struct 
     if (status == 0)
         status = etch_slice_make(&s->slicing, s->model, criterion, &slice_options, err);
     if (status == 0 && (!(s->slice = etch_slice_message(s->slicing)) || !(s->sliced = strdup(b->bucket))))
-        status = etch_run_set_out_of_memory(err);
+        status = etch_error_no_memory(err);
     etch_criterion_free(criterion);
     if (b->recording)
         let_go(s, b);
@@ -435,7 +430,7 @@ static int keep_bucket(const struct etch_run_bundle *b, struct etch_error *err)
     if (!b->run->failing)
         return 0;
     if (!bucket)
-        return etch_run_set_out_of_memory(err);
+        return etch_error_no_memory(err);
     free(b->run->bucket);
     b->run->bucket = bucket;
     return 0;
@@ -493,7 +488,7 @@ int etch_run_set_prepare(struct etch_run_set *s, struct etch_error *err)
         if (slice_from(s, failure, err) < 0)
             return -1;
         if (etch_names_slice(&s->names, s->slice) < 0)
-            return etch_run_set_out_of_memory(err);
+            return etch_error_no_memory(err);
     }
     for (size_t i = 0; i < s->bundles.n; i++)
         if (!s->bundles.v[i].run && make_run(s, &s->bundles.v[i], err) < 0)

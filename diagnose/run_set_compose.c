@@ -125,10 +125,10 @@ Etch__Sketch *etch_run_set_compose(struct etch_run_set *s, uint32_t round, uint3
         if (sketch && !note_sources(s, sketch)) {
             etch__sketch__free_unpacked(sketch, NULL);
             sketch = NULL;
-            etch_run_set_out_of_memory(err);
+            etch_error_no_memory(err);
         }
     } else {
-        etch_run_set_out_of_memory(err);
+        etch_error_no_memory(err);
     }
     free(runs);
     return sketch;
@@ -184,13 +184,12 @@ int etch_run_set_rank(struct etch_run_set *s, struct etch_best *best, struct etc
 {
     struct etch_run **runs = list_runs(s);
     struct etch_predictors ranked = {0};
-    int status =
-        runs ? etch_rank(&ranked, &s->names, runs, s->bundles.n, s->sliced, err) : etch_run_set_out_of_memory(err);
+    int status = runs ? etch_rank(&ranked, &s->names, runs, s->bundles.n, s->sliced, err) : etch_error_no_memory(err);
 
     ETCH_ASSERT(s->sliced);
     s->counts.ranked++;
     if (status == 0 && take_best(&s->names, &ranked, best) < 0)
-        status = etch_run_set_out_of_memory(err);
+        status = etch_error_no_memory(err);
     etch_predictors_release(&ranked);
     free(runs);
     return status;

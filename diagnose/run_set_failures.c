@@ -59,7 +59,7 @@ int etch_run_set_choose_failure(struct etch_run_set *s, struct etch_run_bundle *
         etch_error_advise(err, "a part of: %.300s", known);
     }
     free(list);
-    return !list ? etch_run_set_out_of_memory(err) : n && !*chosen ? -1 : 0;
+    return !list ? etch_error_no_memory(err) : n && !*chosen ? -1 : 0;
 }
 
 void etch_run_set_note_failures(struct etch_run_set *s)

@@ -5,8 +5,6 @@
 
 #include "diagnose/run_set.h"
 
-int etch_run_set_out_of_memory(struct etch_error *err);
-
 /* The failure in question: the commonest, or the commonest of those that have the name asked for. NULL: none failed. */
 int etch_run_set_choose_failure(struct etch_run_set *s, struct etch_run_bundle **chosen, struct etch_error *err);
 

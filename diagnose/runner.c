@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/output.h"
+#include "base/time.h"
 
 #include "proto/etch.pb-c.h"
 
@@ -31,14 +32,6 @@ struct etch_runner_report {
     double ended; /* when the bundle was whole */
     struct etch_error err;
 };
-
-double etch_runner_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 int etch_runner_open(struct etch_runner *r, struct etch_error *err)
 {
@@ -110,7 +103,7 @@ static _Noreturn void become_recorder(struct etch_runner *r, const struct etch_r
     report->crashed = summary.failed && summary.failure_placed;
     report->hung = summary.failure_kind == ETCH__FAILURE_KIND__FAILURE_HANG ||
                    summary.failure_kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT;
-    report->ended = etch_runner_now();
+    report->ended = etch_time_seconds();
     _exit(0);
 }
 
@@ -126,7 +119,7 @@ bool etch_runner_start(struct etch_runner *r, int64_t number, const char *bundle
         return false;
     job = &r->job[i];
     *job = (struct etch_runner_job){
-        .number = number, .sigma = watches->sigma, .set = watches->set, .started = etch_runner_now()};
+        .number = number, .sigma = watches->sigma, .set = watches->set, .started = etch_time_seconds()};
     job->limit = watches->sigma && r->tracked_timeout > r->timeout ? r->tracked_timeout : r->timeout;
     snprintf(job->bundle, sizeof(job->bundle), "%s", bundle);
     snprintf(job->output, sizeof(job->output), "%.4080s.output", bundle);
@@ -204,7 +197,7 @@ static void finish(struct etch_runner *r, unsigned i, int wait_status, struct et
 /* A recorder ends its run in time by itself; one that does not is ended by force. */
 static void enforce_limits(struct etch_runner *r)
 {
-    double now = etch_runner_now();
+    double now = etch_time_seconds();
 
     for (unsigned i = 0; i < r->jobs; i++)
         if (r->job[i].pid && now > r->job[i].started + r->job[i].limit + GRACE)
@@ -213,7 +206,7 @@ static void enforce_limits(struct etch_runner *r)
 
 bool etch_runner_wait(struct etch_runner *r, double seconds, struct etch_runner_result *result)
 {
-    double until = etch_runner_now() + seconds;
+    double until = etch_time_seconds() + seconds;
     const struct timespec nap = {0, 5000000};
 
     /* First those that have ended: the caller may have been away for longer than a run may take. */
@@ -228,7 +221,7 @@ bool etch_runner_wait(struct etch_runner *r, double seconds, struct etch_runner_
         }
         enforce_limits(r);
         nanosleep(&nap, NULL);
-    } while (etch_runner_now() < until);
+    } while (etch_time_seconds() < until);
     return false;
 }
 

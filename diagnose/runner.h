@@ -46,8 +46,6 @@ struct etch_runner_result {
     struct etch_error err;
 };
 
-double etch_runner_now(void);
-
 int etch_runner_open(struct etch_runner *r, struct etch_error *err);
 
 /* What a run watches. */

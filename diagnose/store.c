@@ -188,7 +188,7 @@ int etch_store_open(struct etch_store **store, const char *folder, bool fresh, s
 
     *store = NULL;
     if (!s)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     s->lock = -1;
     if (snprintf(s->folder, sizeof(s->folder), "%s", folder) >= (int)sizeof(s->folder)) {
         free(s);

@@ -125,7 +125,7 @@ static int attempt(struct work *w, const segments *trial, segments *shortest)
         w->cause->schedule.hash = r.shared->hash;
     }
     etch_lab_result_release(&r);
-    return good ? shorter : etch_error_set(w->err, "out of memory");
+    return good ? shorter : etch_error_no_memory(w->err);
 }
 
 /* Halves, quarters, ... single segments, as long as something can be left out. */
@@ -136,7 +136,7 @@ static int shorten(struct work *w, segments *shortest)
 
     for (size_t n = shortest->n / 2; n >= 1 && status >= 0; n /= 2)
         for (size_t at = 0; at < shortest->n && w->cause->runs < SHORTENING && status >= 0;) {
-            status = drop(shortest, at, n, &trial) ? 0 : etch_error_set(w->err, "out of memory");
+            status = drop(shortest, at, n, &trial) ? 0 : etch_error_no_memory(w->err);
             if (status == 0)
                 status = trial.n && trial.n < shortest->n ? attempt(w, &trial, shortest) : 0;
             at += status > 0 ? 0 : n;
@@ -340,7 +340,7 @@ int etch_lab_find_cause(struct etch_lab_cause *cause, const struct etch_lab_sche
     w.request.loosely = true;
     w.request.spec = (struct etch_lab_spec){.kind = ETCH_LAB_QUEUE, .depth = 1};
     status = copy_segments(&all, failing->segments.v, failing->segments.n) ? attempt(&w, &all, &shortest)
-                                                                           : etch_error_set(err, "out of memory");
+                                                                           : etch_error_no_memory(err);
     if (status > 0 && shorten(&w, &shortest) == 0) {
         w.request.repeat = shortest.v;
         w.request.n_repeat = (uint32_t)shortest.n;

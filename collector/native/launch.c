@@ -112,10 +112,10 @@ int native_launch(struct native *n, const struct etch_signals *signals, const st
     int status = -1;
 
     if (!e)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     if (examine(n, library, sizeof(library), err) == 0 && (!library[0] || etch_sync_reader_new(&n->sync, err) == 0)) {
         if (prepare_environment(e, library[0] ? library : NULL, n) < 0) {
-            etch_error_set(err, "out of memory");
+            etch_error_no_memory(err);
         } else {
             launch = (struct etch_launch){.argv = n->options->argv,
                                           .path = n->path,

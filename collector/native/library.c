@@ -22,7 +22,7 @@ int native_libraries_take(struct native *n, const Etch__Plan *plan, struct etch_
         if (library.id_size)
             memcpy(library.id, module->build_id.data, library.id_size);
         if (!etch_array_push(&n->libraries, library))
-            return etch_error_set(err, "out of memory");
+            return etch_error_no_memory(err);
     }
     return 0;
 }

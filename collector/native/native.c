@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Recording a program on this CPU itself; see native.h. */
 #include "collector/native/native.h"
+#include "base/time.h"
 #include "collector/native/arm.h"
 #include "collector/native/hang.h"
 #include "collector/native/launch.h"
@@ -29,14 +30,6 @@
 #define BUSY_TICK_MS 2    /* while the synchronisation rings fill fast */
 #define TRACER_STACK (8u << 20)
 #define POLL_MAX 4096
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- Control flow ---- */
 
@@ -207,7 +200,7 @@ static int next_wait_ms(const struct native *n)
 
 static int follow(struct native *n, struct loop *l, struct etch_error *err)
 {
-    l->hang.started_ns = l->hang.ran_changed_ns = now_ns();
+    l->hang.started_ns = l->hang.ran_changed_ns = etch_time_ns();
     while (!n->target.gone && !l->finish) {
         size_t fds = 1;
 
@@ -231,7 +224,7 @@ static int follow(struct native *n, struct loop *l, struct etch_error *err)
         native_drain(n, false);
         if (n->flow)
             n->flow->drain(n->flow_state);
-        l->finish |= native_hang_check(n, &l->hang, now_ns());
+        l->finish |= native_hang_check(n, &l->hang, etch_time_ns());
     }
     return 0;
 }
@@ -369,7 +362,7 @@ int etch_native_record(const struct etch_record_options *options, const struct e
     int status = -1;
 
     if (!n)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     n->options = options;
     n->summary = summary;
     n->err = err;

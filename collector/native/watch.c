@@ -4,6 +4,7 @@
 #include "calibrate/trap.h"
 
 #include "base/array.h"
+#include "base/time.h"
 #include "collector/perf_ring.h"
 
 #include <errno.h>
@@ -61,14 +62,6 @@ struct etch_watches {
     uint64_t window_ns;   /* when the present one began */
     struct counting counting[MAX_WATCHES];
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static int open_event(struct perf_event_attr *attr, pid_t tid, int cpu)
 {
@@ -130,10 +123,10 @@ static uint64_t measure_hit(void)
         return 0;
     etch_trap_guard_begin(&guard);
     ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    start = now_ns();
+    start = etch_time_ns();
     for (unsigned i = 0; i < COST_HITS; i++)
         own_word = i;
-    spent = (now_ns() - start) / COST_HITS;
+    spent = (etch_time_ns() - start) / COST_HITS;
     if (ring != MAP_FAILED)
         munmap(ring, size);
     close(fd);
@@ -152,14 +145,14 @@ int etch_watches_new(struct etch_watches **watches, size_t ring_bytes, const str
 
     *watches = NULL;
     if (!w)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     w->cpus = cpus > 0 ? (size_t)cpus : 1;
     w->ring_bytes = ring_bytes;
     w->kernel = true; /* until refused */
     w->rings = calloc(w->cpus, sizeof(*w->rings));
     if (!w->rings) {
         etch_watches_free(w);
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     }
     for (size_t i = 0; i < w->cpus; i++)
         w->rings[i].fd = -1;
@@ -170,7 +163,7 @@ int etch_watches_new(struct etch_watches **watches, size_t ring_bytes, const str
         per_s = !per_s || by_share < per_s ? by_share : per_s;
     }
     w->window_hits = per_s ? per_s : 0;
-    w->window_ns = now_ns();
+    w->window_ns = etch_time_ns();
     *watches = w;
     return 0;
 }
@@ -257,7 +250,7 @@ static int open_on_cpu(struct etch_watches *w, struct perf_event_attr *attr, str
     if (etch_array_push(&w->events, event))
         return 0;
     close(event.fd);
-    return etch_error_set(err, "out of memory");
+    return etch_error_no_memory(err);
 }
 
 static int open_everywhere(struct etch_watches *w, struct perf_event_attr *attr, struct event event,
@@ -424,7 +417,7 @@ static void switch_watch(struct etch_watches *w, uint32_t watch, unsigned long r
 
 static void keep_budget(struct etch_watches *w, const struct etch_watch_sink *sink)
 {
-    uint64_t now = now_ns();
+    uint64_t now = etch_time_ns();
     bool new_window = now - w->window_ns >= WINDOW_NS;
 
     if (!w->window_hits)

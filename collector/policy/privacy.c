@@ -71,7 +71,7 @@ int etch_privacy_open(struct etch_privacy **privacy, const char *policy, bool ke
         return etch_error_advise(err, "record without --keep-stack");
     }
     *privacy = etch_privacy_new(found, keep_stack);
-    return *privacy ? 0 : etch_error_set(err, "out of memory");
+    return *privacy ? 0 : etch_error_no_memory(err);
 }
 
 static void drop_copy(struct etch_privacy *p)

@@ -288,7 +288,7 @@ int etch_pt_record_group(const struct etch_record_options *options, struct etch_
     int status = -1;
 
     if (!g)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     g->options = options;
     g->summary = summary;
     g->signals = -1;

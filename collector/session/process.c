@@ -90,7 +90,7 @@ int etch_process_mappings(pid_t pid, struct etch_mappings *mappings, struct etch
         return 0;
     etch_mappings_release(mappings);
     errno = ENOMEM;
-    return etch_error_set(err, "out of memory");
+    return etch_error_no_memory(err);
 }
 
 void etch_mappings_release(struct etch_mappings *mappings)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One run of a program under a source that starts it in its own way; see source.h. */
 #include "collector/session/run.h"
+#include "base/time.h"
 #include "collector/clock_record.h"
 #include "collector/privacy.h"
 #include "collector/session/host.h"
@@ -163,18 +164,10 @@ static int launch(struct etch_recorder *r, struct etch_error *err)
     return etch_error_set_errno(err, cause, "cannot start %s", r->program);
 }
 
-static double seconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* Where it stands is what is wanted: it gets no signal that it could handle, and so walk away from there. */
 static void enforce_limit(struct etch_recorder *r, double began)
 {
-    if (r->options->wall_s <= 0 || r->summary->out_of_time || seconds() - began < r->options->wall_s)
+    if (r->options->wall_s <= 0 || r->summary->out_of_time || etch_time_seconds() - began < r->options->wall_s)
         return;
     r->summary->out_of_time = true;
     kill(r->pid, SIGKILL);
@@ -183,7 +176,7 @@ static void enforce_limit(struct etch_recorder *r, double began)
 /* Until the program ends. A bundle that cannot be written any more does not disturb the program. */
 static int follow(struct etch_recorder *r, struct etch_error *err)
 {
-    double began = seconds();
+    double began = etch_time_seconds();
     int status = 0;
 
     for (;;) {

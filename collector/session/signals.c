@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Signals that etch gets for the program; see signals.h. */
 #include "collector/session/signals.h"
+#include "base/time.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,14 +13,6 @@
 
 static const int taken[] = {SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP, SIGUSR1,
                             SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 int etch_signals_take(struct etch_signals *s, struct etch_error *err)
 {
@@ -53,7 +46,7 @@ void etch_signals_seen(struct etch_signals *s, const siginfo_t *info)
 
     if (number <= 0 || number >= 65)
         return;
-    s->passing[number].seen_ns = now_ns();
+    s->passing[number].seen_ns = etch_time_ns();
     s->passing[number].seen_from = info->si_code == SI_USER ? info->si_pid : 0;
     if (s->passing[number].due_from == s->passing[number].seen_from)
         s->passing[number].due_ns = 0;
@@ -68,9 +61,9 @@ static void take(struct etch_signals *s, const struct signalfd_siginfo *info)
     if (info->ssi_code != SI_USER && info->ssi_code != SI_QUEUE)
         return;
     if (s->passing[number].seen_from == (pid_t)info->ssi_pid &&
-        now_ns() - s->passing[number].seen_ns < (uint64_t)4 * FORWARD_NS)
+        etch_time_ns() - s->passing[number].seen_ns < (uint64_t)4 * FORWARD_NS)
         return;
-    s->passing[number].due_ns = now_ns() + FORWARD_NS;
+    s->passing[number].due_ns = etch_time_ns() + FORWARD_NS;
     s->passing[number].due_from = (pid_t)info->ssi_pid;
 }
 
@@ -94,7 +87,7 @@ bool etch_signals_read(struct etch_signals *s, pid_t pid)
 
 void etch_signals_pass_on(struct etch_signals *s, pid_t pid)
 {
-    uint64_t now = now_ns();
+    uint64_t now = etch_time_ns();
 
     for (int i = 1; i < 65; i++)
         if (s->passing[i].due_ns && s->passing[i].due_ns <= now) {

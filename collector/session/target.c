@@ -3,6 +3,7 @@
 #include "collector/target.h"
 
 #include "base/log.h"
+#include "base/time.h"
 #include "collector/session/guarded.h"
 #include "collector/session/process.h"
 
@@ -205,7 +206,7 @@ int etch_target_launch(struct etch_target *target, const struct etch_launch *lau
         status = etch_error_set_errno(err, errno, "cannot start a process");
     } else if (!add_thread(target, target->pid, __rdtsc())) {
         put_down(target->pid);
-        status = etch_error_set(err, "out of memory");
+        status = etch_error_no_memory(err);
     } else {
         status = let_go(target, go[1], report[0], launch->path, err);
     }
@@ -447,10 +448,7 @@ int etch_target_pump(struct etch_target *target, struct etch_error *err)
 
 static uint64_t now_ms(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return etch_time_ns() / 1000000;
 }
 
 /* Whether the thread has stopped. A signal or an end that it stopped for stays on the kernel's list, for the pump. */

@@ -156,7 +156,7 @@ static int set_siblings(struct etch_order *o, struct etch_error *err)
         return 0;
     last = malloc((o->threads + 1) * sizeof(*last));
     if (!last)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     memset(last, 0xff, (o->threads + 1) * sizeof(*last));
     for (uint32_t t = 0; t < o->threads; t++) {
         uint32_t other = last[tasks[t]];
@@ -403,7 +403,7 @@ int etch_order_build(struct etch_order **order, const struct etch_order_input *i
 
     *order = NULL;
     if (!o)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     o->in = input;
     o->n = input->n;
     o->threads = input->threads;

@@ -449,7 +449,7 @@ static int add_ties(struct building *b, struct etch_error *err)
         record = tie->sync ? b->of_sync[tie->record] : b->of_access[tie->record];
         link = (struct etch_order_link){.from = tie->mark_first ? mark : record, .to = tie->mark_first ? record : mark};
         if (!etch_array_push(&b->t->links, link))
-            return etch_error_set(err, "out of memory");
+            return etch_error_no_memory(err);
     }
     return 0;
 }

@@ -113,7 +113,7 @@ int etch_timeline_clocks(struct etch_timeline_clocks *clocks, Etch__Clock *const
     }
     clocks->cpus = calloc((size_t)clocks->n_cpus + 1, sizeof(*clocks->cpus));
     if (!clocks->cpus)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     for (uint32_t cpu = 0; cpu < clocks->n_cpus; cpu++)
         clocks->cpus[cpu].local = true;
     if (!before)

@@ -79,7 +79,7 @@ static int settle_watch(struct etch_recording *r, const Etch__Watch *watch, stru
     if (!v || !lost) {
         free(v);
         free(lost);
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     }
     for (size_t i = 0; i < r->accesses.n; i++)
         if (r->accesses.v[i].watch == watch->id)
@@ -284,5 +284,5 @@ int etch_accesses_doubt(struct etch_recording *r, struct etch_error *err)
     etch_array_free(&p.bounds);
     etch_array_free(&p.all);
     free(doubtful);
-    return good ? 0 : etch_error_set(err, "out of memory");
+    return good ? 0 : etch_error_no_memory(err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Predictors in words; see predictor.h. */
 #include "base/function_name.h"
+#include "base/path.h"
 #include "sketch/predictor.h"
 
 #include <inttypes.h>
@@ -15,13 +16,6 @@ const char *etch_predictor_kind_name(enum etch_predictor_kind kind)
     return kind < ETCH_PREDICTOR_KINDS ? names[kind] : "";
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 static void place_text(const struct etch_names *names, uint32_t place, char *text, size_t size)
 {
     const struct etch_line_place *p = place < names->places.n ? &names->places.v[place] : NULL;
@@ -29,7 +23,7 @@ static void place_text(const struct etch_names *names, uint32_t place, char *tex
 
     if (p)
         snprintf(text, size, "%s %s:%u", etch_function_short(p->function, function, sizeof(function)),
-                 base_name(p->file), p->line);
+                 etch_path_name(p->file), p->line);
     else
         snprintf(text, size, "elsewhere");
 }

@@ -2,6 +2,7 @@
 /* What the renderers agree on; see render_model.h. */
 #include "sketch/render/model.h"
 #include "base/function_name.h"
+#include "base/path.h"
 #include "proto/ledger.h"
 
 #include <ctype.h>
@@ -23,9 +24,7 @@ const Etch__Place *etch_render_place(const Etch__Place *place)
 
 const char *etch_render_basename(const char *path)
 {
-    const char *slash = strrchr(etch_render_string(path), '/');
-
-    return slash ? slash + 1 : etch_render_string(path);
+    return etch_path_name(etch_render_string(path));
 }
 
 const char *etch_render_function(const Etch__Place *place, char *text, size_t size)

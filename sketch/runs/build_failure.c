@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How a run ended: whether it failed, where each thread stood then, and the bucket that tells failures apart. */
 #include "base/function_name.h"
+#include "base/path.h"
 #include "sketch/runs/build_model.h"
 
 #include <signal.h>
@@ -197,13 +198,6 @@ static int by_text(const void *x, const void *y)
     return strcmp(*(char *const *)x, *(char *const *)y);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* Who called there: the nearest functions of the program, each named once, so that recursion makes no difference. */
 static void add_callers(struct build *b, const struct etch_run_thread *t, char *text, size_t size)
 {
@@ -264,7 +258,7 @@ static char *bucket_of(struct build *b, bool hang)
             continue;
         snprintf(callers, sizeof(callers), ", %s %s:%u",
                  etch_function_short(b->names->places.v[at].function, brief, sizeof(brief)),
-                 base_name(b->names->places.v[at].file), b->names->places.v[at].line);
+                 etch_path_name(b->names->places.v[at].file), b->names->places.v[at].line);
         if (!hang)
             add_callers(b, t, callers, sizeof(callers));
         part = strdup(callers);

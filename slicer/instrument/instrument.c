@@ -121,7 +121,7 @@ static int instrument_module(LLVMModuleRef module, const struct etch_instrument_
     etch_pointers_release(&in.stubs);
     if (count)
         *count = in.count;
-    return whole ? 0 : etch_error_set(err, "out of memory");
+    return whole ? 0 : etch_error_no_memory(err);
 }
 
 static int verify(LLVMModuleRef module, struct etch_error *err)

@@ -130,7 +130,7 @@ static int compile(struct build *b, const uint8_t *bytes, size_t size, struct et
     copy = strdup(path);
     if (!copy || !etch_array_push(&b->objects, copy)) {
         free(copy);
-        etch_error_set(err, "out of memory");
+        etch_error_no_memory(err);
     } else if (LLVMParseBitcodeInContext2(context, buffer, &module)) {
         etch_error_set(err, "cannot read the bitcode in %s", b->about->program);
     } else {
@@ -320,7 +320,7 @@ static int link_twin(const struct build *b, struct etch_error *err)
     if (etch_link_note_read(&note, b->bytes, b->size, err) < 0)
         return -1;
     snprintf(log, sizeof(log), "%s/link.log", b->about->folder);
-    status = link_words(b, &note, &w) ? run_link(&note, &w, log, err) : etch_error_set(err, "out of memory");
+    status = link_words(b, &note, &w) ? run_link(&note, &w, log, err) : etch_error_no_memory(err);
     if (status > 0) {
         quote(log, reason, sizeof(reason));
         etch_error_set(err, "cannot repeat the link of %s: %s", b->about->program, reason);

@@ -13,11 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int short_of_memory(struct etch_error *err)
-{
-    return etch_error_set(err, "out of memory");
-}
-
 void etch_module_release(struct etch_ir_module *module)
 {
     LLVMDisposeModule(module->module);
@@ -85,7 +80,7 @@ static int load_module(struct etch_model *m, const uint8_t *bytes, const struct 
     }
     LLVMContextSetDiagnosticHandler(module.context, NULL, NULL);
     LLVMSetIsNewDbgInfoFormat(module.module, 0); /* as calls, which LLVM-C can walk; as records it cannot */
-    return etch_array_push(&m->modules, module) ? 0 : short_of_memory(err);
+    return etch_array_push(&m->modules, module) ? 0 : etch_error_no_memory(err);
 }
 
 static int load_section(void *context, const uint8_t *section, size_t size, struct etch_error *err)
@@ -96,7 +91,7 @@ static int load_section(void *context, const uint8_t *section, size_t size, stru
     int result;
 
     if (!copy)
-        return short_of_memory(err);
+        return etch_error_no_memory(err);
     memcpy(copy, section, size);
     result = etch_bitcode_split(copy, size, &modules, err);
     for (size_t i = 0; result == 0 && i < modules.n; i++)
@@ -146,7 +141,7 @@ static int load_image(struct etch_model *m, const char *path, struct etch_error 
     copy = result == 0 ? strdup(path) : NULL;
     if (result == 0 && (!copy || !etch_array_push(&m->images, copy))) {
         free(copy);
-        result = short_of_memory(err);
+        result = etch_error_no_memory(err);
     }
     if (result < 0)
         drop_modules(m, before);
@@ -165,7 +160,7 @@ static int leave_out(struct etch_model *m, const char *path, const struct etch_e
     if (copy && etch_array_push(&m->notes, copy))
         return 0;
     free(copy);
-    return short_of_memory(err);
+    return etch_error_no_memory(err);
 }
 
 int etch_model_load(struct etch_model *m, const char *const *more, size_t n_more, struct etch_error *err)
@@ -176,13 +171,13 @@ int etch_model_load(struct etch_model *m, const char *const *more, size_t n_more
 
     m->lines = etch_line_table_new();
     if (!m->lines)
-        return short_of_memory(err);
+        return etch_error_no_memory(err);
     result = load_image(m, m->path, err);
     if (result == 0 && !etch_libraries_find(m->path, &libraries))
-        result = short_of_memory(err);
+        result = etch_error_no_memory(err);
     for (size_t i = 0; result == 0 && i < n_more; i++)
         if (!etch_paths_add(&libraries, more[i]))
-            result = short_of_memory(err);
+            result = etch_error_no_memory(err);
     for (size_t i = 0; result == 0 && i < libraries.n; i++)
         if (load_image(m, libraries.v[i], &why) < 0)
             result = leave_out(m, libraries.v[i], &why, err);

@@ -466,7 +466,7 @@ int etch_memory_index(struct etch_model *m, struct etch_error *err)
             ok = add_call_writers(m, i);
         }
     }
-    return ok ? 0 : etch_error_set(err, "out of memory");
+    return ok ? 0 : etch_error_no_memory(err);
 }
 
 const etch_numbers *etch_memory_writers(const struct etch_model *m, const char *key)

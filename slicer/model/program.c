@@ -9,11 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int short_of_memory(struct etch_error *err)
-{
-    return etch_error_set(err, "out of memory");
-}
-
 uint32_t etch_model_insn(const struct etch_model *m, LLVMValueRef value)
 {
     return etch_pointers_get(&m->insn_of, value);
@@ -500,7 +495,7 @@ static int open_model(struct etch_model *m, const char *const *more, size_t n_mo
     if (etch_model_load(m, more, n_more, err) < 0)
         return -1;
     if (!fill(m))
-        return short_of_memory(err);
+        return etch_error_no_memory(err);
     if (etch_memory_index(m, err) < 0)
         return -1;
     return check_match(m, err);
@@ -513,7 +508,7 @@ int etch_model_open(struct etch_model **model, const char *path, const char *con
 
     if (!m || !(m->path = strdup(path))) {
         free(m);
-        return short_of_memory(err);
+        return etch_error_no_memory(err);
     }
     if (open_model(m, more, n_more, err) < 0) {
         etch_model_free(m);

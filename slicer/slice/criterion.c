@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a slice begins: by file and line, or from a recorded failure. */
 #include "base/function_name.h"
+#include "base/path.h"
 #include "slicer/slice/exits.h"
 #include "slicer/slice/slicing.h"
 
@@ -103,9 +104,8 @@ static int no_code(const struct etch_model *m, uint32_t file, const struct place
 
 static int no_file(const struct etch_model *m, const struct place *place, struct etch_error *err)
 {
-    const char *base = strrchr(place->file, '/');
+    const char *base = etch_path_name(place->file);
 
-    base = base ? base + 1 : place->file;
     etch_error_set(err, "%s has no code from a file %s", m->path, place->file);
     for (size_t i = 0; i < m->files.all.n; i++)
         if (ends_with_path(m->files.all.v[i], base))
@@ -135,7 +135,7 @@ int etch_criterion_at(struct etch_criterion **criterion, struct etch_model *m, c
     uint32_t file;
 
     if (!c)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     if (parse_place(&place, text, err) < 0 || resolve_file(m, &place, &file, err) < 0)
         goto failed;
     if (!add_place(c, m, file, place.line, place.column)) {
@@ -380,7 +380,7 @@ static int add_failure(struct etch_criterion *c, struct etch_model *m, const str
     bool found = false;
 
     if (failure->kind == ETCH__FAILURE_KIND__FAILURE_EXIT && !add_exits(c, m, run, &found))
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     for (size_t i = 0; i < failure->n_threads; i++)
         if (is_hang(failure) || (!found && failure->threads[i]->tid == failure->tid))
             found = add_thread(c, m, run, failure->threads[i]) || found;
@@ -404,7 +404,7 @@ int etch_criterion_failure(struct etch_criterion **criterion, struct etch_model 
     struct etch_criterion *c = calloc(1, sizeof(*c));
 
     if (!c)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     if (check_build(m, &run, err) < 0 || add_failure(c, m, &run, err) < 0) {
         etch_criterion_free(c);
         return -1;
@@ -428,10 +428,10 @@ static uint32_t function_at(const struct etch_model *m, uint64_t address)
         LLVMLinkage linkage = LLVMGetLinkage(f->value);
         bool local = linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
         size_t n;
-        const char *source = LLVMGetSourceFileName(m->modules.v[f->module].module, &n), *base = strrchr(source, '/');
+        const char *source = LLVMGetSourceFileName(m->modules.v[f->module].module, &n);
         uint64_t start, size;
 
-        if (etch_line_table_symbol(m->lines, f->symbol, local ? (base ? base + 1 : source) : NULL,
+        if (etch_line_table_symbol(m->lines, f->symbol, local ? etch_path_name(source) : NULL,
                                    etch_function_image(m, i), &start, &size) &&
             start == address)
             return i;
@@ -509,12 +509,12 @@ int etch_model_narrow(struct etch_model *m, const Etch__Program *program, Etch__
     for (size_t i = 0; i < n_calls; i++) {
         if (!add_real(m, &run, &calls[i], &real)) {
             etch_array_free(&real);
-            return etch_error_set(err, "out of memory");
+            return etch_error_no_memory(err);
         }
     }
     for (uint32_t i = 0; i < m->insns.n && real.n; i++)
         narrowed += was_made(&real, i);
     keep_real(m, &real);
     etch_array_free(&real);
-    return etch_model_index_targets(m) ? narrowed : etch_error_set(err, "out of memory");
+    return etch_model_index_targets(m) ? narrowed : etch_error_no_memory(err);
 }

@@ -233,14 +233,14 @@ int etch_slice_make(struct etch_slice **slice, struct etch_model *model, const s
     bool ok;
 
     if (!s)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     s->model = model;
     s->ends_without_value = criterion->ends_without_value;
     ok = run_walk(&w, criterion) && sort_statements(s);
     release_walk(&w);
     if (!ok) {
         etch_slice_free(s);
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     }
     etch_log(ETCH_LOG_SLICE, ETCH_LOG_DEBUG, "%zu statements", s->statements.n);
     *slice = s;

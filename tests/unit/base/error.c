@@ -70,13 +70,22 @@ static void set_too_long_is_cut(void **state)
     assert_int_equal(strlen(err.what), sizeof(err.what) - 1);
 }
 
+static void no_memory_clears_advice(void **state)
+{
+    struct etch_error err = {.advice = "old"};
+
+    (void)state;
+    assert_int_equal(etch_error_no_memory(&err), -1);
+    assert_string_equal(err.what, "out of memory");
+    assert_string_equal(err.advice, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(print_with_cause_and_advice),
-        cmocka_unit_test(set_clears_advice),
-        cmocka_unit_test(prefix_keeps_the_cause),
-        cmocka_unit_test(set_too_long_is_cut),
+        cmocka_unit_test(print_with_cause_and_advice), cmocka_unit_test(set_clears_advice),
+        cmocka_unit_test(prefix_keeps_the_cause),      cmocka_unit_test(set_too_long_is_cut),
+        cmocka_unit_test(no_memory_clears_advice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
