@@ -3,7 +3,7 @@
 #include "diagnose/diagnose.h"
 #include "base/printable.h"
 #include "cli/command.h"
-#include "cli/sketching.h"
+#include "cli/sketch_output.h"
 #include "cli/summaries.h"
 #include "collector/pt.h"
 #include "collector/record.h"
@@ -19,7 +19,7 @@
 
 struct options {
     struct etch_diagnose_options d;
-    struct sketching_output output;
+    struct etch_sketch_output output;
 };
 
 static volatile sig_atomic_t interrupted;
@@ -80,7 +80,7 @@ static int conclude(struct etch_diagnosis *d, const struct options *o, struct et
     sketch = etch_diagnosis_sketch(d, o->output.all, err);
     if (!sketch)
         return -1;
-    status = sketching_write(etch_diagnosis_runs(d), sketch, &o->output, err);
+    status = etch_sketch_output_write(etch_diagnosis_runs(d), sketch, &o->output, err);
     etch__sketch__free_unpacked(sketch, NULL);
     return status < 0 ? -1 : ETCH_EXIT_DONE;
 }
@@ -233,7 +233,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
             o.d.source = optarg;
             break;
         default:
-            if (!sketching_take_option(&o.output, c, optarg))
+            if (!etch_sketch_output_take_option(&o.output, c, optarg))
                 return etch_command_bad_option(self, c, argv);
             break;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* etch sketch: how a failure happened, from bundles already recorded. */
 #include "cli/command.h"
-#include "cli/sketching.h"
+#include "cli/sketch_output.h"
 #include "cli/summaries.h"
 
 #include <getopt.h>
@@ -12,7 +12,7 @@ struct sketch_options {
     const char *program;
     char **bundles;
     int n_bundles;
-    struct sketching_output output;
+    struct etch_sketch_output output;
 };
 
 static int make(struct etch_run_set *s, const struct sketch_options *o, struct etch_error *err)
@@ -28,7 +28,7 @@ static int make(struct etch_run_set *s, const struct sketch_options *o, struct e
     sketch = etch_run_set_compose(s, 0, 0, o->output.all, err);
     if (!sketch)
         return -1;
-    status = sketching_write(s, sketch, &o->output, err);
+    status = etch_sketch_output_write(s, sketch, &o->output, err);
     etch__sketch__free_unpacked(sketch, NULL);
     return status;
 }
@@ -55,7 +55,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
             s.bug = optarg;
             break;
         default:
-            if (!sketching_take_option(&o.output, c, optarg))
+            if (!etch_sketch_output_take_option(&o.output, c, optarg))
                 return etch_command_bad_option(self, c, argv);
             break;
         }

@@ -37,13 +37,13 @@ static const char *checksum_of(void *model, const char *file)
     return etch_model_checksum(model, file);
 }
 
-static void print_source(struct source_text *source, const char *path, uint32_t line)
+static void print_source(struct etch_source_text *source, const char *path, uint32_t line)
 {
-    const char *text = source ? source_text_line(source, path, line) : NULL;
+    const char *text = source ? etch_source_text_line(source, path, line) : NULL;
 
     if (text)
         etch_print(stdout, text + strspn(text, " \t"));
-    else if (source && source_text_state(source, path) == SOURCE_OUTSIDE)
+    else if (source && etch_source_text_state(source, path) == ETCH_SOURCE_OUTSIDE)
         printf("(outside of the source folders: --source-root)");
     else
         printf("(source not found)");
@@ -71,7 +71,7 @@ static void print_operands(const Etch__Statement *s)
     }
 }
 
-static void print_statement(struct source_text *source, const Etch__Statement *s)
+static void print_statement(struct etch_source_text *source, const Etch__Statement *s)
 {
     bool failing = s->n_roles && s->roles[0] == ETCH__STATEMENT_ROLE__ROLE_FAILURE;
 
@@ -87,7 +87,7 @@ static bool same_function(const Etch__Statement *a, const Etch__Statement *b)
     return strcmp(a->place->function, b->place->function) == 0 && strcmp(a->place->file, b->place->file) == 0;
 }
 
-static void print_people(const Etch__Slice *slice, struct source_text *source)
+static void print_people(const Etch__Slice *slice, struct etch_source_text *source)
 {
     bool *done = calloc(slice->n_statements + 1, sizeof(*done));
 
@@ -397,7 +397,7 @@ static void print_stats(const struct etch_model *model, double start, double mod
 }
 
 static int show_messages(const struct slice_options *o, const Etch__Slice *slice, const Etch__Plan *plan,
-                         struct source_text *source, struct etch_error *err)
+                         struct etch_source_text *source, struct etch_error *err)
 {
     if (o->plan && write_records(o->plan, slice, plan, err) < 0)
         return -1;
@@ -412,7 +412,7 @@ static int show_messages(const struct slice_options *o, const Etch__Slice *slice
 static int show(const struct slice_options *o, struct etch_model *model, struct etch_slice *slice,
                 struct etch_error *err)
 {
-    struct source_text *source = source_text_new(o->program, checksum_of, model);
+    struct etch_source_text *source = etch_source_text_new(o->program, checksum_of, model);
     bool wanted = o->plan || o->sigma;
     Etch__Slice *message = etch_slice_message(slice);
     Etch__Plan *plan = wanted ? etch_slice_plan(slice, o->sigma ? o->sigma : 4, o->slots, NULL, 0) : NULL;
@@ -426,7 +426,7 @@ static int show(const struct slice_options *o, struct etch_model *model, struct 
         etch__slice__free_unpacked(message, NULL);
     if (plan)
         etch__plan__free_unpacked(plan, NULL);
-    source_text_free(source);
+    etch_source_text_free(source);
     return result;
 }
 

@@ -267,7 +267,7 @@ static void drop_model(struct etch_run_set *s)
     if (s->layout)
         etch__slice__free_unpacked(s->layout, NULL);
     s->layout = NULL;
-    source_text_free(s->source); /* it asks the model */
+    etch_source_text_free(s->source); /* it asks the model */
     s->source = NULL;
     etch_model_free(s->model);
     s->model = NULL;

@@ -67,7 +67,7 @@ struct etch_run_set {
     ETCH_ARRAY(struct etch_run_bundle) bundles;
     etch_run_notes notes;
     etch_run_notes lasting; /* those that every sketch has */
-    struct source_text *source;
+    struct etch_source_text *source;
     struct etch_symbols *symbols;
     size_t kept; /* bytes of recordings and steps that are kept for another slice */
     struct etch_run_counts counts;

@@ -73,16 +73,17 @@ static bool note_sources(struct etch_run_set *s, Etch__Sketch *sketch)
 
     for (size_t i = 0; i < sketch->n_steps && good; i++) {
         const char *file = sketch->steps[i]->place->file;
-        enum source_text_state state = source_text_state(s->source, file);
+        enum etch_source_text_state state = etch_source_text_state(s->source, file);
 
-        if (state == SOURCE_AS_COMPILED || is_noted(sketch, i))
+        if (state == ETCH_SOURCE_AS_COMPILED || is_noted(sketch, i))
             continue;
         snprintf(text, sizeof(text),
-                 state == SOURCE_MISSING   ? "%s cannot be read: its lines are left blank"
-                 : state == SOURCE_OUTSIDE ? "%s lies outside of the source folders: its lines are left blank (try: "
-                                             "--source-root, with the folder of the sources)"
-                 : state == SOURCE_CHANGED ? "%s has changed since it was compiled: its lines are not what ran"
-                                           : "%s is newer than the program: its lines may not be what ran",
+                 state == ETCH_SOURCE_MISSING ? "%s cannot be read: its lines are left blank"
+                 : state == ETCH_SOURCE_OUTSIDE
+                     ? "%s lies outside of the source folders: its lines are left blank (try: "
+                       "--source-root, with the folder of the sources)"
+                 : state == ETCH_SOURCE_CHANGED ? "%s has changed since it was compiled: its lines are not what ran"
+                                                : "%s is newer than the program: its lines may not be what ran",
                  file);
         good = add_note(sketch, text);
     }
@@ -101,14 +102,18 @@ static struct etch_run **list_runs(const struct etch_run_set *s)
 Etch__Sketch *etch_run_set_compose(struct etch_run_set *s, uint32_t round, uint32_t sigma, bool all,
                                    struct etch_error *err)
 {
-    struct etch_compose_options options = {
-        .slice = s->slice, .round = round, .sigma = sigma, .bucket = s->sliced, .all = all, .source = source_text_line};
+    struct etch_compose_options options = {.slice = s->slice,
+                                           .round = round,
+                                           .sigma = sigma,
+                                           .bucket = s->sliced,
+                                           .all = all,
+                                           .source = etch_source_text_line};
     struct etch_run **runs = list_runs(s);
     Etch__Sketch *sketch = NULL;
 
     ETCH_ASSERT(s->slice && s->sliced); /* etch_run_set_prepare() made them */
     if (!s->source)
-        s->source = source_text_new(s->program, checksum_of, s->model);
+        s->source = etch_source_text_new(s->program, checksum_of, s->model);
     if (runs && s->source) {
         etch_run_set_drop_notes(s);
         for (size_t i = 0; i < s->lasting.n; i++)

@@ -16,21 +16,21 @@
 struct source_file {
     char *path, *text;
     ETCH_ARRAY(char *) lines;
-    enum source_text_state state;
+    enum etch_source_text_state state;
 };
 
-struct source_text {
+struct etch_source_text {
     char *program;
     struct timespec built;
     bool built_known;
-    source_text_checksum *checksum;
+    etch_source_text_checksum *checksum;
     void *context;
     ETCH_ARRAY(struct source_file) files;
 };
 
-struct source_text *source_text_new(const char *program, source_text_checksum *checksum, void *context)
+struct etch_source_text *etch_source_text_new(const char *program, etch_source_text_checksum *checksum, void *context)
 {
-    struct source_text *s = calloc(1, sizeof(*s));
+    struct etch_source_text *s = calloc(1, sizeof(*s));
     struct stat st;
 
     if (s) {
@@ -45,7 +45,7 @@ struct source_text *source_text_new(const char *program, source_text_checksum *c
     return s;
 }
 
-void source_text_free(struct source_text *s)
+void etch_source_text_free(struct etch_source_text *s)
 {
     if (!s)
         return;
@@ -59,7 +59,7 @@ void source_text_free(struct source_text *s)
     free(s);
 }
 
-static bool is_newer(const struct source_text *s, const struct timespec *t)
+static bool is_newer(const struct etch_source_text *s, const struct timespec *t)
 {
     return s->built_known &&
            (t->tv_sec > s->built.tv_sec || (t->tv_sec == s->built.tv_sec && t->tv_nsec > s->built.tv_nsec));
@@ -79,34 +79,35 @@ static bool is_as_compiled(const char *want, const char *text, size_t size)
     return strcmp(got, want) == 0;
 }
 
-static enum source_text_state compare(const struct source_text *s, const struct source_file *f, int fd, size_t size)
+static enum etch_source_text_state compare(const struct etch_source_text *s, const struct source_file *f, int fd,
+                                           size_t size)
 {
     const char *want = s->checksum ? s->checksum(s->context, f->path) : NULL;
     struct stat st;
 
     if (is_as_compiled(want, f->text, size))
-        return SOURCE_AS_COMPILED;
+        return ETCH_SOURCE_AS_COMPILED;
     if (!etch_input_is_below_roots(fd, f->path, s->program)) /* a #line can name any file */
-        return SOURCE_OUTSIDE;
+        return ETCH_SOURCE_OUTSIDE;
     if (want)
-        return SOURCE_CHANGED;
-    return fstat(fd, &st) == 0 && is_newer(s, &st.st_mtim) ? SOURCE_NEWER : SOURCE_AS_COMPILED;
+        return ETCH_SOURCE_CHANGED;
+    return fstat(fd, &st) == 0 && is_newer(s, &st.st_mtim) ? ETCH_SOURCE_NEWER : ETCH_SOURCE_AS_COMPILED;
 }
 
-static void load(struct source_text *s, struct source_file *f)
+static void load(struct etch_source_text *s, struct source_file *f)
 {
     int fd = etch_input_open(f->path);
     char *rest, *line;
     size_t size;
 
-    f->state = SOURCE_MISSING;
+    f->state = ETCH_SOURCE_MISSING;
     if (fd < 0)
         return;
     f->text = etch_input_read(fd, FILE_MAX, &size);
     if (f->text)
         f->state = compare(s, f, fd, size);
     close(fd);
-    if (f->state == SOURCE_MISSING || f->state == SOURCE_OUTSIDE)
+    if (f->state == ETCH_SOURCE_MISSING || f->state == ETCH_SOURCE_OUTSIDE)
         return;
     rest = f->text;
     while (rest && (line = strsep(&rest, "\n")))
@@ -115,7 +116,7 @@ static void load(struct source_text *s, struct source_file *f)
 }
 
 /* The file, read when it is first asked for; NULL when memory is short. */
-static struct source_file *find(struct source_text *s, const char *file)
+static struct source_file *find(struct etch_source_text *s, const char *file)
 {
     struct source_file f = {0};
     size_t i = 0;
@@ -133,16 +134,16 @@ static struct source_file *find(struct source_text *s, const char *file)
     return &s->files.v[i];
 }
 
-const char *source_text_line(void *source, const char *file, uint32_t line)
+const char *etch_source_text_line(void *source, const char *file, uint32_t line)
 {
     const struct source_file *f = find(source, file);
 
     return f && line && line <= f->lines.n ? f->lines.v[line - 1] : NULL;
 }
 
-enum source_text_state source_text_state(struct source_text *s, const char *file)
+enum etch_source_text_state etch_source_text_state(struct etch_source_text *s, const char *file)
 {
     const struct source_file *f = find(s, file);
 
-    return f ? f->state : SOURCE_MISSING;
+    return f ? f->state : ETCH_SOURCE_MISSING;
 }

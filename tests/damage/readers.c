@@ -118,7 +118,7 @@ static struct known_program *find_program(struct readers *readers, const char *p
 
 static void draw(struct etch_run_set *s, const Etch__Sketch *sketch)
 {
-    struct etch_render_html html = {source_text_line, s->source};
+    struct etch_render_html html = {etch_source_text_line, s->source};
     struct etch_render_terminal terminal = {.width = 120, .unicode = true, .colour = true, .all = true};
     size_t size = 0;
     char *text = etch_render_terminal(sketch, &terminal, &size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A sketch and its ways out; see sketching.h. */
-#include "cli/sketching.h"
+/* Prints a sketch, and writes it to files; see sketch_output.h. */
+#include "cli/sketch_output.h"
 
 #include "base/output.h"
 #include "diagnose/source_text.h"
@@ -41,16 +41,16 @@ static void fit_terminal(struct etch_render_terminal *options)
     options->unicode = isatty(1) && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-static bool is_stdout(const struct sketching_output *o)
+static bool is_stdout(const struct etch_sketch_output *o)
 {
     return (o->html && strcmp(o->html, "-") == 0) || (o->json && strcmp(o->json, "-") == 0) ||
            (o->sarif && strcmp(o->sarif, "-") == 0);
 }
 
-int sketching_write(struct etch_run_set *s, const Etch__Sketch *sketch, const struct sketching_output *output,
-                    struct etch_error *err)
+int etch_sketch_output_write(struct etch_run_set *s, const Etch__Sketch *sketch,
+                             const struct etch_sketch_output *output, struct etch_error *err)
 {
-    struct etch_render_html html = {source_text_line, s->source};
+    struct etch_render_html html = {etch_source_text_line, s->source};
     struct etch_render_terminal terminal = {.all = output->all};
     char root[4096];
     size_t size = 0;
@@ -81,7 +81,7 @@ int sketching_write(struct etch_run_set *s, const Etch__Sketch *sketch, const st
     return status;
 }
 
-bool sketching_take_option(struct sketching_output *output, int option, const char *value)
+bool etch_sketch_output_take_option(struct etch_sketch_output *output, int option, const char *value)
 {
     switch (option) {
     case 'H':
