@@ -281,20 +281,28 @@ static bool names_the_same(const struct composition *c, const Etch__Statement *s
     return any && strcmp(s->place->function, failing->place->function) == 0;
 }
 
-/* What another thread wrote after the branch had looked at it. */
+/* The place at which another thread wrote to an object after the failing thread had read it at `place`. One pass from
+ * the end: `next` has the next such write of each object. */
 static uint32_t written_since(const struct etch_run *run, uint32_t place)
 {
-    for (size_t i = 0; i < run->accesses.n; i++) {
+    uint32_t found = ETCH_NOWHERE, *next, objects = 0;
+
+    for (size_t i = 0; i < run->accesses.n; i++)
+        if (run->accesses.v[i].object != ETCH_NOWHERE && run->accesses.v[i].object >= objects)
+            objects = run->accesses.v[i].object + 1;
+    next = calloc((size_t)objects + 1, sizeof(*next));
+    for (size_t i = run->accesses.n; next && i-- > 0;) {
         const struct etch_run_access *a = &run->accesses.v[i];
 
-        for (size_t k = i + 1;
-             a->place == place && a->thread == run->failing_thread && a->object != ETCH_NOWHERE && k < run->accesses.n;
-             k++)
-            if (run->accesses.v[k].write && run->accesses.v[k].object == a->object &&
-                run->accesses.v[k].thread != a->thread)
-                return run->accesses.v[k].place;
+        if (a->object == ETCH_NOWHERE)
+            continue;
+        if (a->thread != run->failing_thread && a->write)
+            next[a->object] = (uint32_t)i + 1;
+        else if (a->thread == run->failing_thread && a->place == place && next[a->object])
+            found = run->accesses.v[next[a->object] - 1].place;
     }
-    return ETCH_NOWHERE;
+    free(next);
+    return found;
 }
 
 static bool comes_of_top(const struct composition *c, uint32_t place)

@@ -3,6 +3,7 @@
 #include "sketch/predict/model.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- Numbers ---- */
@@ -89,30 +90,74 @@ static bool feeds_failure(const struct search *s, uint32_t place)
 
 /* ---- Orders ---- */
 
-/* Whether one statement is before the other in every run that has both, passing ones among them. */
+/* By thread: the last group of the first statement and the first group of the second statement, for one object. The
+ * groups of a thread are ordered among each other, so these two stand for all of them. A group that the order does not
+ * know is unordered to all others, and stands for the rest. */
+struct outermost {
+    const struct etch_access_group *last_first, *first_second;
+};
+
+/* Whether the order does not know an access. */
+static bool is_unknown(const struct etch_run *run, uint32_t access)
+{
+    return run->accesses.v[access].event == ETCH_NOWHERE;
+}
+
+/* Compares the outermost groups of different threads. Returns whether each is proven to be in order; `met`: whether
+ * there was a pair at all. */
+static bool are_in_order(const struct etch_run *run, const struct outermost *of, size_t threads, bool *met)
+{
+    for (size_t i = 0; i < threads; i++)
+        for (size_t k = 0; of[i].last_first && k < threads; k++) {
+            if (k == i || !of[k].first_second)
+                continue;
+            *met = true;
+            if (etch_run_compare(run, &run->accesses.v[of[i].last_first->first],
+                                 &run->accesses.v[of[k].first_second->last]) >= 0)
+                return false;
+        }
+    return true;
+}
+
+/* Whether the first statement is before the second at each object of a run. */
+static bool is_ordered_in(const struct search *s, size_t r, const struct etch_predictor *p, struct outermost *of,
+                          bool *met)
+{
+    const struct etch_access_groups *groups = &s->facts[r]->groups;
+    size_t threads = s->runs[r]->threads.n;
+
+    for (size_t i = 0, end; i < groups->all.n; i = end) {
+        memset(of, 0, threads * sizeof(*of));
+        for (end = i; end < groups->all.n && groups->all.v[end].object == groups->all.v[i].object; end++) {
+            const struct etch_access_group *g = &groups->all.v[end];
+            struct outermost *o = &of[g->thread];
+
+            if (g->place == p->places[0] && g->variable == p->variable &&
+                !(o->last_first && is_unknown(s->runs[r], o->last_first->first)))
+                o->last_first = g;
+            if (g->place == p->places[1] && (!o->first_second || is_unknown(s->runs[r], g->last)))
+                o->first_second = g;
+        }
+        if (!are_in_order(s->runs[r], of, threads, met))
+            return false;
+    }
+    return true;
+}
+
+/* Whether one statement is before the other in every run that has both, with a passing run among them. */
 static bool is_constant_order(const struct search *s, const struct etch_predictor *p)
 {
-    bool any = false;
+    bool any = false, ordered = true;
 
-    for (size_t r = 0; r < s->n; r++) {
-        const struct etch_access_groups *groups = &s->facts[r]->groups;
+    for (size_t r = 0; ordered && r < s->n; r++) {
+        struct outermost *of = calloc(s->runs[r]->threads.n + 1, sizeof(*of));
+        bool met = false;
 
-        for (size_t i = 0; i < groups->all.n; i++) {
-            const struct etch_access_group *a = &groups->all.v[i];
-
-            for (size_t k = 0; a->place == p->places[0] && a->variable == p->variable && k < groups->all.n; k++) {
-                const struct etch_access_group *b = &groups->all.v[k];
-
-                if (b->place != p->places[1] || b->object != a->object || b->thread == a->thread)
-                    continue;
-                if (etch_run_compare(s->runs[r], &s->runs[r]->accesses.v[a->first], &s->runs[r]->accesses.v[b->last]) >=
-                    0)
-                    return false;
-                any |= !s->runs[r]->failing;
-            }
-        }
+        ordered = of && is_ordered_in(s, r, p, of, &met);
+        any |= met && !s->runs[r]->failing;
+        free(of);
     }
-    return any;
+    return ordered && any;
 }
 
 /* Whether only a thread that did not fail has a part at the failing statement. */
@@ -145,7 +190,7 @@ static bool has_happened(const struct search *s, const struct etch_predictor *p)
     return false;
 }
 
-/* Whether passing runs show that the two statements take groups, so that one without the other means something. */
+/* Whether a passing run reads and writes more than once, so that a read without its write means something. */
 static bool is_refilled(const struct search *s, const struct etch_predictor *p)
 {
     for (size_t i = 0; i < s->n; i++) {
