@@ -97,7 +97,7 @@ bool etch_cause_step(const Etch__Failure *f, char *text, size_t size)
 
 /* ---- Notes ---- */
 
-static void say_place(const char *before, const Etch__Place *at, char *text, size_t size)
+static void write_place(const char *before, const Etch__Place *at, char *text, size_t size)
 {
     const char *slash = strrchr(at->file, '/');
     char brief[128];
@@ -111,18 +111,18 @@ static bool note_throw(const Etch__Exception *e, unsigned number, char *text, si
 {
     if (number == 0 && !e->thrown_at && e->n_again_at)
         snprintf(text, size,
-                 "where the exception was first thrown is not known; the place shown is where it was "
-                 "thrown again");
+                 "The place of the first throw is not known. The place shown is where the exception was thrown again.");
     else if (number == 0 && !e->thrown_at)
-        snprintf(text, size, "where the exception was thrown is known only from the stack at the end");
+        snprintf(text, size, "The place of the throw is known only from the stack at the end.");
     else if (number == 1 && e->thrown_at && e->n_again_at)
-        say_place("the exception was thrown again at ", e->again_at[e->n_again_at - 1], text, size);
+        write_place("The exception was thrown again at ", e->again_at[e->n_again_at - 1], text, size);
     else if (number == 2 && e->stopped_at)
-        say_place("the exception could not leave a function that is noexcept: ", e->stopped_at, text, size);
+        write_place("The exception could not leave a function that is noexcept: ", e->stopped_at, text, size);
     else if (number == 3 && e->on_their_way)
-        snprintf(text, size, "the exception was thrown while the stack was being unwound for another one");
+        snprintf(text, size, "The exception was thrown while the stack was being unwound for another exception.");
     else if (number == 4 && e->made_with)
-        snprintf(text, size, "the exception's text is what it was made with; its what() may say something else");
+        snprintf(text, size,
+                 "The text of the exception is its constructor argument. Its what() may return something else.");
     else
         return false;
     return true;

@@ -285,11 +285,11 @@ static void fill_notes(struct composition *c)
         cut += c->runs[i]->cut;
         lost += c->runs[i]->lost && !c->runs[i]->cut;
     }
-    snprintf(text, sizeof(text),
-             "%u of %zu recordings end before their run did; what they do not hold counts as unknown", cut, c->n_runs);
+    snprintf(text, sizeof(text), "%u of %zu recordings end before their run did. Their missing parts count as unknown.",
+             cut, c->n_runs);
     if (cut)
         add_note(c, text);
-    snprintf(text, sizeof(text), "%u of %zu recordings have losses; what they do not hold counts as unknown", lost,
+    snprintf(text, sizeof(text), "%u of %zu recordings have losses. Their missing parts count as unknown.", lost,
              c->n_runs);
     if (lost)
         add_note(c, text);
@@ -306,14 +306,14 @@ static void fill_notes(struct composition *c)
     for (unsigned i = 0; etch_cause_note(c->run->failure, i, text, sizeof(text)); i++)
         add_note(c, text);
     if (c->run->inferred)
-        add_note(c, "it failed when no function of the program was running in that thread; the place shown is its last "
-                    "call to a "
-                    "library");
+        add_note(
+            c, "No function of the program was running in the failing thread. The place shown is the last call of that "
+               "thread to a library.");
     snprintf(text, sizeof(text), "Times do not order steps of different threads: %s.", c->run->clocks_why);
     if (c->run->clocks_why[0] && c->sketch->n_threads > 1)
         add_note(c, text);
     if (!c->sketch->passing_runs && c->sketch->failing_runs > 1)
-        add_note(c, "only failing runs: nothing to compare them with, so no cause is named");
+        add_note(c, "No run passed. Without a passing run to compare with, no cause is named.");
     for (size_t i = 0; i < c->run->losses.n; i++)
         etch_compose_push(c, &c->sketch->losses, &c->sketch->n_losses, copy_message(&c->run->losses.v[i]->base));
 }

@@ -177,7 +177,7 @@ static void put_causes(struct etch_page *page)
     etch_page_write(page, "<section class=\"causes\">\n<h2>%s</h2>\n<ol>\n",
                     cause                 ? "Cause: what failing runs do and passing runs do not"
                     : page->model.n_shown ? "No strong predictor yet; the best hints"
-                                          : "No predictor tells the failing runs from the passing ones yet");
+                                          : "No predictor separates failing runs from passing runs yet");
     for (size_t i = 0; i < page->model.n_shown; i++)
         put_cause(page, page->model.shown[i], cause);
     etch_page_write(page, "</ol>\n");
@@ -408,7 +408,7 @@ static void put_doubts(struct etch_page *page)
 
     for (size_t r = 0, reported = 0; r < page->model.n_rows && !reported; r++)
         if (page->model.rows[r].unordered) {
-            put_item(page, true, "", "~ steps in one row are unordered: nothing proves which came first.");
+            put_item(page, true, "", "~ steps in one row are unordered. Nothing proves which came first.");
             reported = 1;
         }
     for (size_t k = 0; k < s->n_unordered; k++) {

@@ -18,7 +18,7 @@ static void draw_unordered(struct picture *p)
     for (size_t r = 0; r < p->model.n_rows; r++)
         if (p->model.rows[r].unordered) {
             etch_picture_write(p, LOOK_LOSS, 2,
-                               "~ steps of one number are unordered: nothing proves which came first.");
+                               "~ steps of one number are unordered. Nothing proves which came first.");
             break;
         }
     for (size_t k = 0; k < s->n_unordered; k++) {

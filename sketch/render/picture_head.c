@@ -104,7 +104,7 @@ void etch_picture_causes(struct picture *p)
     if (!p->sketch->compared || !p->sketch->failing_runs)
         return;
     if (!p->model.n_shown) {
-        etch_picture_write(p, LOOK_BOLD, 0, "No predictor tells the failing runs from the passing ones yet.");
+        etch_picture_write(p, LOOK_BOLD, 0, "No predictor separates failing runs from passing runs yet.");
         p->y++;
         return;
     }

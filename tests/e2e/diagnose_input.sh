@@ -27,7 +27,7 @@ has err "none of the 1 recordings is of this build of ./prog"
 expect 1 "$ETCH" sketch ./prog $passing
 has err "none of the 2 runs failed"
 expect 0 "$ETCH" sketch ./prog $failing
-has out "only failing runs: nothing to compare them with"
+has out "Without a passing run to compare with, no cause is named."
 expect 0 "$ETCH" sketch ./prog fail.etch
 has out "one failure, no comparison yet"
 head -c "$(($(stat -c %s fail.etch) / 2))" fail.etch >cut.etch
