@@ -26,7 +26,7 @@ struct etch_line_place {
     uint32_t line;
     uint32_t statement; /* the nearest of the slice on that line: its index there + 1; 0: not in the slice */
     uint32_t distance;  /* of that statement; UINT32_MAX: not in the slice */
-    bool decides;       /* it is there only for where it branches to */
+    bool decides;       /* only its branch is in the slice */
     bool branches;      /* the source has a branch there */
 };
 
@@ -44,18 +44,18 @@ void etch_names_release(struct etch_names *names);
 uint32_t etch_names_place(struct etch_names *names, const char *file, uint32_t line, const char *function);
 uint32_t etch_names_variable(struct etch_names *names, const char *name);
 
-/* Where the slice says that a variable is. Returns 0, or -1 when memory is short. */
+/* Sets the location of a variable, as the slice has it. Returns 0, or -1 when memory is short. */
 int etch_names_locate(struct etch_names *names, uint32_t variable, const char *location);
 
-/* The same, of one that may have none. */
+/* The number of a place; ETCH_NOWHERE: it has none. */
 uint32_t etch_names_find_place(const struct etch_names *names, const char *file, uint32_t line, const char *function);
 
 /* Gives a place to each statement of the slice, which must stay as long as the names do. Returns 0, or -1 when memory
  * is short. */
 int etch_names_slice(struct etch_names *names, const Etch__Slice *slice);
 
-/* Whether what the statements of one place had goes into those of another: by data, by memory, by arguments or by
- * returned values, over any number of statements of the slice. */
+/* Whether values flow from one place to another: by data, memory, arguments or returned values, over any number of
+ * statements of the slice. */
 bool etch_names_feeds(const struct etch_names *names, uint32_t from, uint32_t to);
 
 /* ---- One run ---- */
@@ -132,9 +132,9 @@ struct etch_run_thread {
         wait_place;   /* where it stood at the end, the nearest place within the program; ETCH_NOWHERE: it was done */
     char *wait_in;    /* the function outside of the program in which it stood; NULL: none */
     bool gave_status; /* frames are of where it decided on the exit status, not of its end */
-    bool called_exit; /* and it was the last that it did */
-    bool part;        /* of a failing run: it failed, or is one of those that hang */
-    bool lost;        /* some of what it did is missing */
+    bool called_exit; /* its last action in the program was a call that took the status */
+    bool part;        /* in a failing run: the thread failed, or it hangs */
+    bool lost;        /* some of its steps are missing */
     char *unseen;     /* its steps end in this function, before where it stood: in there, and in those of its stack, it
                          may have done more. NULL: they lead there */
     uint32_t made_at; /* place of its pthread_create, or ETCH_NOWHERE */
@@ -148,7 +148,7 @@ struct etch_run {
     bool failing;
     char *bucket; /* failing statement and stack, in words; two bugs differ here. NULL of a passing run */
     uint32_t failing_place, failing_thread;
-    uint32_t null_operand, null_variable; /* the pointer that it followed and that was nothing; ETCH_NOWHERE: not so */
+    uint32_t null_operand, null_variable; /* the null pointer that was dereferenced; ETCH_NOWHERE: none */
     const struct etch_names *names;       /* NULL: there was no slice */
     bool flow; /* control flow was recorded: what of the slice is not among the visits did not run */
     bool lost; /* except where this is set */
@@ -208,7 +208,7 @@ void etch_run_forget_facts(struct etch_run *run);
  * when memory is short. */
 int etch_runs_unify(const struct etch_names *names, struct etch_run *const *runs, size_t n);
 
-/* What is known of two accesses: -1 the first came first, 1 the second, 0 unordered. */
+/* The order of two accesses: -1 `a` is first, 1 `b` is first, 0 unordered. */
 int etch_run_compare(const struct etch_run *run, const struct etch_run_access *a, const struct etch_run_access *b);
 
 /* The words for it: "values", "clocks: 412 cycles apart", ... */
@@ -229,13 +229,13 @@ const struct etch_run_visit *etch_run_visited_before(const struct etch_run *run,
 const struct etch_run_visit *etch_run_visited_after(const struct etch_run *run, uint32_t thread, uint32_t place,
                                                     uint64_t seq);
 
-/* Whether an access is known to be of that place. */
+/* Whether an access at this place was recorded. */
 bool etch_run_accessed(const struct etch_run *run, uint32_t place);
 
-/* Whether a statement that is not among the visits may have run all the same, at the end of a thread. */
+/* Whether a statement without a visit may have run at the end of a thread. */
 bool etch_run_may_have(const struct etch_run *run, uint32_t place);
 
-/* Whether it is a place where the run failed; of a hang, one where a thread stands that has a part in it. */
+/* Whether the run failed at this place. In a hang: whether a thread that has a part in the hang stands there. */
 bool etch_run_fails_at(const struct etch_run *run, uint32_t place);
 
 /* The newest access to a variable at a place whose value is known, or NULL. */

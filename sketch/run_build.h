@@ -12,12 +12,12 @@
 struct etch_run_options {
     const Etch__Slice *slice;            /* NULL: only threads, where they stood, and the failure */
     const Etch__Slice *layout;           /* without a slice: which libraries are the program's own; NULL: none */
-    const ProtobufCBinaryData *build_id; /* of the program in question; NULL, or empty: the one that was recorded */
+    const ProtobufCBinaryData *build_id; /* of the program in question; NULL, or empty: the program that was recorded */
     enum etch_verdict verdict;           /* what the caller knows of the run */
     /* The statements that can have given the exit status, see slicer/slice.h; NULL: not known. */
     const Etch__Slice *exits;
     unsigned jobs;                /* threads to decode with; 0: as many as CPUs */
-    struct etch_symbols *symbols; /* that many recordings share; NULL: loaded for this one only */
+    struct etch_symbols *symbols; /* that many recordings share; NULL: loaded for this recording only */
     struct etch_kept_steps *kept; /* the recording's steps, where it is looked at more than once; NULL: it is not */
 };
 
@@ -26,12 +26,11 @@ struct etch_run_options {
 int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_recording *recording,
                    const struct etch_run_options *options, struct etch_error *err);
 
-/* Whether a process of the recording ran the program with this build-id; true where that cannot be told. */
+/* Whether a process of the recording ran the program with this build-id; true if the recording does not show it. */
 bool etch_recording_runs(struct etch_recording *recording, const ProtobufCBinaryData *build_id);
 
-/* Whether a recording ended in a failure, or in an exit status other than 0; one that was ended from outside (SIGTERM,
- * SIGINT, SIGKILL) counts as a hang.
- */
+/* Whether a recording ended in a failure or with an exit status other than 0. An end from outside (SIGTERM, SIGINT,
+ * SIGKILL) counts as a hang. */
 bool etch_recording_failed(const struct etch_recording *recording, bool *hang);
 
 #endif

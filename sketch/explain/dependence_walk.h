@@ -22,13 +22,13 @@ const Etch__Statement *etch_dependence_statement(const struct composition *c, ui
 
 bool etch_dependence_has_role(const Etch__Statement *s, Etch__StatementRole role);
 
-/* Whether a statement of the failing thread's last stack is of this function. */
+/* Whether `function` is on the failing thread's last stack. */
 bool etch_dependence_on_stack(const struct composition *c, const char *function);
 
-/* Whether a statement calls the function of another one, and hands it something that counts. */
+/* Whether a statement calls `function` and passes it an argument that is in the slice. */
 bool etch_dependence_is_call_of(const struct composition *c, const Etch__Statement *s, const char *function);
 
-/* Whether a statement is in the slice because of one at that place. */
+/* Whether a statement is in the slice because of a statement at `place`. */
 bool etch_dependence_brought_in(const struct composition *c, const Etch__Statement *s, uint32_t place);
 
 /* Shows how the addresses that the failing statement used came to its thread, where that was through shared memory: by

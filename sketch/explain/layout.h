@@ -18,7 +18,7 @@ struct layout_item {
     uint32_t event;  /* in the run's order: of that access, or of its synchronisation; ETCH_NOWHERE: none */
     uint32_t rank;   /* equal ranks stand side by side */
     uint32_t step;   /* in the sketch */
-    bool not_yet;    /* it had not run when it failed */
+    bool not_yet;    /* it had not run at the time of the failure */
 };
 
 struct composition {
@@ -31,10 +31,10 @@ struct composition {
     struct etch_predictors predictors;
     struct etch_predictor *top;
     struct etch_predictor *best[ETCH_PREDICTOR_KINDS];
-    const struct etch_run *run; /* the one that is laid out */
+    const struct etch_run *run; /* the run that is laid out */
     ETCH_ARRAY(struct layout_item) items;
     ETCH_ARRAY(uint32_t) variables;
-    ETCH_ARRAY(struct etch_run_visit) chosen; /* of places that are shown: these visits, not the last ones */
+    ETCH_ARRAY(struct etch_run_visit) chosen; /* visits to show instead of the last visit of their place */
     size_t unshown_variables;                 /* variables with values for which there is no column */
     bool walk_cut;                            /* the walk of an address has more statements than are shown */
     bool *before;                             /* by two items: the first is proven to be before the second */
@@ -52,11 +52,11 @@ void etch_layout_release(struct composition *c);
 /* Puts the items in an order that contradicts nothing proven, and gives them ranks. False when memory is short. */
 bool etch_layout_sort(struct composition *c);
 
-/* Whether nothing proves which of two items came first. After sorting. */
+/* Whether the order of two items is unproven. Valid after sorting. */
 bool etch_layout_is_open(const struct composition *c, uint32_t one, uint32_t other);
 
-/* Whether the best predictor speaks of a write that, in the run that is laid out, had not come to this object when it
- * failed; then of which place. */
+/* Whether the best predictor is about a write that had not happened when the shown run failed. Sets `place` to the
+ * place of that write. */
 bool etch_layout_not_yet(const struct composition *c, uint32_t *place);
 
 /* Which places are shown: `shown` has room for one mark per place. */

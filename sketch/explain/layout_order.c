@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of a sketch's steps: what is proven is kept, and what is not is not claimed; see layout.h. */
+/* The order of a sketch's steps: only proven orders are shown as such; see layout.h. */
 #include "sketch/explain/layout.h"
 #include "sketch/runs/order.h"
 
@@ -15,8 +15,8 @@ static uint32_t sync_event(const struct etch_run *run, const struct layout_item 
     return event;
 }
 
-/* Whether another item of the thread lies between the beginning of this one and its access: it is a call, which began
- * before what it called. */
+/* Whether another item of the thread lies between the beginning of this item and its access. The item is then a call,
+ * which began before the called code. */
 static bool is_around(const struct composition *c, const struct layout_item *item, uint64_t seq)
 {
     for (size_t i = 0; i < c->items.n; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What one run says of how its threads met, each thing once: the questions of all predictors are answered from it; see
- * predictor_model.h. */
+/* The facts of one run about the orders of its threads, each once. All predictors are answered from them; see model.h.
+ */
 #include "sketch/predict/model.h"
 
 #include <stdlib.h>
@@ -141,8 +141,8 @@ static void release(struct etch_facts *facts)
     free(facts);
 }
 
-/* What the facts are made of never changes in a run, once it is built; etch_runs_unify(), which gives variables other
- * numbers, says when they are to be forgotten. */
+/* The accesses of a run do not change once it is built. etch_runs_unify() gives variables other numbers, and then
+ * forgets the facts. */
 const struct etch_facts *etch_facts_of(const struct etch_run *run, bool early)
 {
     struct etch_run *owner = (struct etch_run *)(uintptr_t)run;

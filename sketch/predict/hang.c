@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What hanging threads wait for; see hang.h. */
+/* The waits of hanging threads; see hang.h. */
 #include "sketch/predict/hang.h"
 #include "sketch/runs/order.h"
 
@@ -16,7 +16,7 @@ static const struct etch_run_sync *blocked(const struct etch_run *run, uint32_t 
     return last && last->op == ETCH__SYNC_OP__SYNC_MUTEX_BLOCKED ? last : NULL;
 }
 
-/* Where a thread took a lock that it still holds at its end. NULL: it does not hold it. */
+/* The event by which a thread took a lock that it still holds at its end; NULL: the thread does not hold the lock. */
 static const struct etch_run_sync *held(const struct etch_run *run, uint32_t thread, uint64_t object)
 {
     const struct etch_run_sync *taken = NULL;
@@ -105,7 +105,7 @@ static void find_wait(const struct etch_run *run, uint32_t thread, etch_hang_vis
 
         if (!is_wake(s) || s->object != wait->object)
             continue;
-        /* One that may have come later leaves all open. */
+        /* A wake-up that may be after the wait proves nothing. */
         if (!run->order || etch_run_order_compare(run->order, s->event, wait->event) >= 0 || s->place == ETCH_NOWHERE)
             return;
         if (!latest || etch_run_order_compare(run->order, latest->event, s->event) <= 0)

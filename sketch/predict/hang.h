@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the threads of a run that hangs wait for, from its synchronisation events: locks that are held in a ring, and
- * wake-ups that came before the wait or never. */
+/* The waits of a run that hangs, from its synchronisation events: rings of locks, and wake-ups that came before the
+ * wait or never. */
 #ifndef ETCH_SKETCH_PREDICT_HANG_H
 #define ETCH_SKETCH_PREDICT_HANG_H
 
@@ -9,7 +9,7 @@
 #define ETCH_HANG_PLACES 8u
 
 enum etch_hang_kind {
-    ETCH_HANG_RING,     /* of locks: each thread holds what the one before it waits for */
+    ETCH_HANG_RING,     /* of locks: each thread holds the lock that the thread before it waits for */
     ETCH_HANG_LONG,     /* a ring with too many threads for `places`; it has no places */
     ETCH_HANG_TOO_LATE, /* the last wake-up came before the wait */
     ETCH_HANG_NEVER,    /* no wake-up at all */

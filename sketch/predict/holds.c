@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a predictor is true of a run, false, or not known, and by which accesses it is. */
+/* The truth of a predictor in a run (true, false or unknown), and the accesses that make it true. */
 #include "sketch/predict/model.h"
 
 #include <stdio.h>
@@ -37,8 +37,8 @@ static bool is_sited(const struct etch_run *run, uint32_t variable)
     return false;
 }
 
-/* The access to a variable in a failing run's last access group at a place. What was seen of other objects there says
- * nothing of the one that it failed with. NULL: it was not seen. */
+/* The access to a variable in a failing run's last access group at a place. Accesses to other objects there say nothing
+ * about the object that it failed with. NULL: it was not seen. */
 static const struct etch_run_access *last_turn(const struct etch_run *run, const struct etch_run_visit *last,
                                                uint32_t variable)
 {
@@ -142,7 +142,7 @@ static bool is_unfilled(const struct etch_predictor *p, const struct etch_facts 
     return true;
 }
 
-/* Of a run that failed its last read counts, of one that passed each. */
+/* In a failing run the last read counts, in a passing run each read. */
 static enum etch_truth refill_holds(const struct etch_predictor *p, const struct etch_facts *facts,
                                     const struct etch_run *run)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Judging a predictor: how well it sets failing runs apart from passing ones, and what it says beyond those numbers. */
+/* Judges a predictor: how well it separates failing runs from passing runs, and which properties it has for its rank.
+ */
 #include "sketch/predict/model.h"
 
 #include <math.h>
@@ -355,7 +356,7 @@ static bool is_unwritten(const struct search *s, const struct etch_predictor *p)
     return false;
 }
 
-/* Whether a run failed by following this pointer. Where the statement tests it first, who got past may not have. */
+/* Whether a run failed by dereferencing this pointer. Where the statement tests it first, who got past may not have. */
 static bool is_followed(const struct search *s, const struct etch_predictor *p)
 {
     const Etch__Statement *statement = statement_of(s, p->places[0]);
@@ -384,7 +385,8 @@ static bool is_one_type(const char *a, const char *b)
     return end && strncmp(a, "f:", 2) == 0 && strncmp(a, b, (size_t)(end - a) + 1) == 0;
 }
 
-/* Whether a library's access, as malloc and free make them, was to what is read, or beside it in the same structure. */
+/* Whether a library's access, as malloc and free make them, was to what is read, or next to it in the same structure.
+ */
 static bool is_at(const struct search *s, const struct etch_run *run, const struct etch_run_access *library,
                   const struct etch_run_access *read)
 {
@@ -491,7 +493,7 @@ void etch_judge(struct etch_predictor *p, const struct search *s)
     held = p->failing_true + p->passing_true;
     p->precision = held ? (double)p->failing_true / held : 0;
     p->recall = p->failing ? (double)p->failing_true / p->failing : 0;
-    /* Where no passing run could tell, nothing is known of what sets the failing ones apart. */
+    /* If the predictor is unknown in all passing runs, it does not separate the failing runs. */
     p->f = p->passing && !(p->refill && !is_refilled(s, p)) ? etch_f_half(p->precision, p->recall) : 0;
     etch_wilson(p->failing_true, held, &p_lo, &p_hi);
     etch_wilson(p->failing_true, p->failing, &r_lo, &r_hi);

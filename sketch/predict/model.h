@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to predictor*.c: what a run says, kept so that each question is answered from it, and the search for
- * predictors over all runs. */
+/* Private to predict/: the facts of a run, from which each question is answered, and the search for predictors over all
+ * runs. */
 #ifndef ETCH_SKETCH_PREDICT_MODEL_H
 #define ETCH_SKETCH_PREDICT_MODEL_H
 
@@ -64,7 +64,7 @@ void etch_take_halves(const struct etch_predictor *p, struct etch_predictor halv
 
 int64_t etch_signed_value(uint64_t value, uint32_t size);
 
-/* Whether an access has a value that a value predictor speaks of, and whether that passes its test. */
+/* Whether an access has the value that a value predictor is about, and whether that value passes its test. */
 bool etch_is_value_of(const struct etch_predictor *p, const struct etch_run_access *a);
 bool etch_value_passes(const struct etch_predictor *p, const struct etch_run_access *a);
 

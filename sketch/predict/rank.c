@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which predictor is put before which: by its numbers and, where those are as good, by what it says. */
+/* The ranking of predictors: by their numbers and, among equal numbers, by their kind. */
 #include "sketch/predict/model.h"
 
 #include <math.h>
@@ -18,8 +18,8 @@ static int by_places(const struct etch_predictor *a, const struct etch_predictor
     return a->n_places < b->n_places ? -1 : a->n_places > b->n_places;
 }
 
-/* Who wrote it says most where that went astray. That one of the statements wrote it whose work it is comes of how the
- * branches before went; and what another owner left there nobody wrote. */
+/* The origin of a value explains most if the write went astray. A write by a statement that is meant to write there
+ * follows from the branches before it. A value that another owner of the memory left has no writer. */
 static int weight_of_origin(const struct etch_predictor *p)
 {
     if (p->only_there)
@@ -29,10 +29,9 @@ static int weight_of_origin(const struct etch_predictor *p)
     return p->stray ? 2 : p->proper ? 6 : 4;
 }
 
-/* What says more, of predictors with the same numbers: who waits for whom; how threads met; a value that means
- * something (nothing, below nothing); who wrote it; how a branch went, which is the program's own test; a number that
- * only fits these runs; a value that came from nowhere. That a thread waits for what it holds itself is the failure,
- * and no cause of it. */
+/* Ranks predictors of equal numbers by kind. From first to last: rings of locks and waits; orders of threads; a value
+ * of zero or below; a stray write; a branch, which is a test of the program; a number that fits only these runs; a
+ * value without a writer. A thread that waits for its own lock is the failure, not its cause. */
 static int weight(const struct etch_predictor *p)
 {
     switch (p->kind) {
@@ -54,15 +53,15 @@ static int weight(const struct etch_predictor *p)
     }
 }
 
-/* What no passing run has and nearly all failing ones do is as good as what all of them do: the one that lacks it may
- * be one in which a hit came a little late. */
+/* A predictor that holds in no passing run and in at least 90 % of the failing runs counts as perfect: a watchpoint hit
+ * can arrive late. */
 static double standing(const struct etch_predictor *p)
 {
     return p->f > 0 && !p->passing_true && p->recall >= 0.9 ? 1 : p->f;
 }
 
-/* Best first. What is as good by its numbers is put by what it says: how threads met before what came of it; near the
- * failure before far; the particular before the general. */
+/* Best first. Equal numbers are ranked by content: orders of threads before their consequences, statements near the
+ * failure before distant ones, specific predictors before general ones. */
 static int by_rank(const void *x, const void *y, void *context)
 {
     const struct etch_predictor *a = x, *b = y;
@@ -75,7 +74,7 @@ static int by_rank(const void *x, const void *y, void *context)
         return weight(a) < weight(b) ? -1 : 1;
     if (a->first_symptom != b->first_symptom)
         return a->first_symptom ? -1 : 1;
-    /* What was meant to be one step says more than an order; where nothing says that it was, two statements say enough.
+    /* An atomicity that was meant to hold says more than an order. Otherwise the order of two statements is enough.
      */
     if (a->guarded != b->guarded)
         return a->guarded ? -1 : 1;

@@ -13,7 +13,7 @@
 
 enum etch_look { LOOK_PLAIN, LOOK_DIM, LOOK_BOLD, LOOK_CAUSE, LOOK_FAILURE, LOOK_LOSS, LOOK_VALUE, LOOK_HEAD };
 
-/* What is drawn, in either character set. */
+/* The glyphs, in either character set. */
 enum etch_glyph {
     GLYPH_HORIZONTAL,
     GLYPH_VERTICAL,
@@ -33,7 +33,7 @@ struct etch_cell {
     uint32_t rune; /* 0: blank */
     uint32_t mark; /* a combining character on it, or 0 */
     uint8_t look;
-    uint8_t drawn; /* the glyph + 1, where it is one */
+    uint8_t drawn; /* the glyph + 1; 0: no glyph */
     bool tail;     /* the second half of a wide character */
 };
 
@@ -49,7 +49,7 @@ struct etch_canvas {
 struct etch_text_run {
     const char *text;
     enum etch_look look;
-    unsigned clip; /* at most so many cells, "..." included; 0: all of it */
+    unsigned clip; /* at most this many cells, with the "..."; 0: no limit */
 };
 
 /* The thread's locale is UTF-8's between the two, since wcwidth() asks it. */
@@ -61,7 +61,7 @@ void etch_canvas_release(struct etch_canvas *canvas);
 unsigned etch_canvas_flow(struct etch_canvas *canvas, unsigned x, unsigned y, unsigned width, unsigned hang,
                           const struct etch_text_run *runs, size_t n);
 
-/* Cells that the text takes on one line. */
+/* The number of cells of a text on one line. */
 unsigned etch_canvas_measure(struct etch_canvas *canvas, const char *text);
 
 /* Draws over a blank or over another line of the drawing; text stays. */

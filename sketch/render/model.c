@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the renderers agree on; see render_model.h. */
+/* The common part of all renderers; see model.h. */
 #include "sketch/render/model.h"
 #include "base/function_name.h"
 #include "base/path.h"

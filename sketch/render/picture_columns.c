@@ -66,7 +66,6 @@ bool etch_picture_has_arrow(const struct picture *p, const Etch__SketchOrder *or
     return order->predictor && p->model.n_shown > 0;
 }
 
-/* What follows the text: how often it ran, what it is proven to be before, whether it failed. */
 void etch_picture_tags(const struct picture *p, size_t i, char *text, size_t size)
 {
     const Etch__SketchStep *step = p->sketch->steps[i];
@@ -243,7 +242,7 @@ static void place_columns(struct picture *p, const unsigned *natural, unsigned v
     }
 }
 
-/* Chooses what goes where, from what would be best to what fits. */
+/* Chooses the widest layout that fits. */
 bool etch_picture_place(struct picture *p)
 {
     unsigned letters = letters_most(p), width = p->canvas.width;

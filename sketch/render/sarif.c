@@ -10,13 +10,13 @@
 
 #define ROOT_ID "%SRCROOT%"
 
-/* What the places are made with: the root of the sources, below which paths are relative, and whether all went well. */
+/* The root of the sources, below which paths are relative, and whether memory was short. */
 struct sarif {
     const char *root; /* empty: none */
     bool failed;
 };
 
-/* The part of a path below the root; NULL where it is not below it. */
+/* The part of a path below the root; NULL if it is not below the root. */
 static const char *below_root(const struct sarif *f, const char *path)
 {
     size_t n = strlen(f->root);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to run_build*.c: a run that is being built from a recording, and the walk along one thread's steps. */
+/* Private to runs/build*.c: a run that is being built from a recording, and the walk along one thread's steps. */
 #ifndef ETCH_SKETCH_RUNS_BUILD_MODEL_H
 #define ETCH_SKETCH_RUNS_BUILD_MODEL_H
 
@@ -27,13 +27,13 @@ struct frame {
 
 /* A signal handler that is running. */
 struct handler {
-    uint64_t resume; /* where what it interrupted goes on */
+    uint64_t resume; /* the address at which the interrupted code goes on */
     uint32_t depth;
 };
 
 #define EXIT_FRAMES 32u
 
-/* Where a thread last ran a statement that can have given the exit status. */
+/* The last place at which a thread ran a statement that can have given the exit status. */
 struct exit_point {
     uint64_t ip;          /* 0: nowhere */
     uint64_t block, last; /* its block's number, and its last instruction */
@@ -109,7 +109,7 @@ struct build {
     ETCH_ARRAY(uint32_t) sync_places;           /* of each of the recording's events, as the walk found them */
     ETCH_ARRAY(struct watched) watched;         /* by id */
     const Etch__Image *image;                   /* of the program, the last one asked for */
-    const Etch__Image *other;                   /* the last one that is not of the program */
+    const Etch__Image *other;                   /* the last image asked for that is not of the program */
     uint32_t pid;                               /* of the process that is looked at; 0: not known */
     uint64_t bias;                              /* address in memory minus address in the file, of that image */
     uint64_t program_bias;                      /* the same of the program's own file */
@@ -180,7 +180,7 @@ char *etch_build_thread_name(struct build *b, uint64_t address);
 
 /* ---- Accesses: before the walk, and behind it ---- */
 
-/* What debug registers saw needs the code to say which instruction it was, and what it did. */
+/* Finds the instruction of each debug-register hit in the code, and what it accessed. */
 int etch_build_settle_accesses(struct build *b, struct etch_error *err);
 
 /* The slice's operands, by the address of their instruction and of their global. */
@@ -231,7 +231,7 @@ uint32_t etch_build_sync_place(struct build *b, size_t sync);
 
 size_t etch_walk_accesses_end(const struct build *b, const struct walk *w);
 
-/* Whether the thread's next access is one of the block's: nearly all blocks outside of the program have none. */
+/* Whether the next access of the thread is in this block. Nearly all blocks outside of the program have none. */
 bool etch_walk_has_access(const struct build *b, const struct walk *w, const struct etch_step *step);
 
 void etch_walk_place_access(struct build *b, struct walk *w, size_t access, const struct etch_step *step,
@@ -241,8 +241,8 @@ void etch_walk_place_access(struct build *b, struct walk *w, size_t access, cons
 void etch_walk_take_accesses(struct build *b, struct walk *w, const struct etch_step *step, uint64_t ip,
                              uint32_t index);
 
-/* What code without a recorder did belongs to the call that led there. Those of a call that was not seen are passed
- * when their time is. */
+/* Accesses of code without a recorder belong to the call that led there. Accesses of an unseen call are skipped when
+ * their time has passed. */
 void etch_walk_take_outside(struct build *b, struct walk *w, const struct etch_step *step, uint32_t index);
 
 /* ---- Signal handlers ---- */
@@ -258,7 +258,7 @@ bool etch_walk_take_handler(struct build *b, struct walk *w, const struct etch_s
 /* Whether the next access of the thread belongs to the steps that are held back. */
 bool etch_walk_is_held(const struct build *b, const struct walk *w);
 
-/* Whether none of the accesses to come is of the held steps: then nothing says where they belong. */
+/* Whether no later access belongs to the steps that are held back. Then nothing shows where the steps belong. */
 bool etch_walk_is_nowhere(const struct build *b, const struct walk *w);
 
 /* The held steps, in their place. A handler that is not complete goes on with the steps that follow. */
@@ -268,7 +268,7 @@ void etch_walk_run_handler(struct build *b, struct walk *w);
 
 const Etch__ThreadState *etch_build_state_of(const Etch__Failure *f, uint32_t tid);
 
-/* What is known of a thread behind its last step. */
+/* Takes what is known of a thread after its last step. */
 void etch_walk_go_to_end(struct build *b, struct walk *w);
 
 /* The instruction that failed did not run to its end, so no step has it; the statement began all the same. */
@@ -279,7 +279,7 @@ void etch_walk_stand(struct build *b, struct walk *w);
 
 /* ---- Where the exit status came from ---- */
 
-/* Whether the run failed by how it ended, and not by a signal or a hang. */
+/* Whether the run failed by its exit status, and not by a signal or a hang. */
 bool etch_build_ended_itself(const struct build *b);
 
 void etch_build_bound_exits(struct build *b);
@@ -292,13 +292,13 @@ bool etch_walk_stand_at_exit(struct build *b, struct walk *w);
  * one. */
 void etch_walk_visit_exit(struct build *b, struct walk *w);
 
-/* Where a thread got the status from that was not seen to: at the only statement that can give it, else somewhere
- * before the last that it passed. */
+/* Places a thread whose decision on the exit status was not seen: at the only statement that can give the status, or
+ * else before the last one that it passed. */
 void etch_build_place_unseen_exit(struct build *b, struct etch_run_thread *t);
 
 /* ---- The failure ---- */
 
-/* Whether the run failed, how, and where each thread stood. */
+/* Finds out whether the run failed, how, and where each thread stood. */
 int etch_build_conclude(struct build *b, struct etch_error *err);
 
 /* ---- Why it failed, where the signal alone does not say it ---- */
@@ -307,13 +307,13 @@ int etch_build_conclude(struct build *b, struct etch_error *err);
  * thrown, in the thread that threw it. */
 void etch_build_find_cause(struct build *b);
 
-/* Whether the instruction at `ip` is one that does nothing but fail. */
+/* Whether the instruction at `ip` is a trap: it does nothing but fail. */
 bool etch_build_is_trap(struct build *b, uint64_t ip);
 
 /* The failing statement's last accesses belong to its last visit, also where the steps end a little before them. */
 void etch_build_place_last(struct build *b);
 
-/* That the failing instruction followed a null pointer is known from the crash itself, without a watch. */
+/* The crash itself shows that the failing instruction dereferenced a null pointer, without a watch. */
 void etch_build_find_null(struct build *b);
 int etch_build_add_null(struct build *b, struct etch_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The decoder's order for a run; see run_order.h. */
+/* The decoder's order for a run; see order.h. */
 #include "sketch/runs/order.h"
 
 #include "base/assert.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is proven of the order of a run's accesses: the decoder's partial order, kept with what it refers to. */
+/* The proven order of a run's accesses: the decoder's partial order, with the timeline that it refers to. */
 #ifndef ETCH_SKETCH_RUNS_ORDER_H
 #define ETCH_SKETCH_RUNS_ORDER_H
 
@@ -23,7 +23,7 @@ void etch_run_order_free(struct etch_run_order *order);
 /* The event of the recording's access or sync number `index`; UINT32_MAX: none. */
 uint32_t etch_run_order_event(const struct etch_run_order *order, size_t index, int sync);
 
-/* Where an event stands in an order of all that contradicts nothing proven. */
+/* The position of an event in a total order of all events that contradicts no proven pair. */
 uint32_t etch_run_order_position(const struct etch_run_order *order, uint32_t event);
 
 /* -1: a is before b, 1: behind, 0: not known, or an event is UINT32_MAX. */

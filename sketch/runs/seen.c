@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Visits of a run without control flow; see run_seen.h. */
+/* Visits of a run without control flow; see seen.h. */
 #include "sketch/runs/seen.h"
 #include "sketch/runs/limit.h"
 
