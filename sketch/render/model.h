@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What all renderers of a sketch need to agree on: which predictors are shown, which steps share a row, how a value, a
- * loss and a failure read. No index of the message is believed before it is checked here. */
+/* The common part of all renderers of a sketch: the predictors shown, the steps that share a row, and the texts of a
+ * value, a loss and a failure. Each index of the message is checked here before it is used. */
 #ifndef ETCH_SKETCH_RENDER_MODEL_H
 #define ETCH_SKETCH_RENDER_MODEL_H
 

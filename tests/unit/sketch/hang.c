@@ -240,7 +240,7 @@ static void see_visits(void **state)
     assert_true(etch_array_push(&run->accesses, a)); /* reads at 0, */
     a.hi = 60;
     a.write = true;
-    assert_true(etch_array_push(&run->accesses, a)); /* writes in the same turn, */
+    assert_true(etch_array_push(&run->accesses, a)); /* writes in the same access group, */
     a.hi = 250;
     a.write = false;
     assert_true(etch_array_push(&run->accesses, a)); /* and reads again after the lock */
