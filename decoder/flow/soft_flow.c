@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#define DEPTH_MAX 32u /* of signal handlers within each other */
-#define BUFFER_MAX ((size_t)64 << 20)
+#define DEPTH_MAX 32u                 /* of signal handlers within each other */
+#define BUFFER_MAX ((size_t)64 << 20) /* blocks */
 
 static int compare_chunks(const void *a, const void *b)
 {
@@ -48,6 +48,17 @@ static void run_handlers(struct etch_replay *r, size_t chunk, size_t at, unsigne
             run_context(r, i, depth + 1);
 }
 
+/* A ring that makes no sense may mean endless steps. The rest of it is a loss, reported once. */
+static bool is_full(struct etch_replay *r)
+{
+    if (r->buffer->blocks.n < BUFFER_MAX)
+        return false;
+    if (!r->full)
+        etch_replay_loss(r, ETCH__LOSS_CAUSE__LOSS_DECODE, "more blocks than one step buffer may hold");
+    r->full = true;
+    return true;
+}
+
 static void run_chunk(struct etch_replay *r, size_t index, unsigned depth)
 {
     struct etch_replay_chunk *chunk = &r->chunks.v[index];
@@ -57,11 +68,11 @@ static void run_chunk(struct etch_replay *r, size_t index, unsigned depth)
     if (chunk->head.tsc) /* 0: the program might not read it */
         etch_replay_stamp_somewhere(r, chunk->head.tsc);
     r->stamps.taken = 0;
-    while (at < ETCH_SOFT_CHUNK && !r->failed && r->buffer->blocks.n < BUFFER_MAX) {
+    while (at < ETCH_SOFT_CHUNK && !r->failed) {
         run_handlers(r, index, at, depth);
         r->offset = chunk->head.seq * ETCH_SOFT_CHUNK + at;
         n = etch_replay_record_size(chunk->bytes + at, ETCH_SOFT_CHUNK - at);
-        if (!n)
+        if (!n || is_full(r))
             break;
         if (!r->stamps.taken)
             r->stamps.ahead = chunk->bytes + at + n;

@@ -133,6 +133,7 @@ struct etch_replay {
     struct etch_replay_stamps stamps;
     uint64_t pending; /* a stamp whose call is not known: what follows the next byte is not before it; 0: none */
     uint64_t low;     /* a stamp: the steps that follow are not before it */
+    bool full;        /* the step buffer is, and that is reported */
     bool failed;      /* memory */
 };
 

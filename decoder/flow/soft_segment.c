@@ -3,6 +3,7 @@
 #include "decoder/flow/soft_replay.h"
 
 static const char no_path[] = "a path number that the function does not have";
+static const char endless[] = "a loop without end that leaves no byte";
 
 bool etch_replay_is_unmarked(const struct etch_replay *r, uint32_t function, uint32_t node)
 {
@@ -131,7 +132,7 @@ bool etch_replay_go_silently(struct etch_replay *r)
         if (!etch_replay_go(r, 0))
             return false;
     }
-    return etch_replay_lose(r, "a loop without end that leaves no byte");
+    return etch_replay_lose(r, endless);
 }
 
 bool etch_replay_come_back(struct etch_replay *r)
@@ -155,7 +156,7 @@ bool etch_replay_go_to_byte(struct etch_replay *r)
         if (r->c->state != ETCH_REPLAY_CALLED_OUT)
             return true;
     }
-    return false;
+    return etch_replay_lose(r, endless);
 }
 
 /* ---- Bytes ---- */

@@ -7,24 +7,23 @@
 
 /* The lives of one thread handle: it is used again only after the thread before it has been joined. */
 struct lives {
-    uint32_t creates[64], starts[64];
+    uint32_t *creates, *starts;
     size_t n_creates, n_starts;
 };
 
-static void sort_by_hi(const struct etch_order *o, uint32_t *v, size_t n)
+static int by_hi(const void *x, const void *y, void *context)
 {
-    for (size_t i = 1; i < n; i++)
-        for (size_t k = i; k > 0 && o->hi[v[k]] < o->hi[v[k - 1]]; k--) {
-            uint32_t swap = v[k];
+    const struct etch_order *o = context;
+    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
 
-            v[k] = v[k - 1];
-            v[k - 1] = swap;
-        }
+    if (o->hi[a] != o->hi[b])
+        return o->hi[a] < o->hi[b] ? -1 : 1;
+    return a < b ? -1 : a > b;
 }
 
 /* Whether starts[i] is certainly of creates[i], for all i. With one create there is no question; with more, all by one
  * thread, the i-th start is known by having happened before the next create. */
-static bool lives_pair(const struct etch_order *o, struct lives *lives)
+static bool lives_pair(struct etch_order *o, struct lives *lives)
 {
     if (lives->n_creates != lives->n_starts || lives->n_creates == 0)
         return false;
@@ -32,7 +31,7 @@ static bool lives_pair(const struct etch_order *o, struct lives *lives)
         return false; /* a create and a start of one handle may be of two lives, each of which lost the other half */
     if (lives->n_creates == 1)
         return true;
-    sort_by_hi(o, lives->starts, lives->n_starts);
+    qsort_r(lives->starts, lives->n_starts, sizeof(*lives->starts), by_hi, o);
     for (size_t i = 0; i + 1 < lives->n_creates; i++)
         if (o->thread[lives->creates[i]] != o->thread[lives->creates[i + 1]] ||
             o->hi[lives->starts[i]] >= o->lo[lives->creates[i + 1]])
@@ -40,17 +39,25 @@ static bool lives_pair(const struct etch_order *o, struct lives *lives)
     return true;
 }
 
-/* Which life a join ended: the last one created before it by the joining thread itself, or the only one. */
+/* The life that a join ended: the last one created before it by the joining thread itself, or the only one. Several
+ * lives that pair were all created by one thread, and are in its order. */
 static size_t life_of_join(const struct etch_order *o, const struct lives *lives, uint32_t join)
 {
-    size_t life = SIZE_MAX;
+    size_t lo = 0, hi = lives->n_creates;
 
     if (lives->n_creates == 1)
         return 0;
-    for (size_t i = 0; i < lives->n_creates; i++)
-        if (o->thread[lives->creates[i]] == o->thread[join] && o->position[lives->creates[i]] < o->position[join])
-            life = i;
-    return life;
+    if (o->thread[lives->creates[0]] != o->thread[join])
+        return SIZE_MAX;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (o->position[lives->creates[mid]] < o->position[join])
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo ? lo - 1 : SIZE_MAX;
 }
 
 /* The last event of the life that begins with `start`: a thread id may be used again by another thread. */
@@ -105,22 +112,27 @@ static bool link_life(struct etch_order *o, uint32_t create, uint32_t start, uin
     return true;
 }
 
-static bool link_lives(struct etch_order *o, const struct keyed *v, size_t n)
+static bool list_lives(const struct etch_order *o, const struct keyed *v, size_t n, struct lives *lives)
 {
-    struct lives lives = {.n_creates = 0};
-
+    lives->creates = malloc(n * sizeof(*lives->creates));
+    lives->starts = malloc(n * sizeof(*lives->starts));
+    if (!lives->creates || !lives->starts)
+        return false;
     for (size_t i = 0; i < n; i++) {
         const struct etch_event *e = &o->in->events[v[i].event];
 
-        if (e->op == ETCH__SYNC_OP__SYNC_THREAD_CREATE && e->result == 0 && lives.n_creates < 64)
-            lives.creates[lives.n_creates++] = v[i].event;
-        if (e->op == ETCH__SYNC_OP__SYNC_THREAD_START && lives.n_starts < 64)
-            lives.starts[lives.n_starts++] = v[i].event;
+        if (e->op == ETCH__SYNC_OP__SYNC_THREAD_CREATE && e->result == 0)
+            lives->creates[lives->n_creates++] = v[i].event;
+        if (e->op == ETCH__SYNC_OP__SYNC_THREAD_START)
+            lives->starts[lives->n_starts++] = v[i].event;
     }
-    if (lives.n_creates == 64 || lives.n_starts == 64 || !lives_pair(o, &lives))
-        return true;
-    for (size_t i = 0; i < lives.n_creates; i++)
-        if (!link_life(o, lives.creates[i], lives.starts[i], ETCH_NO_EVENT))
+    return true;
+}
+
+static bool link_lives(struct etch_order *o, const struct lives *lives, const struct keyed *v, size_t n)
+{
+    for (size_t i = 0; i < lives->n_creates; i++)
+        if (!link_life(o, lives->creates[i], lives->starts[i], ETCH_NO_EVENT))
             return false;
     for (size_t i = 0; i < n; i++) {
         const struct etch_event *e = &o->in->events[v[i].event];
@@ -128,11 +140,23 @@ static bool link_lives(struct etch_order *o, const struct keyed *v, size_t n)
 
         if (e->op != ETCH__SYNC_OP__SYNC_THREAD_JOIN || e->result != 0)
             continue;
-        life = life_of_join(o, &lives, v[i].event);
-        if (life != SIZE_MAX && !link_life(o, ETCH_NO_EVENT, lives.starts[life], v[i].event))
+        life = life_of_join(o, lives, v[i].event);
+        if (life != SIZE_MAX && !link_life(o, ETCH_NO_EVENT, lives->starts[life], v[i].event))
             return false;
     }
     return true;
+}
+
+static bool link_handle(struct etch_order *o, const struct keyed *v, size_t n)
+{
+    struct lives lives = {0};
+    bool good = list_lives(o, v, n, &lives);
+
+    if (good && lives_pair(o, &lives))
+        good = link_lives(o, &lives, v, n);
+    free(lives.creates);
+    free(lives.starts);
+    return good;
 }
 
 bool etch_order_link_threads(struct etch_order *o)
@@ -142,7 +166,7 @@ bool etch_order_link_threads(struct etch_order *o)
 
     for (size_t i = 0, end; good && i < list.n; i = end) {
         end = etch_sync_group_end(&list, i);
-        good = link_lives(o, list.v + i, end - i);
+        good = link_handle(o, list.v + i, end - i);
     }
     free(list.v);
     return good;

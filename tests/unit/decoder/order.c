@@ -192,6 +192,27 @@ static void a_join_is_behind_one_life(void **state)
     etch_order_free(order);
 }
 
+/* A handle that was used again many times: each start follows its own create, and the join ends the last life. */
+static void a_handle_may_have_many_lives(void **state)
+{
+    enum { LIVES = 300 };
+    struct etch_event events[2 * LIVES + 1];
+    struct etch_order_input input = {0};
+    struct etch_order *order;
+
+    (void)state;
+    for (uint64_t i = 0; i < LIVES; i++) {
+        events[2 * i] = sync_at(0, 0, 10 * i, 10 * i + 1, ETCH__SYNC_OP__SYNC_THREAD_CREATE);
+        events[2 * i + 1] = sync_at(1, 0, 10 * i, 10 * i + 5, ETCH__SYNC_OP__SYNC_THREAD_START);
+    }
+    events[2 * LIVES - 1] = somewhere(1, ETCH__SYNC_OP__SYNC_THREAD_START);
+    events[2 * LIVES] = somewhere(0, ETCH__SYNC_OP__SYNC_THREAD_JOIN);
+    order = build(&input, events, 2 * LIVES + 1);
+    assert_int_equal(etch_order_ask(order, 2 * LIVES - 2, 2 * LIVES - 1), ETCH_BEFORE);
+    assert_int_equal(etch_order_ask(order, 2 * LIVES - 1, 2 * LIVES), ETCH_BEFORE);
+    etch_order_free(order);
+}
+
 /* Thread 0 signals three times, before, during and perhaps during a wait of thread 1. */
 static void a_wait_that_returns_was_signalled_if_the_user_says_so(void **state)
 {
@@ -450,6 +471,7 @@ int main(void)
         cmocka_unit_test(a_lock_that_is_misused_orders_nothing),
         cmocka_unit_test(lives_need_every_record),
         cmocka_unit_test(a_join_is_behind_one_life),
+        cmocka_unit_test(a_handle_may_have_many_lives),
         cmocka_unit_test(a_wait_that_returns_was_signalled_if_the_user_says_so),
         cmocka_unit_test(the_sequence_respects_half_known_times),
         cmocka_unit_test(impossible_links_are_left_out),
