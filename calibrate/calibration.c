@@ -364,8 +364,7 @@ static void measure_drain(struct etch_calibration *c, const struct etch_calibrat
     free(waits);
 }
 
-/* The scheduler's clock, which perf stamps by unless told otherwise, can be read only by having perf stamp something.
- */
+/* The scheduler's clock is perf's default. It can be read only from a stamp that perf makes. */
 static void measure_traps(struct etch_calibration *c)
 {
     struct etch_clock_pair pairs[TRAPS];

@@ -27,7 +27,7 @@ struct etch_clock_fit {
                         runs evenly */
 };
 
-/* Takes n pairs of `clock` (CLOCK_MONOTONIC_RAW, which perf events are told to use), `apart` ns from one to the next,
+/* Takes n pairs of `clock` (CLOCK_MONOTONIC_RAW, which etch sets for perf events), `apart` ns from one to the next,
  * each the tightest of several tries. */
 void etch_clock_pairs_take(struct etch_clock_pair *pairs, size_t n, int clock, uint64_t apart);
 

@@ -205,7 +205,7 @@ static uint64_t config_of(const struct etch_pt_setting *s, const struct etch_pt_
     uint64_t config = 0;
 
     put(&config, &caps->tsc, 1);
-    if (caps->pt.mask && caps->branch.mask) { /* the two are one switch: a kernel that has them wants both said */
+    if (caps->pt.mask && caps->branch.mask) { /* both bits are one switch: a kernel that has them needs both */
         put(&config, &caps->pt, 1);
         put(&config, &caps->branch, 1);
     }

@@ -314,7 +314,7 @@ int etch_pt_events_add_cgroup(struct etch_pt_events *e, int cgroup, struct etch_
     return add(e, cgroup, PERF_FLAG_PID_CGROUP, false, err);
 }
 
-static void tell(const int *fds, size_t n, unsigned long request)
+static void request_each(const int *fds, size_t n, unsigned long request)
 {
     for (size_t i = 0; i < n; i++)
         ioctl(fds[i], request, 0);
@@ -322,19 +322,19 @@ static void tell(const int *fds, size_t n, unsigned long request)
 
 void etch_pt_events_enable(const struct etch_pt_events *e)
 {
-    tell(e->sides.v, e->sides.n, PERF_EVENT_IOC_ENABLE);
-    tell(e->traces.v, e->traces.n, PERF_EVENT_IOC_ENABLE);
+    request_each(e->sides.v, e->sides.n, PERF_EVENT_IOC_ENABLE);
+    request_each(e->traces.v, e->traces.n, PERF_EVENT_IOC_ENABLE);
 }
 
 void etch_pt_events_disable(const struct etch_pt_events *e)
 {
-    tell(e->traces.v, e->traces.n, PERF_EVENT_IOC_DISABLE);
-    tell(e->sides.v, e->sides.n, PERF_EVENT_IOC_DISABLE);
+    request_each(e->traces.v, e->traces.n, PERF_EVENT_IOC_DISABLE);
+    request_each(e->sides.v, e->sides.n, PERF_EVENT_IOC_DISABLE);
 }
 
 void etch_pt_events_resume(const struct etch_pt_events *e)
 {
-    tell(e->traces.v, e->traces.n, PERF_EVENT_IOC_ENABLE);
+    request_each(e->traces.v, e->traces.n, PERF_EVENT_IOC_ENABLE);
 }
 
 void etch_pt_events_release(struct etch_pt_events *e)

@@ -34,8 +34,8 @@ static int out_of_memory(struct etch_error *err)
 
 /* ---- perf's clock ---- */
 
-/* The trace has TSC, the records beside it have perf's clock: without the kernel's own conversion nothing could be told
- * of who ran what. */
+/* The trace has TSC, the records beside it have perf's clock. Only the kernel's own conversion shows which thread ran
+ * which code. */
 static int read_clock(struct etch_pt *p, struct etch_error *err)
 {
     etch_clock_offered_read(&p->streams.clock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The software recorder's runtime, at a module's beginning and end: the only part that calls the kernel. All room is
- * made here, and backed, before anything is published; what cannot be had is not recorded, and the program goes on. */
+/* The software recorder's runtime, at a module's beginning and end: the only part that calls the kernel. It makes and
+ * backs all memory before it publishes anything. Without memory it records nothing, and the program goes on. */
 #include "collector/soft/runtime.h"
 
 #include <asm/statfs.h>
@@ -15,7 +15,7 @@
 /* NOLINTBEGIN(clang-analyzer-core*): the kernel writes what looks unwritten */
 
 #define PAGE 4096
-#define ALLOTMENT (4u << 20) /* of a process, unless it is told how many rings it has */
+#define ALLOTMENT (4u << 20) /* bytes of a process, unless the environment sets the number of rings */
 #define LEAST_SLOTS 8u
 #define MOST_SLOTS 4096u
 #define FOLDER_MB 256u
@@ -77,7 +77,7 @@ static void say(const char *text)
     call3(__NR_write, 2, (long)text, (long)length(text));
 }
 
-/* Standard error is the program's: nothing is said that was not asked for. */
+/* Standard error belongs to the program: the runtime writes there only if the environment asks for it. */
 static void complain(char *const *environment, const char *why)
 {
     const char *asked = variable(environment, ETCH_SOFT_LOG_VARIABLE);
@@ -97,7 +97,7 @@ struct folder {
     uint64_t total; /* bytes of pools */
     uint32_t empties;
     uint32_t removed; /* to make room */
-    bool pressed;     /* there is not room enough: the oldest that nobody writes to is looked for */
+    bool pressed;     /* too little space: the search is for the oldest pool that nobody writes to */
     int64_t oldest_time;
     char oldest[256];
 };
@@ -367,7 +367,7 @@ static uint32_t *make_here(struct etch_soft_pool *pool)
 
 /* ---- A library that was unloaded, and comes again ---- */
 
-/* Its headers are the ones that the kernel told of. */
+/* True if this module is the program: the kernel passed the address of the program's headers. */
 static bool is_program(void)
 {
     return !getauxval ||
@@ -410,7 +410,7 @@ static bool adopt(struct etch_soft_recorder *s)
 
 /* ---- Beginning ---- */
 
-/* A program that was given rights is not told by its environment where to write. */
+/* A program with raised rights must not take the folder to write to from its environment. */
 static bool is_secure(char *const *environment)
 {
     const unsigned long *word;

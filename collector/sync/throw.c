@@ -222,7 +222,7 @@ static bool probe(uint64_t address)
 
 static bool is_readable(uint64_t address, size_t size)
 {
-    if (!address || address + size < address || probe(PAGE / 2)) /* where that page can be read, nothing is told */
+    if (!address || address + size < address || probe(PAGE / 2)) /* if that page can be read, the probe shows nothing */
         return false;
     for (uint64_t at = address & ~(uint64_t)7; at < address + size; at = (at | (PAGE - 1)) + 1)
         if (!probe(at))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the preloaded library: what a thread seldom does with its ring: gets one, gets a larger one, leaves it. */
+/* Private to the preloaded library: the rare operations of a thread on its ring: it claims a ring, gets a larger ring,
+ * leaves its ring. */
 #include "collector/sync/writer.h"
 
 #include "collector/sync/real.h"
@@ -37,7 +38,7 @@ static struct etch_sync_ring *claim(struct etch_sync_memory *mapped)
     return NULL;
 }
 
-/* libc knows the thread's id, and tells it with a mutex: a sandbox may forbid to ask the kernel. */
+/* libc writes the thread's id into a mutex that the thread locks. A sandbox may forbid the system call. */
 static uint32_t own_tid(void)
 {
     pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -76,7 +77,7 @@ static void thread_ends(void *own)
     }
     etch_shim_ring = NULL;
     no_ring = true;
-    /* Release: pairs with etch's acquire; the events are there before the ring is said to have ended. */
+    /* Release: pairs with etch's acquire; the events are written before the state is. */
     __atomic_store_n(&((struct etch_sync_ring *)own)->state, ETCH_SYNC_ENDED, __ATOMIC_RELEASE);
 }
 
@@ -112,7 +113,7 @@ void etch_shim_grow_ring(struct etch_sync_memory *memory, struct etch_sync_ring 
     if (large >= ETCH_SYNC_LARGES)
         return;
     own->large = large;
-    /* Release: pairs with the reader's acquire; where the large ring is, is known before that there is one. */
+    /* Release: pairs with the reader's acquire; `large` is written before `grown` is. */
     __atomic_store_n(&own->grown, index + ETCH_SYNC_EVENTS / 2, __ATOMIC_RELEASE);
 }
 

@@ -235,7 +235,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
         return -1;
     }
     take_stderr();
-    if (!vpt_registers_find()) { /* then a signal could not be told from a jump, and the trace would lie */
+    if (!vpt_registers_find()) { /* without registers a signal looks like a jump, and the trace would be wrong */
         fprintf(stderr, "this QEMU hides the guest's registers from plugins\n");
         return -1;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
-/* Signals that come in between two instructions of the guest. QEMU tells plugins nothing of them; what can be seen is a
- * handler's first block with a signal frame on the stack, and the frame says which instruction was next. */
+/* Signals that come in between two instructions of the guest. QEMU does not report them to plugins. A plugin sees the
+ * handler's first block with a signal frame on the stack; the frame has the address of the next instruction. */
 #ifndef ETCH_VPT_SIGNALS_H
 #define ETCH_VPT_SIGNALS_H
 
@@ -25,8 +25,8 @@ bool vpt_signals_inside(const struct vpt_self *self, uint64_t ip);
 /* True if the block that runs ended in a memory fault of the host. self->fault then has the address. */
 bool vpt_signals_faulted(const struct vpt_self *self);
 
-/* Watch the host's own memory faults: they tell a fault in a block from a signal behind it. Once per process. `find`
- * gives the calling thread's state. */
+/* Watches the host's own memory faults, to distinguish a fault in a block from a signal behind the block. Once per
+ * process. `find` gives the calling thread's state. */
 void vpt_signals_hook(struct vpt_self *(*find)(void));
 
 #endif

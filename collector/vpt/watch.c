@@ -163,8 +163,8 @@ static bool is_armed(uint64_t address, uint32_t size)
     return false;
 }
 
-/* A location that an instruction was seen to use: from now on everybody's accesses to it count. False where there is no
- * room for it; that is said once. */
+/* A location that an instruction was seen to use: from now on everybody's accesses to it count. False if the table is
+ * full; that is reported once. */
 static bool arm_found(struct vpt_self *t, uint32_t site, uint64_t address, uint32_t size)
 {
     uint32_t number = UINT32_MAX;
@@ -181,7 +181,7 @@ static bool arm_found(struct vpt_self *t, uint32_t site, uint64_t address, uint3
     }
     if (!known)
         found_at[site]++;
-    known |= found_at[site] > SITE_MAX + 1; /* said already */
+    known |= found_at[site] > SITE_MAX + 1; /* reported already */
     pthread_mutex_unlock(&arming);
     if (!known)
         vpt_event_note(t, VPT_EVENT_ARMED, __rdtsc(), number, address, size, 2u | site << 8, NULL);
