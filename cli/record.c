@@ -67,7 +67,7 @@ static int explain_parts(struct etch_record_options *options, bool natively, cha
 
         if (!needs_types(options->watches[i]))
             continue;
-        if (!options->pid && etch_target_find(options->argv[0], path, sizeof(path), err) < 0)
+        if (!options->pid && etch_record_find_program(options->argv[0], path, sizeof(path), err) < 0)
             return -1;
         if (etch_variable_find(&part, path, options->watches[i], err) < 0)
             return -1;

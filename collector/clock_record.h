@@ -9,4 +9,9 @@
 /* Makes the record; free it with etch__clock__free_unpacked(record, NULL). NULL when memory is short. */
 Etch__Clock *etch_clock_record(const struct etch_calibration *calibration, Etch__ClockPhase phase);
 
+/* Measures the clocks for up to `budget_ns` and makes the record: before the run, or with `first`, the measurement from
+ * before, after it. Free `calibration` in any case. NULL: the clocks cannot be measured. */
+Etch__Clock *etch_clock_measure(struct etch_calibration *calibration, const struct etch_calibration *first,
+                                uint64_t budget_ns, bool skip_trap);
+
 #endif

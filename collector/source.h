@@ -6,6 +6,7 @@
 
 #include "collector/record.h"
 #include "collector/session/limit.h"
+#include "collector/session/signals.h"
 #include "proto/bundle.h"
 
 #include <sys/types.h>
@@ -32,6 +33,7 @@ struct etch_recorder {
     Etch__Exception *exception; /* that the failing thread ended with; NULL: none */
     struct etch_record_summary *summary;
     struct etch_limit limit;
+    struct etch_signals signals;
     const struct etch_source *source;
     void *state; /* the source's own */
 };

@@ -68,9 +68,6 @@ struct etch_launch {
     const struct rlimit *descriptors; /* as etch got it; NULL: unchanged */
 };
 
-/* Finds the file that execvp would run. Returns 0, or -1 with `err` set. */
-int etch_target_find(const char *name, char *path, size_t size, struct etch_error *err);
-
 /* Starts a program, stopped before its first instruction; etch_target_pump() then reports the exec, if it has not done
  * so already. Returns 0, also where somebody killed it meanwhile (`gone`), or -1 with `err` set and nothing left
  * behind. */

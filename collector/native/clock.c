@@ -35,17 +35,6 @@ static void write_plain_clock(struct native *n, Etch__ClockPhase phase)
     native_write(n, ETCH__RECORD__BODY_CLOCK, &clock);
 }
 
-static bool write_calibration(struct native *n, const struct etch_calibration *calibration, Etch__ClockPhase phase)
-{
-    Etch__Clock *clock = etch_clock_record(calibration, phase);
-
-    if (!clock)
-        return false;
-    native_write(n, ETCH__RECORD__BODY_CLOCK, clock);
-    etch__clock__free_unpacked(clock, NULL);
-    return true;
-}
-
 /* What keeps events of different CPUs from being ordered. */
 static void note_clocks(struct native *n, const struct etch_calibration *after)
 {
@@ -64,24 +53,25 @@ void native_write_clock(struct native *n, Etch__ClockPhase phase)
     bool before = phase == ETCH__CLOCK_PHASE__CLOCK_BEFORE;
     struct etch_calibration after = {0};
     struct etch_calibration *calibration = before ? &n->calibration : &after;
-    struct etch_calibration_options options = {.budget_ns = (uint64_t)(n->options->clock_s * 1e9),
-                                               .skip_trap = n->n_list == 0,
-                                               .like = before ? NULL : &n->calibration};
-    struct etch_error ignored;
-    bool done = false;
+    uint64_t budget_ns = (uint64_t)(n->options->clock_s * 1e9);
+    Etch__Clock *measured = NULL;
 
     if (before && n->options->clock) { /* as measured before */
         native_write(n, ETCH__RECORD__BODY_CLOCK, (void *)(uintptr_t)n->options->clock);
         return;
     }
-    if (options.budget_ns && (before || n->calibrated) && etch_calibrate(calibration, &options, &ignored) == 0)
-        done = write_calibration(n, calibration, phase);
+    if (budget_ns && (before || n->calibrated))
+        measured = etch_clock_measure(calibration, before ? NULL : &n->calibration, budget_ns, n->n_list == 0);
     if (before)
-        n->calibrated = done;
-    else if (done)
+        n->calibrated = measured != NULL;
+    else if (measured)
         note_clocks(n, &after);
-    if (!done)
+    if (measured)
+        native_write(n, ETCH__RECORD__BODY_CLOCK, measured);
+    else
         write_plain_clock(n, phase);
+    if (measured)
+        etch__clock__free_unpacked(measured, NULL);
     etch_calibration_free(&after); /* borrows from the one before, which goes last */
 }
 

@@ -84,7 +84,8 @@ static int examine(struct native *n, char *library, size_t size, struct etch_err
     struct etch_error ignored;
 
     library[0] = '\0';
-    if (etch_target_find(n->options->argv[0], n->path, sizeof(n->path), err) < 0 || refuse_privileged(n->path, err) < 0)
+    if (etch_record_find_program(n->options->argv[0], n->path, sizeof(n->path), err) < 0 ||
+        refuse_privileged(n->path, err) < 0)
         return -1;
     if (etch_object_open(&object, n->path, &ignored) == 0 &&
         (refuse_tracer(n, object, err) < 0 || refuse_breakpoints(n, object, err) < 0)) {

@@ -8,6 +8,7 @@
 #include "collector/native/watch_list.h"
 #include "collector/privacy.h"
 #include "collector/session/host.h"
+#include "collector/session/outcome.h"
 #include "collector/session/signals.h"
 #include "collector/sync/exception.h"
 
@@ -171,7 +172,7 @@ static int prepare_loop(struct loop *l, struct etch_error *err)
 {
     struct rlimit files;
 
-    if (etch_signals_take(&l->signals, err) < 0)
+    if (etch_signals_take(&l->signals, false, err) < 0)
         return -1;
     getrlimit(RLIMIT_NOFILE, &l->files_before);
     files = l->files_before;
@@ -333,15 +334,12 @@ static void conclude(struct native *n)
 
 static int run(struct native *n, struct loop *l, struct etch_error *err)
 {
-    struct timespec now;
-
     if (etch_host_write(n->bundle, err) < 0)
         return -1;
     etch_clock_pairs_take(&n->first_pair, 1, CLOCK_MONOTONIC_RAW, 0);
     native_write_clock(n, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
-    clock_gettime(CLOCK_REALTIME, &now);
-    n->start_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    n->start_cpu_ns = native_cpu_ns(RUSAGE_SELF);
+    n->start_unix_ns = etch_unix_ns();
+    n->start_cpu_ns = etch_cpu_ns(RUSAGE_SELF);
     if (trace_apart(n, l, err) < 0)
         return -1;
     if (!n->program_written)

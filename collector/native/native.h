@@ -134,6 +134,4 @@ uint64_t native_tsc(const struct native *n, uint64_t ns);
 /* Everything in the rings. `last`: the program is gone. */
 void native_drain(struct native *n, bool last);
 
-uint64_t native_cpu_ns(int who);
-
 #endif

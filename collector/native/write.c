@@ -3,6 +3,7 @@
 #include "collector/native/native.h"
 
 #include "collector/privacy.h"
+#include "collector/session/outcome.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -291,7 +292,6 @@ void native_write_loss(struct native *n, Etch__LossCause cause, uint32_t watch, 
 
 void native_write_failure(struct native *n, struct etch_failure *failure)
 {
-    struct etch_record_summary *s = n->summary;
     const Etch__Failure *f = &failure->record;
 
     for (size_t i = 0; i < failure->mappings.list.n; i++)
@@ -299,50 +299,20 @@ void native_write_failure(struct native *n, struct etch_failure *failure)
     etch_privacy_count(n->options->privacy)->stack_words += failure->masked_words;
     native_write(n, ETCH__RECORD__BODY_FAILURE, &failure->record);
     n->failure_written = true;
-    s->failed = true;
-    s->failure_kind = (int)f->kind;
-    s->failure_signal = f->signal;
-    s->failure_tid = f->tid;
-    s->failure_ip = f->ip;
-    s->failure_placed = f->tid != 0;
-    s->failure_address = f->fault_address;
-    s->failure_address_known = f->code > 0 && f->fault_address;
-    snprintf(s->failure_message, sizeof(s->failure_message), "%s", f->message);
-}
-
-uint64_t native_cpu_ns(int who)
-{
-    struct rusage use;
-
-    getrusage(who, &use);
-    return (uint64_t)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000000u +
-           (uint64_t)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1000u;
-}
-
-static uint64_t used_ns(const struct rusage *use)
-{
-    return (uint64_t)(use->ru_utime.tv_sec + use->ru_stime.tv_sec) * 1000000000u +
-           (uint64_t)(use->ru_utime.tv_usec + use->ru_stime.tv_usec) * 1000u;
+    etch_failure_sum_up(n->summary, f, f->code > 0 && f->fault_address);
 }
 
 void native_write_outcome(struct native *n)
 {
     Etch__Outcome outcome = ETCH__OUTCOME__INIT;
     struct etch_record_summary *s = n->summary;
-    struct timespec now;
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    outcome.end_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    outcome.end_unix_ns = etch_unix_ns();
     outcome.end_tsc = __rdtsc();
-    if (n->target.gone && WIFSIGNALED(n->target.wait_status)) {
-        outcome.how_case = ETCH__OUTCOME__HOW_SIGNAL;
-        outcome.signal = (uint32_t)WTERMSIG(n->target.wait_status);
-    } else if (n->target.gone) {
-        outcome.how_case = ETCH__OUTCOME__HOW_EXIT_STATUS;
-        outcome.exit_status = (uint32_t)WEXITSTATUS(n->target.wait_status);
-    }
-    outcome.cpu_ns = n->target.usage_known ? used_ns(&n->target.usage) : 0;
-    outcome.recorder_cpu_ns = native_cpu_ns(RUSAGE_SELF) - n->start_cpu_ns;
+    if (n->target.gone)
+        etch_outcome_set(&outcome, n->target.wait_status);
+    outcome.cpu_ns = n->target.usage_known ? etch_rusage_ns(&n->target.usage) : 0;
+    outcome.recorder_cpu_ns = etch_cpu_ns(RUSAGE_SELF) - n->start_cpu_ns;
     native_write(n, ETCH__RECORD__BODY_OUTCOME, &outcome);
     s->duration_ns = outcome.end_unix_ns - n->start_unix_ns;
     s->target_cpu_ns = outcome.cpu_ns;

@@ -104,3 +104,14 @@ Etch__Clock *etch_clock_record(const struct etch_calibration *c, Etch__ClockPhas
     etch__clock__free_unpacked(clock, NULL);
     return NULL; /* NOLINT(clang-analyzer-unix.Malloc): protobuf-c has just freed it */
 }
+
+Etch__Clock *etch_clock_measure(struct etch_calibration *calibration, const struct etch_calibration *first,
+                                uint64_t budget_ns, bool skip_trap)
+{
+    struct etch_calibration_options options = {.budget_ns = budget_ns, .skip_trap = skip_trap, .like = first};
+    struct etch_error ignored;
+
+    if (etch_calibrate(calibration, &options, &ignored) < 0)
+        return NULL;
+    return etch_clock_record(calibration, first ? ETCH__CLOCK_PHASE__CLOCK_AFTER : ETCH__CLOCK_PHASE__CLOCK_BEFORE);
+}

@@ -16,20 +16,20 @@ static bool is_file(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* As execvp looks: along PATH unless there is a slash. */
+/* As execvp looks along PATH: an empty entry is the current folder. */
 static bool search_path(const char *name, char *found, size_t size)
 {
     const char *path = getenv("PATH");
 
     if (!path)
         path = "/usr/local/bin:/usr/bin:/bin";
-    while (*path) {
+    while (path) {
         size_t n = strcspn(path, ":");
 
-        snprintf(found, size, "%.*s%s%s", (int)n, path, n ? "/" : "", name);
+        snprintf(found, size, "%.*s/%s", n ? (int)n : 1, n ? path : ".", name);
         if (is_file(found) && access(found, X_OK) == 0)
             return true;
-        path += n + (path[n] == ':');
+        path = path[n] ? path + n + 1 : NULL;
     }
     return false;
 }

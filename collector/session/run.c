@@ -5,6 +5,7 @@
 #include "collector/clock_record.h"
 #include "collector/privacy.h"
 #include "collector/session/host.h"
+#include "collector/session/outcome.h"
 #include "collector/vpt/exec.h"
 
 #include <errno.h>
@@ -43,14 +44,6 @@ static int examine_program(struct etch_recorder *r, struct etch_error *err)
                : etch_error_set(err, "%s", ignored.what);
 }
 
-static uint64_t unix_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static int write_program(struct etch_recorder *r, uint64_t start_ns, uint64_t start_tsc, struct etch_error *err)
 {
     Etch__Program program = ETCH__PROGRAM__INIT;
@@ -76,57 +69,11 @@ static int write_program(struct etch_recorder *r, uint64_t start_ns, uint64_t st
 
 /* ---- Launch and wait ---- */
 
-static volatile sig_atomic_t passed_on; /* a signal that etch got and the program shall get too */
-static volatile sig_atomic_t target;
-
-static void pass_on(int number)
-{
-    passed_on = number;
-    if (target > 0)
-        kill((pid_t)target, number);
-}
-
-static void on_child(int number)
-{
-    (void)number; /* only to end a wait */
-}
-
-/* Ctrl-C and its like go to the program, in the same process group; etch stays to finish the bundle. */
-static const int kept_away[] = {SIGINT, SIGQUIT, SIGPIPE};
-static const int handed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-
-static struct sigaction before[65];
-
-static void set_signal(int number, void (*handler)(int))
-{
-    struct sigaction act = {.sa_handler = handler};
-
-    sigaction(number, &act, &before[number]);
-}
-
-static void take_signals(void)
-{
-    for (size_t i = 0; i < sizeof(kept_away) / sizeof(kept_away[0]); i++)
-        set_signal(kept_away[i], SIG_IGN);
-    for (size_t i = 0; i < sizeof(handed_on) / sizeof(handed_on[0]); i++)
-        set_signal(handed_on[i], pass_on);
-    set_signal(SIGCHLD, on_child);
-}
-
-static void give_back_signals(void)
-{
-    for (size_t i = 0; i < sizeof(kept_away) / sizeof(kept_away[0]); i++)
-        sigaction(kept_away[i], &before[kept_away[i]], NULL);
-    for (size_t i = 0; i < sizeof(handed_on) / sizeof(handed_on[0]); i++)
-        sigaction(handed_on[i], &before[handed_on[i]], NULL);
-    sigaction(SIGCHLD, &before[SIGCHLD], NULL);
-}
-
 static _Noreturn void become_target(struct etch_recorder *r, int report)
 {
     int cause;
 
-    give_back_signals();
+    etch_signals_give_back(&r->signals);
     r->source->launch(r);
     cause = errno;
     if (write(report, &cause, sizeof(cause)) < 0)
@@ -151,7 +98,6 @@ static int launch(struct etch_recorder *r, struct etch_error *err)
     }
     if (r->pid == 0)
         become_target(r, ends[1]);
-    target = r->pid;
     close(ends[1]);
     do
         got = read(ends[0], &cause, sizeof(cause));
@@ -164,7 +110,7 @@ static int launch(struct etch_recorder *r, struct etch_error *err)
     return etch_error_set_errno(err, cause, "cannot start %s", r->program);
 }
 
-/* Where it stands is what is wanted: it gets no signal that it could handle, and so walk away from there. */
+/* SIGKILL, because a handler could unwind the stack that we want to see. */
 static void enforce_limit(struct etch_recorder *r, double began)
 {
     if (r->options->wall_s <= 0 || r->summary->out_of_time || etch_time_seconds() - began < r->options->wall_s)
@@ -173,26 +119,27 @@ static void enforce_limit(struct etch_recorder *r, double began)
     kill(r->pid, SIGKILL);
 }
 
-/* Until the program ends. A bundle that cannot be written any more does not disturb the program. */
-static int follow(struct etch_recorder *r, struct etch_error *err)
+/* Until the program ends. `status` is -1 if nothing can be recorded already. A bundle that cannot be written any more
+ * does not disturb the program. */
+static int follow(struct etch_recorder *r, int status, struct etch_error *err)
 {
     double began = etch_time_seconds();
-    int status = 0;
 
     for (;;) {
-        pid_t done = waitpid(r->pid, &r->summary->status, status < 0 && r->options->wall_s <= 0 ? 0 : WNOHANG);
+        pid_t done = waitpid(r->pid, &r->summary->status, WNOHANG);
 
         if (done == r->pid)
             break;
         if (done < 0 && errno != EINTR)
             return etch_error_set_errno(err, errno, "cannot wait for %s", r->program);
         enforce_limit(r, began);
+        etch_signals_read(&r->signals, r->pid);
+        etch_signals_pass_on(&r->signals, r->pid);
         if (status == 0 && done == 0)
             status = r->source->drain(r, TURN_MS, err);
-        else if (status < 0 && r->options->wall_s > 0)
+        else if (status < 0)
             usleep(TURN_MS * 1000u);
     }
-    target = 0;
     return status;
 }
 
@@ -239,45 +186,23 @@ static int write_failure(struct etch_recorder *r, struct etch_error *err)
         failure.fault_address = r->failure.address;
         failure.code = r->failure.code;
         failure.exception = r->exception;
-        s->failure_placed = true;
     }
-    s->failed = true;
-    s->failure_signal = failure.signal;
-    s->failure_tid = failure.tid;
-    s->failure_ip = failure.ip;
-    s->failure_address = failure.fault_address;
-    s->failure_address_known = r->failure.address_known;
+    etch_failure_sum_up(s, &failure, r->failure.address_known);
     record.body_case = ETCH__RECORD__BODY_FAILURE;
     record.failure = &failure;
     return etch_bundle_write(r->bundle, &record, err);
-}
-
-static uint64_t cpu_ns(int who)
-{
-    struct rusage use;
-
-    getrusage(who, &use);
-    return (uint64_t)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000000u +
-           (uint64_t)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1000u;
 }
 
 static int write_outcome(struct etch_recorder *r, uint64_t end_ns, uint64_t end_tsc, struct etch_error *err)
 {
     Etch__Outcome outcome = ETCH__OUTCOME__INIT;
     Etch__Record record = ETCH__RECORD__INIT;
-    int status = r->summary->status;
 
-    if (WIFSIGNALED(status)) {
-        outcome.how_case = ETCH__OUTCOME__HOW_SIGNAL;
-        outcome.signal = (uint32_t)WTERMSIG(status);
-    } else {
-        outcome.how_case = ETCH__OUTCOME__HOW_EXIT_STATUS;
-        outcome.exit_status = (uint32_t)WEXITSTATUS(status);
-    }
+    etch_outcome_set(&outcome, r->summary->status);
     outcome.end_unix_ns = end_ns;
     outcome.end_tsc = end_tsc;
-    outcome.cpu_ns = cpu_ns(RUSAGE_CHILDREN);
-    outcome.recorder_cpu_ns = cpu_ns(RUSAGE_SELF);
+    outcome.cpu_ns = etch_cpu_ns(RUSAGE_CHILDREN);
+    outcome.recorder_cpu_ns = etch_cpu_ns(RUSAGE_SELF);
     record.body_case = ETCH__RECORD__BODY_OUTCOME;
     record.outcome = &outcome;
     return etch_bundle_write(r->bundle, &record, err);
@@ -288,15 +213,13 @@ static int write_outcome(struct etch_recorder *r, uint64_t end_ns, uint64_t end_
 static int write_clock(struct etch_recorder *r, struct etch_calibration *calibration,
                        const struct etch_calibration *first, struct etch_error *err)
 {
-    struct etch_calibration_options options = {.budget_ns = CALIBRATION_NS, .skip_trap = true, .like = first};
-    Etch__ClockPhase phase = first ? ETCH__CLOCK_PHASE__CLOCK_AFTER : ETCH__CLOCK_PHASE__CLOCK_BEFORE;
     const struct etch_record_options *o = r->options;
     Etch__Record record = ETCH__RECORD__INIT;
     Etch__Clock *measured = NULL;
     int status = 0;
 
-    if (!o->clock && o->n_watches && (!first || first->n_pairs) && etch_calibrate(calibration, &options, err) == 0)
-        measured = etch_clock_record(calibration, phase);
+    if (!o->clock && o->n_watches && (!first || first->n_pairs))
+        measured = etch_clock_measure(calibration, first, CALIBRATION_NS, true);
     record.body_case = ETCH__RECORD__BODY_CLOCK;
     record.clock = !first && o->clock ? (Etch__Clock *)(uintptr_t)o->clock : measured;
     if (record.clock)
@@ -309,19 +232,15 @@ static int write_clock(struct etch_recorder *r, struct etch_calibration *calibra
 /* The run itself, between the two measurements. */
 static int follow_run(struct etch_recorder *r, const struct etch_calibration *first, struct etch_error *err)
 {
-    uint64_t start_ns = unix_ns(), start_tsc = __rdtsc(), end_ns, end_tsc;
+    uint64_t start_ns = etch_unix_ns(), start_tsc = __rdtsc(), end_ns, end_tsc;
     struct etch_calibration last = {0};
     int status;
 
     if (launch(r, err) < 0)
         return -1;
-    if (write_program(r, start_ns, start_tsc, err) < 0) {
-        waitpid(r->pid, &r->summary->status, 0);
+    if (follow(r, write_program(r, start_ns, start_tsc, err), err) < 0)
         return -1;
-    }
-    if (follow(r, err) < 0)
-        return -1;
-    end_ns = unix_ns();
+    end_ns = etch_unix_ns();
     end_tsc = __rdtsc();
     if (r->source->never_ran(r, err) || r->source->finish(r, err) < 0 || write_limit(r, err) < 0 ||
         write_failure(r, err) < 0 || write_outcome(r, end_ns, end_tsc, err) < 0)
@@ -364,9 +283,9 @@ int etch_run_record(const struct etch_source *source, const struct etch_record_o
         summary->source = r->source->name;
         if (r->source->open(r, err) == 0 && etch_bundle_create(&r->bundle, options->output, err) == 0) {
             etch_privacy_guard(options->privacy, r->bundle);
-            take_signals();
-            status = run(r, err);
-            give_back_signals();
+            if (etch_signals_take(&r->signals, true, err) == 0)
+                status = run(r, err);
+            etch_signals_give_back(&r->signals);
             etch_record_sum_up(summary, r->bundle);
             if (status < 0 && !ran(r)) {
                 etch_bundle_discard(r->bundle); /* nothing was recorded */

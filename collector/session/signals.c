@@ -14,15 +14,27 @@
 static const int taken[] = {SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP, SIGUSR1,
                             SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
 
-int etch_signals_take(struct etch_signals *s, struct etch_error *err)
+static void on_child(int number)
 {
-    struct sigaction standard = {.sa_handler = SIG_DFL};
+    (void)number; /* only to end a wait */
+}
+
+static bool is_left(const struct etch_signals *s, int number)
+{
+    return s->unseen && (number == SIGCHLD || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU);
+}
+
+int etch_signals_take(struct etch_signals *s, bool unseen, struct etch_error *err)
+{
+    struct sigaction child = {.sa_handler = unseen ? on_child : SIG_DFL};
 
     memset(s, 0, sizeof(*s));
+    s->unseen = unseen;
     sigemptyset(&s->mask);
     for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
-        sigaddset(&s->mask, taken[i]);
-    sigaction(SIGCHLD, &standard, &s->child_before);
+        if (!is_left(s, taken[i]))
+            sigaddset(&s->mask, taken[i]);
+    sigaction(SIGCHLD, &child, &s->child_before);
     sigprocmask(SIG_BLOCK, &s->mask, &s->mask_before);
     s->fd = signalfd(-1, &s->mask, SFD_CLOEXEC | SFD_NONBLOCK);
     return s->fd < 0 ? etch_error_set_errno(err, errno, "cannot watch for signals") : 0;
@@ -58,6 +70,11 @@ static void take(struct etch_signals *s, const struct signalfd_siginfo *info)
 {
     uint32_t number = info->ssi_signo;
 
+    if (s->unseen) {
+        if (number != SIGINT && number != SIGQUIT)
+            s->passing[number].due_ns = etch_time_ns();
+        return;
+    }
     if (info->ssi_code != SI_USER && info->ssi_code != SI_QUEUE)
         return;
     if (s->passing[number].seen_from == (pid_t)info->ssi_pid &&

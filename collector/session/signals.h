@@ -12,7 +12,8 @@
 #include <sys/types.h>
 
 struct etch_signals {
-    int fd; /* readable when a signal has come; -1: not taken */
+    int fd;      /* readable when a signal has come; -1: not taken */
+    bool unseen; /* nobody calls etch_signals_seen(): the program runs in QEMU */
     sigset_t mask, mask_before;
     struct sigaction child_before;
     struct {
@@ -22,8 +23,11 @@ struct etch_signals {
     } passing[65];
 };
 
-/* Blocks the signals and makes `fd`. Returns 0, or -1 with `err` set; etch_signals_give_back() is due in both cases. */
-int etch_signals_take(struct etch_signals *signals, struct etch_error *err);
+/* Blocks the signals and makes `fd`. `unseen`: what the program gets is not seen. Then SIGINT and SIGQUIT are not
+ * passed on, because a sender usually means the whole group; all others are, at once. The stop signals are not taken,
+ * and SIGCHLD ends a wait instead of making `fd` readable. Returns 0, or -1 with `err` set; etch_signals_give_back() is
+ * due in both cases. */
+int etch_signals_take(struct etch_signals *signals, bool unseen, struct etch_error *err);
 
 /* As they were before. A signal that came for the program does not end etch. */
 void etch_signals_give_back(struct etch_signals *signals);

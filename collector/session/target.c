@@ -76,29 +76,6 @@ static void remove_thread(struct etch_target *t, pid_t tid)
 
 /* ---- Launch ---- */
 
-int etch_target_find(const char *name, char *path, size_t size, struct etch_error *err)
-{
-    const char *dirs = getenv("PATH");
-    struct stat st;
-
-    if (strchr(name, '/')) {
-        snprintf(path, size, "%s", name);
-        if (stat(path, &st) < 0 || access(path, X_OK) < 0)
-            return etch_error_set_errno(err, errno, "cannot run %s", name);
-        return S_ISDIR(st.st_mode) ? etch_error_set(err, "cannot run %s: it is a folder", name) : 0;
-    }
-    for (const char *dir = dirs ? dirs : "/bin:/usr/bin"; dir;) {
-        size_t n = strcspn(dir, ":");
-
-        snprintf(path, size, "%.*s/%s", n ? (int)n : 1, n ? dir : ".", name);
-        if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0)
-            return 0;
-        dir = dir[n] ? dir + n + 1 : NULL;
-    }
-    etch_error_set(err, "cannot run %s: it is not in PATH", name);
-    return etch_error_advise(err, "give its path");
-}
-
 /* The child's side, up to exec. It waits for the tracer's word; if the tracer dies first it goes on alone. */
 static void become(const struct etch_launch *launch, int go, int report)
 {

@@ -61,6 +61,19 @@ inside decoder/recording ""
 inside decoder/flow ""
 inside decoder/order ""
 inside decoder/values ""
+inside collector/session "collector/native collector/vpt"
+inside collector/policy ""
+inside collector/sync "collector/session"
+inside collector/native "collector/session collector/sync collector/policy"
+inside collector/pt "collector/session"
+inside collector/soft "collector/session"
+inside collector/vpt "collector/session collector/sync"
+inside collector/lab ""
+# The session knows the sources by name in one place, and what vpt left behind in another; a source knows no other source.
+bad=$(grep -lE '^ *#include "collector/(native|pt|soft|vpt)/' collector/session/*.[ch] |
+  grep -vE '/(record|recover|run)\.c$' || true)
+[ -z "$bad" ] || fail "the session reaches into a source: $bad"
+checks=$((checks + 1))
 inside slicer/model ""
 inside slicer/instrument "slicer/model"
 inside slicer/slice "slicer/model"
