@@ -12,4 +12,4 @@ target_link_libraries(read_damaged PRIVATE etch_options damaged_bundles)
 # One input takes a twentieth of a second: the limit of a minute holds on a machine that has much else to do.
 etch_fuzz(runs 30 LINKS damaged_bundles OPTIONS -timeout=60 -max_len=400000 -close_fd_mask=1
   SEEDS bash ${CMAKE_CURRENT_SOURCE_DIR}/damage/seeds.sh $<TARGET_FILE:etch> $<TARGET_FILE:pack_runs>)
-etch_e2e(sketch_damaged TIMEOUT 600)
+etch_e2e(sketch_damaged TIMEOUT 1200)
