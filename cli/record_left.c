@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* What a program left behind that ran without etch. */
+/* Rings of a program that ran without etch. */
 int etch_record_rings(const struct etch_command *self, const char *folder, const struct etch_record_options *options)
 {
     struct etch_soft_summary s;
@@ -32,7 +32,7 @@ int etch_record_rings(const struct etch_command *self, const char *folder, const
     return 0;
 }
 
-/* What a killed etch left behind. */
+/* A recording whose etch was killed. */
 int etch_record_recover(const struct etch_command *self, const char *folder, const char *output)
 {
     struct etch_recovery r;

@@ -23,8 +23,8 @@ static size_t read_target(void *context, uint64_t address, void *buffer, size_t 
     return etch_process_read(*(pid_t *)context, address, buffer, size);
 }
 
-/* In all threads that there are, those that appear meanwhile included. A thread that both inherited the watch and gets
- * it here is sorted out by etch_watches_drain(). */
+/* Sets the watch in all threads, also in those that appear meanwhile. A thread may inherit the watch and get it here
+ * again; etch_watches_drain() drops the double hits. */
 static int arm_everywhere(struct native *n, uint32_t index, bool site, struct etch_error *err)
 {
     const struct native_watch *w = &n->list[index];
@@ -152,7 +152,7 @@ static bool is_cplusplus(const struct etch_object *object)
     return etch_object_imports(object, personality) || etch_object_symbol(object, personality, &symbol) > 0;
 }
 
-/* One that is in a library which is there by now. That it cannot be set is told; the others go on. */
+/* Sets a watch in a library that is loaded by now. A watch that cannot be set is reported; the others go on. */
 static void arm_in_library(struct native *n, uint32_t index)
 {
     struct native_watch *w = &n->list[index];

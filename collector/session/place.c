@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What to watch, and where it lies; see place.h. */
+/* A place to watch: its grammar, and where it lies; see place.h. */
 #include "collector/session/place.h"
 
 #include <ctype.h>

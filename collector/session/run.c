@@ -161,8 +161,8 @@ static int write_failure(struct etch_recorder *r, struct etch_error *err)
     struct etch_record_summary *s = r->summary;
     char message[80];
 
-    /* A process that says that it failed, by its status, after a fault that it or a child of it had. What starts the
-     * program in question need not say so. */
+    /* An exit status is a failure only if it is not 0 and the process or its child had a fault before. With `subject`
+     * the status does not count: the process is then only a launcher of the program in question. */
     if (!WIFSIGNALED(s->status) && !(r->failure.seen && r->failure.signal &&
                                      (WEXITSTATUS(s->status) || (r->options->subject && r->failure.deadly))))
         return 0;

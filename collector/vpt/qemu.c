@@ -95,7 +95,7 @@ void vpt_launch(struct etch_recorder *r)
     free((void *)argv);
 }
 
-/* QEMU's own complaint, one line of it. */
+/* The reason is the first line of QEMU's own message. */
 bool vpt_never_ran(struct etch_recorder *r, struct etch_error *err)
 {
     const struct vpt *v = r->state;

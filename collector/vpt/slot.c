@@ -195,7 +195,8 @@ static int write_thread(struct etch_recorder *r, const struct vpt_slot *s, struc
     return etch_recorder_write_thread(r, &thread, err);
 }
 
-/* What a thread had in hand when it was killed. Its memory is still now: the process is gone. */
+/* Writes the branches that a killed thread had not yet put into a packet. The process is gone, so its memory no longer
+ * changes. */
 static int write_tail(struct etch_recorder *r, struct vpt_slot *s, struct etch_error *err)
 {
     const struct vpt *v = r->state;
@@ -243,7 +244,7 @@ static int still_running(struct etch_recorder *r, const struct vpt_slot *s, stru
     return etch_recorder_write_loss(r, &loss, err);
 }
 
-/* What the program did to memory that is also its own. */
+/* The ring is also in the program's memory: the program may have damaged it, which is a loss. */
 static int tell_damage(struct etch_recorder *r, const struct vpt_slot *s, struct etch_error *err)
 {
     const struct vpt *v = r->state;
