@@ -4,6 +4,7 @@
 
 #include "base/function_name.h"
 #include "base/path.h"
+#include "binary/debug_info.h"
 
 #include <dwarf.h>
 #include <stdio.h>
@@ -52,21 +53,11 @@ static bool number_files(struct walk *w, struct etch_strings *files, Dwarf_Die *
     return true;
 }
 
-static uint32_t attribute_number(Dwarf_Die *die, unsigned name)
-{
-    Dwarf_Attribute attribute;
-    Dwarf_Word value;
-
-    if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0 || value > UINT32_MAX)
-        return 0;
-    return (uint32_t)value;
-}
-
 static bool add_call(struct walk *w, Dwarf_Die *die, uint32_t depth)
 {
-    uint32_t file = attribute_number(die, DW_AT_call_file);
-    struct etch_line_row call = {.line = attribute_number(die, DW_AT_call_line),
-                                 .column = attribute_number(die, DW_AT_call_column)};
+    uint32_t file = etch_debug_number(die, DW_AT_call_file);
+    struct etch_line_row call = {.line = etch_debug_number(die, DW_AT_call_line),
+                                 .column = etch_debug_number(die, DW_AT_call_column)};
     Dwarf_Addr unit_base, start, end;
     ptrdiff_t offset = 0;
 
@@ -100,15 +91,12 @@ static bool walk(struct walk *w, Dwarf_Die *parent, uint32_t depth)
 bool etch_inlined_read(struct etch_inlined *in, struct etch_strings *files, Dwarf *dwarf, uint64_t base)
 {
     struct walk w = {.in = in, .base = base};
-    Dwarf_CU *cu = NULL;
-    Dwarf_Half version;
-    uint8_t type;
-    Dwarf_Die unit, sub;
+    Dwarf_CU *cursor = NULL;
+    Dwarf_Die unit;
     bool fine = true;
 
-    while (fine && dwarf_get_units(dwarf, cu, &cu, &version, &type, &unit, &sub) == 0)
-        if (dwarf_tag(&unit) == DW_TAG_compile_unit)
-            fine = number_files(&w, files, &unit) && walk(&w, &unit, 0);
+    while (fine && etch_debug_next_unit(dwarf, &cursor, &unit))
+        fine = number_files(&w, files, &unit) && walk(&w, &unit, 0);
     etch_array_free(&w.own);
     return fine;
 }

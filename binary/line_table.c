@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/function_name.h"
 #include "base/strings.h"
+#include "binary/debug_info.h"
 #include "binary/elf_file.h"
 #include "binary/inlined.h"
 #include "proto/soft_layout.h"
@@ -65,46 +66,30 @@ static bool add_unit_rows(struct etch_line_table *t, Dwarf_Die *unit, uint64_t b
     if (dwarf_getsrclines(unit, &lines, &n) != 0)
         return true;
     for (size_t i = 0; i < n; i++) {
-        Dwarf_Line *line = dwarf_onesrcline(lines, i);
-        const char *source = dwarf_linesrc(line, NULL, NULL);
-        Dwarf_Addr address = 0;
-        bool end = false, statement = false;
-        int number = 0, column = 0;
+        struct etch_debug_line line;
 
-        dwarf_lineaddr(line, &address);
-        dwarf_lineendsequence(line, &end);
-        dwarf_lineno(line, &number);
-        dwarf_linecol(line, &column);
-        dwarf_linebeginstatement(line, &statement);
-        if (open && address > row.start && row.line && row.start) { /* address 0: code that the linker dropped */
+        if (!etch_debug_line_read(lines, i, &line))
+            continue;
+        if (open && line.address > row.start && row.line && row.start) { /* address 0: code that the linker dropped */
             row.start += base;
-            row.end = address + base;
+            row.end = line.address + base;
             if (!etch_array_push(&t->rows, row))
                 return false;
         }
-        open = !end;
-        if (source && source != last_source) {
-            last_source = source;
-            last_file = etch_unit_file(&t->files, unit, source);
+        open = !line.end;
+        if (line.source && line.source != last_source) {
+            last_source = line.source;
+            last_file = etch_unit_file(&t->files, unit, line.source);
         }
-        row = (struct etch_line_row){address, 0, last_file, (uint32_t)number, (uint32_t)column, statement, false};
+        row = (struct etch_line_row){line.address, 0, last_file, line.line, line.column, line.statement, false};
     }
     return true;
-}
-
-/* The name by which the linker knows a function: overloads and template instances have one each. */
-static const char *linkage_name(Dwarf_Die *die)
-{
-    Dwarf_Attribute attr;
-    const char *name = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attr));
-
-    return name ? name : dwarf_diename(die);
 }
 
 /* "unit's file name:linkage name" of each function with code, and its line. */
 static bool add_function(struct etch_line_table *t, const char *source, Dwarf_Die *die)
 {
-    const char *name = linkage_name(die);
+    const char *linkage = etch_debug_linkage_name(die), *name = linkage ? linkage : dwarf_diename(die);
     Dwarf_Attribute attr;
     struct declared d;
     size_t size;
@@ -151,14 +136,11 @@ static bool add_unit_functions(struct etch_line_table *t, Dwarf_Die *unit)
 
 static bool add_units(struct etch_line_table *t, const struct image *image)
 {
-    Dwarf_CU *cu = NULL;
-    Dwarf_Half version;
-    uint8_t type;
-    Dwarf_Die unit, sub;
+    Dwarf_CU *cursor = NULL;
+    Dwarf_Die unit;
 
-    while (dwarf_get_units(image->dwarf, cu, &cu, &version, &type, &unit, &sub) == 0)
-        if (dwarf_tag(&unit) == DW_TAG_compile_unit &&
-            (!add_unit_rows(t, &unit, image->base) || !add_unit_functions(t, &unit)))
+    while (etch_debug_next_unit(image->dwarf, &cursor, &unit))
+        if (!add_unit_rows(t, &unit, image->base) || !add_unit_functions(t, &unit))
             return false;
     return true;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* DWARF made flat: which unit holds an address, found out once per module; lines, functions and inlined calls of a
- * unit, found out when the first address in it is asked for. libdw is used with the module's lock held, and only here.
+ * unit, found out when the first address in it is asked for. A module's lock is held where its libdw is used.
  */
+#include "binary/debug_info.h"
 #include "binary/symbols_module.h"
 
 #include <dwarf.h>
@@ -94,20 +95,11 @@ struct walk {
     bool short_of_memory;
 };
 
-static const char *attribute_string(Dwarf_Die *die, unsigned name)
-{
-    Dwarf_Attribute attribute;
-
-    return dwarf_attr_integrate(die, name, &attribute) ? dwarf_formstring(&attribute) : NULL;
-}
-
 static const char *read_name(struct walk *walk, Dwarf_Die *die)
 {
-    const char *linkage = attribute_string(die, DW_AT_linkage_name), *name = attribute_string(die, DW_AT_name);
+    const char *linkage = etch_debug_linkage_name(die), *name = etch_debug_text(die, DW_AT_name);
     int line = 0;
 
-    if (!linkage)
-        linkage = attribute_string(die, DW_AT_MIPS_linkage_name);
     if ((!linkage || !linkage[0]) && (!name || !name[0]))
         return NULL;
     if (dwarf_decl_line(die, &line) != 0 || line < 0)
@@ -164,16 +156,6 @@ static const char *function_name(struct walk *walk, Dwarf_Die *die)
     return entry->name;
 }
 
-static uint32_t attribute_number(Dwarf_Die *die, unsigned name)
-{
-    Dwarf_Attribute attribute;
-    Dwarf_Word value;
-
-    if (!dwarf_attr(die, name, &attribute) || dwarf_formudata(&attribute, &value) != 0 || value > UINT32_MAX)
-        return 0;
-    return (uint32_t)value;
-}
-
 static void read_call_site(struct walk *walk, Dwarf_Die *die, struct etch_frame *caller)
 {
     Dwarf_Attribute attribute;
@@ -182,8 +164,8 @@ static void read_call_site(struct walk *walk, Dwarf_Die *die, struct etch_frame 
     if (dwarf_attr(die, DW_AT_call_file, &attribute) && dwarf_formudata(&attribute, &file) == 0 && walk->files &&
         file < walk->n_files)
         caller->file = dwarf_filesrc(walk->files, file, NULL, NULL);
-    caller->line = attribute_number(die, DW_AT_call_line);
-    caller->column = attribute_number(die, DW_AT_call_column);
+    caller->line = etch_debug_number(die, DW_AT_call_line);
+    caller->column = etch_debug_number(die, DW_AT_call_column);
 }
 
 /* Enters a function or an inlined call; returns its number, or `parent` where it has no code. */
@@ -288,20 +270,14 @@ static bool read_rows(struct etch_symbols_module *module, struct module_unit *un
     if (dwarf_getsrclines(&unit->die, &lines, &n) != 0)
         return true;
     for (size_t i = 0; i < n; i++) {
-        Dwarf_Line *line = dwarf_onesrcline(lines, i);
-        struct unit_row row = {0};
-        bool end = false;
-        int number = 0, column = 0;
+        struct etch_debug_line line;
+        struct unit_row row;
 
-        if (!line || dwarf_lineaddr(line, &row.address) != 0 || dwarf_lineendsequence(line, &end) != 0)
+        if (!etch_debug_line_read(lines, i, &line) || (!line.end && !module_is_code(module, line.address)))
             continue;
-        if (!end) {
-            if (!module_is_code(module, row.address))
-                continue;
-            row.file = dwarf_linesrc(line, NULL, NULL);
-            row.line = dwarf_lineno(line, &number) == 0 && number > 0 ? (uint32_t)number : 0;
-            row.column = dwarf_linecol(line, &column) == 0 && column > 0 ? (uint32_t)column : 0;
-        }
+        row = (struct unit_row){.address = line.address};
+        if (!line.end)
+            row = (struct unit_row){line.address, line.source, line.line, line.column};
         if (!add_row(table, &row))
             return false;
     }
