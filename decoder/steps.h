@@ -17,7 +17,7 @@ struct etch_interval {
     uint64_t lo, hi;
 };
 
-/* What a block's last instruction is. */
+/* The kind of a block's last instruction. */
 enum etch_branch_kind {
     ETCH_BRANCH_NONE, /* none: the block was cut (event, limit, next block has another image) */
     ETCH_BRANCH_CONDITIONAL,

@@ -259,7 +259,7 @@ static void close_region(struct scan *s, size_t at)
     s->regions[s->n++] = (struct etch_pt_region){s->begin, at, false};
 }
 
-/* Whose the time [lo, hi] on this CPU is. Where two tenures of the thread share it, the earlier has it. */
+/* Whose the time [lo, hi] on this CPU is. If two tenures of the thread share it, it belongs to the earlier one. */
 enum whose { NOT_OURS, OURS, DOUBTFUL };
 
 static enum whose whose(const struct scan *s, uint64_t lo, uint64_t hi)
@@ -282,7 +282,7 @@ static enum whose whose(const struct scan *s, uint64_t lo, uint64_t hi)
     return !ours ? NOT_OURS : others ? DOUBTFUL : OURS;
 }
 
-/* A region is of one slot: what time it holds tells more than what is around it. */
+/* A region belongs to one slot. The times within the region tell more than the times around it. */
 static enum whose whose_region(const struct scan *s, const struct when *when, uint64_t hi)
 {
     uint64_t lo = when->lo;

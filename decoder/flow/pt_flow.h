@@ -20,7 +20,7 @@ struct etch_pt_input {
     size_t own; /* from here on the bytes are the successor's, who begins with a PSB: they only tell how this ends */
     uint64_t offset;         /* of bytes[0] in the stream */
     bool last;               /* nothing follows */
-    uint64_t until;          /* if so: nothing of it is later; UINT64_MAX: not known */
+    uint64_t until;          /* `last` only: no step of the input is later; UINT64_MAX: not known */
     struct etch_death death; /* of the thread, if what it did last is in here */
     uint32_t pid;
     const Etch__PtConfig *config;         /* may be NULL */

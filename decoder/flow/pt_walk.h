@@ -11,7 +11,7 @@
 #define ETCH_PT_WALK_MAX 4096u /* blocks without a packet: more is a loop that leaves no trace */
 #define ETCH_PT_CALLS_MAX 64u  /* the CPU remembers as many for compressed returns */
 
-/* What the next FUP is for. */
+/* The meaning of the next FUP. */
 enum etch_pt_fup_use {
     ETCH_PT_FUP_ASYNC,    /* an interrupt or fault: a TIP or TIP.PGD follows */
     ETCH_PT_FUP_POSITION, /* only says where execution is */

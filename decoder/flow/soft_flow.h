@@ -14,8 +14,8 @@ struct etch_soft_input {
     size_t size;
     uint32_t pid;
     const struct etch_soft_map *map;
-    /* Where the thread stood at the end, innermost first, where that is known: an instruction, then return addresses.
-     * Of a thread that did not fail these are NULL and 0. */
+    /* The thread's frames at the end, innermost first: an instruction, then return addresses. NULL and 0 where they are
+     * not known. */
     const uint64_t *frames;
     size_t n_frames;
     bool failed;             /* the first of them is an instruction that did not finish */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What etch cc --record left in a program's binaries about its recorder: each function's nodes, edges and path numbers,
- * and where the nodes begin in the machine code. Made once per process, then only read, from any thread. Private to
- * decoder/. */
+/* The map that etch cc --record left in a program's binaries about its recorder: each function's nodes, edges and path
+ * numbers, and where the nodes begin in the machine code. Made once per process, then only read, from any thread.
+ * Private to decoder/. */
 #ifndef ETCH_DECODER_FLOW_SOFT_MAP_H
 #define ETCH_DECODER_FLOW_SOFT_MAP_H
 
@@ -22,7 +22,7 @@ struct etch_soft_function {
 struct etch_soft_place {
     uint64_t address;
     uint32_t function, node;
-    uint32_t order; /* among those at one address: that of the code */
+    uint32_t order; /* among the places at one address: the order in which the code passes them */
 };
 
 /* Leads to a function, unless another module replaced that when the program was loaded. */

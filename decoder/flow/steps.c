@@ -127,7 +127,7 @@ static int visit_buffer(struct decode *d, struct work *w, uint64_t skip)
     return status;
 }
 
-/* ---- All of it: what the pool calls ---- */
+/* ---- The calls of the pool, for all steps ---- */
 
 static void *new_blocks(void *context)
 {

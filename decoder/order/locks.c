@@ -174,7 +174,7 @@ static int64_t derive_lock(struct etch_order *o, const struct section *v, size_t
                 return news;
             found += news;
             if (certain && !theirs->shared)
-                break; /* what is before that one is before this one too */
+                break; /* a section before theirs is before v[j] too */
         }
     }
     return found;

@@ -21,8 +21,8 @@ static int by_hi(const void *x, const void *y, void *context)
     return a < b ? -1 : a > b;
 }
 
-/* Whether starts[i] is certainly of creates[i], for all i. With one create there is no question; with more, all by one
- * thread, the i-th start is known by having happened before the next create. */
+/* Does starts[i] certainly belong to creates[i], for all i? With one create there is no question. With more, all by one
+ * thread, the i-th start belongs to the i-th create if it happened before the next create. */
 static bool lives_pair(struct etch_order *o, struct lives *lives)
 {
     if (lives->n_creates != lives->n_starts || lives->n_creates == 0)
