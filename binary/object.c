@@ -13,7 +13,7 @@ int etch_object_open(struct etch_object **object, const char *path, struct etch_
 
     *object = NULL;
     if (!o)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     if (etch_elf_file_open(&o->file, path, err) < 0 && o->file.fd < 0) {
         etch_object_free(o);
         return -1;

@@ -324,7 +324,7 @@ int etch_race_lines_new(struct etch_race_lines *lines, size_t n, struct etch_err
     lines->n = n;
     lines->memory = mmap(NULL, n * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (lines->memory == MAP_FAILED)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     madvise(lines->memory, n * PAGE, MADV_NOHUGEPAGE);
     memset(lines->memory, 0, n * PAGE);
     return 0;
@@ -380,7 +380,7 @@ int64_t etch_race_write(const struct etch_race *race, enum etch_race_variant var
     int64_t n, kept = 0;
 
     if (!t)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     t->play = play_write;
     t->variant = variant;
     n = run(t, err);
@@ -411,7 +411,7 @@ int64_t etch_race_flag(const struct etch_race *race, struct etch_race_difference
     int64_t n, kept = 0;
 
     if (!t)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     t->play = play_flag;
     n = run(t, err);
     for (int64_t i = 0; i < n; i++) {
@@ -434,7 +434,7 @@ int64_t etch_race_drain(const struct etch_race *race, uint64_t *waits, size_t wa
     int64_t n, kept = 0;
 
     if (!t)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     t->play = play_drain;
     n = run(t, err);
     for (int64_t i = 0; i < n; i++)

@@ -155,7 +155,7 @@ static int keep(const struct options *o, const struct etch_lab_found *found, con
         return etch_error_set_errno(err, errno, "cannot find %s", o->input);
     for (char **a = argv; *a; a++)
         good = good && etch_array_push(&file.argv, *a);
-    status = good ? etch_lab_file_write(path, &file, err) : etch_error_set(err, "out of memory");
+    status = good ? etch_lab_file_write(path, &file, err) : etch_error_no_memory(err);
     etch_array_free(&file.argv);
     if (status == 0)
         printf("again      etch replay %s\n", path);

@@ -126,9 +126,19 @@ void etch_run_set_drop_notes(struct etch_run_set *s)
     s->notes.n = 0;
 }
 
+static struct etch_run_counts count_all(const struct etch_run_set *s)
+{
+    struct etch_run_counts counts = s->counts;
+
+    for (size_t i = 0; i < s->bundles.n; i++)
+        counts.facts += s->bundles.v[i].run ? s->bundles.v[i].run->facts_made : 0;
+    counts.dwarf = s->symbols ? etch_symbols_loaded(s->symbols) : 0;
+    return counts;
+}
+
 void etch_run_set_release(struct etch_run_set *s)
 {
-    struct etch_run_counts c = etch_run_set_counts(s);
+    struct etch_run_counts c = count_all(s);
 
     etch_log(ETCH_LOG_DIAGNOSE, ETCH_LOG_DEBUG,
              "runs: %zu kept, %zu recordings opened, %zu decoded, DWARF of %zu files, %zu fact tables, %zu rankings, "
@@ -507,14 +517,4 @@ bool etch_run_set_is_threaded(const struct etch_run_set *s)
 bool etch_run_set_hangs(const struct etch_run_set *s)
 {
     return s->sliced && strncmp(s->sliced, "hang", 4) == 0;
-}
-
-struct etch_run_counts etch_run_set_counts(const struct etch_run_set *s)
-{
-    struct etch_run_counts counts = s->counts;
-
-    for (size_t i = 0; i < s->bundles.n; i++)
-        counts.facts += s->bundles.v[i].run ? s->bundles.v[i].run->facts_made : 0;
-    counts.dwarf = s->symbols ? etch_symbols_loaded(s->symbols) : 0;
-    return counts;
 }

@@ -86,9 +86,6 @@ int etch_run_set_open(struct etch_run_set *s, struct etch_error *err);
 int etch_run_set_add(struct etch_run_set *s, const char *path, enum etch_verdict verdict, bool tracked,
                      struct etch_error *err);
 
-/* What was computed so far. */
-struct etch_run_counts etch_run_set_counts(const struct etch_run_set *s);
-
 /* Forgets the bundle that was added last. */
 void etch_run_set_drop_last(struct etch_run_set *s);
 

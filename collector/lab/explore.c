@@ -95,7 +95,7 @@ static int keep(struct etch_lab_schedule *k, const struct search *s, const struc
         return etch_error_set(err, "the failing run has more than %u switches, and cannot be kept", ETCH_LAB_SEGMENTS);
     k->sites = malloc(sizeof(s->sites));
     if (!k->sites || !etch_array_reserve(&k->segments, n + 1) || !k->segments.v)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     memcpy(k->sites, r->shared->sites, sizeof(s->sites)); /* the sites that were points in this run */
     for (uint32_t i = 0; i < n; i++)
         k->segments.v[k->segments.n++] = r->shared->segments[i];
@@ -160,7 +160,7 @@ int etch_lab_explore(struct etch_lab_found *found, const struct etch_lab_explore
 
     memset(found, 0, sizeof(*found));
     if (!s)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     s->about = explore;
     s->found = found;
     s->request = explore->request;

@@ -34,7 +34,7 @@ int etch_sync_reader_new(struct etch_sync_reader **reader, struct etch_error *er
 
     *reader = NULL;
     if (!r)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     if (!may_be_so_large(sizeof(*r->memory))) {
         free(r);
         etch_error_set(err, "shared memory for synchronisation events is larger than a file may be here");

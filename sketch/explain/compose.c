@@ -359,10 +359,10 @@ static int rank(struct composition *c, struct etch_run *const *runs, size_t n, s
     if (!select_runs(c, runs, n))
         return etch_error_set(err, "none of the runs failed");
     if (etch_runs_unify(c->names, c->runs, c->n_runs) < 0)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     if (c->passing &&
         etch_predictors_find(&c->predictors, c->names, (const struct etch_run *const *)c->runs, c->n_runs) < 0)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     return 0;
 }
 
@@ -398,7 +398,7 @@ static int fill(struct composition *c, struct etch_run *const *runs, size_t n, s
     etch_layout_fill(c);
     etch_conflict_fill(c);
     fill_notes(c);
-    return c->failed ? etch_error_set(err, "out of memory") : 0;
+    return c->failed ? etch_error_no_memory(err) : 0;
 }
 
 Etch__Sketch *etch_compose(const struct etch_names *names, struct etch_run *const *runs, size_t n,
@@ -409,7 +409,7 @@ Etch__Sketch *etch_compose(const struct etch_names *names, struct etch_run *cons
 
     c.sketch = malloc(sizeof(*c.sketch));
     if (!c.sketch) {
-        etch_error_set(err, "out of memory");
+        etch_error_no_memory(err);
         return NULL;
     }
     etch__sketch__init(c.sketch);

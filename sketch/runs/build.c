@@ -12,11 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int etch_build_out_of_memory(struct etch_error *err)
-{
-    return etch_error_set(err, "out of memory");
-}
-
 /* ---- Threads ---- */
 
 uint32_t etch_build_thread(struct build *b, uint32_t tid)
@@ -137,7 +132,7 @@ static int list_syncs(struct build *b, struct etch_error *err)
             if (b->run->order)
                 sync.event = etch_run_order_event(b->run->order, i, 1);
             if (!etch_array_push(&b->run->syncs, sync))
-                return etch_build_out_of_memory(err);
+                return etch_error_no_memory(err);
         }
     b->run->synced = r->syncs.n && !b->run->lost;
     return 0;
@@ -155,7 +150,7 @@ static int copy_losses(struct build *b, struct etch_error *err)
         if (!copy || !etch_array_push(&b->run->losses, copy)) {
             if (copy)
                 etch__loss__free_unpacked(copy, NULL);
-            return etch_build_out_of_memory(err);
+            return etch_error_no_memory(err);
         }
     }
     b->run->lost |= b->recording->losses.n > 0 || b->recording->cut || b->recording->damaged;
@@ -202,9 +197,9 @@ static int fill(struct build *b, struct etch_error *err)
     if ((b->run->null_operand != ETCH_NOWHERE && etch_build_add_null(b, err) < 0) || etch_build_add_fatal(b, err) < 0)
         return -1;
     if (!b->run->flow && etch_run_see(b->run, b->names) < 0)
-        return etch_build_out_of_memory(err);
+        return etch_error_no_memory(err);
     name_threads(b);
-    return etch_run_index(b->run) < 0 ? etch_build_out_of_memory(err) : 0;
+    return etch_run_index(b->run) < 0 ? etch_error_no_memory(err) : 0;
 }
 
 int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_recording *recording,
@@ -224,7 +219,7 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
         b.run->key = recording->program ? recording->program->start_unix_ns : 0;
         status = fill(&b, err);
     } else {
-        etch_build_out_of_memory(err);
+        etch_error_no_memory(err);
     }
     if (status < 0) {
         etch_run_free(b.run);

@@ -49,7 +49,7 @@ int etch_build_index_operands(struct build *b, struct etch_error *err)
                 !etch_index_add(&b->by_address, etch_hash(ETCH_HASH_START, &o->address, sizeof(o->address)), number) ||
                 (o->global &&
                  !etch_index_add(&b->by_global, etch_hash(ETCH_HASH_START, &o->global, sizeof(o->global)), number)))
-                return etch_build_out_of_memory(err);
+                return etch_error_no_memory(err);
         }
     }
     return 0;
@@ -161,7 +161,7 @@ int etch_build_list_watches(struct build *b, struct etch_error *err)
         watched.variable = etch_names_variable(b->names, watch_name(b, watched.watch));
         watched.inner = is_inner(b, watched.watch->site);
         if (watched.variable == ETCH_NOWHERE || !etch_array_push(&b->watched, watched))
-            return etch_build_out_of_memory(err);
+            return etch_error_no_memory(err);
     }
     if (b->watched.n) {
         qsort(b->watched.v, b->watched.n, sizeof(*b->watched.v), by_watch_start);
@@ -212,13 +212,13 @@ int etch_build_list_watched(struct build *b, struct etch_error *err)
         if (w->reads && w->writes && !is_left_out(b, b->watched.v[i].variable) &&
             (!etch_array_push(&b->run->watched_operands, b->watched.v[i].variable) ||
              !etch_array_push(&b->run->watched, b->watched.v[i].variable)))
-            return etch_build_out_of_memory(err);
+            return etch_error_no_memory(err);
         if (w->site && !w->emulated &&
             (!etch_array_push(&b->run->sited_operands, b->watched.v[i].variable) ||
              !etch_array_push(&b->run->sited, b->watched.v[i].variable)))
-            return etch_build_out_of_memory(err);
+            return etch_error_no_memory(err);
     }
-    return list_sites(b) ? 0 : etch_build_out_of_memory(err);
+    return list_sites(b) ? 0 : etch_error_no_memory(err);
 }
 
 /* ---- Accesses ---- */
@@ -286,18 +286,18 @@ int etch_build_list_accesses(struct build *b, struct etch_error *err)
 
         name_access(b, &a, from);
         if (a.thread == ETCH_NOWHERE || !etch_array_push(&b->accesses, a))
-            return etch_build_out_of_memory(err);
+            return etch_error_no_memory(err);
     }
     if (b->accesses.n)
         qsort(b->accesses.v, b->accesses.n, sizeof(*b->accesses.v), by_thread);
     for (size_t i = 0; i < b->accesses.n; i++) {
         if (!etch_array_push(&b->from, (uint32_t)b->accesses.v[i].seq))
-            return etch_build_out_of_memory(err);
+            return etch_error_no_memory(err);
         b->accesses.v[i].seq = UINT64_MAX;
     }
     b->of_thread = calloc(b->run->threads.n + 1, sizeof(*b->of_thread));
     if (!b->of_thread)
-        return etch_build_out_of_memory(err);
+        return etch_error_no_memory(err);
     b->n_of_thread = b->run->threads.n;
     for (size_t i = b->accesses.n; i-- > 0;) {
         ETCH_ASSERT(b->accesses.v[i].thread < b->n_of_thread);
@@ -336,5 +336,5 @@ int etch_build_sort_accesses(struct build *b, struct etch_error *err)
     for (size_t i = 0; good && i < b->accesses.n; i++)
         good = etch_array_push(&b->run->accesses, list[i].access);
     free(list);
-    return good ? 0 : etch_build_out_of_memory(err);
+    return good ? 0 : etch_error_no_memory(err);
 }

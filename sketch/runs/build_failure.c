@@ -318,7 +318,7 @@ int etch_build_conclude(struct build *b, struct etch_error *err)
         return 0;
     run->failure = own_failure(b, hang);
     if (!run->failure)
-        return etch_build_out_of_memory(err);
+        return etch_error_no_memory(err);
     if (b->nowhere && run->failure->code == 0) /* an emulator may not know what the fault was of */
         run->failure->fault_address = run->failure->ip;
     if (!hang && etch_build_ended_itself(b) && run->threads.n)
@@ -340,5 +340,5 @@ int etch_build_conclude(struct build *b, struct etch_error *err)
             add_state(run->failure, t, &b->failed);
     }
     run->bucket = bucket_of(b, hang);
-    return run->bucket && !b->failed ? 0 : etch_build_out_of_memory(err);
+    return run->bucket && !b->failed ? 0 : etch_error_no_memory(err);
 }

@@ -77,7 +77,7 @@ static int add_last(struct build *b, struct etch_run_access a, struct etch_error
         if (seen->thread == a.thread && seen->place == a.place && seen->operand == a.operand && seen->nth == a.nth)
             return 0;
     }
-    return etch_array_push(&b->run->accesses, a) ? 0 : etch_build_out_of_memory(err);
+    return etch_array_push(&b->run->accesses, a) ? 0 : etch_error_no_memory(err);
 }
 
 /* ---- A pointer to nothing ---- */

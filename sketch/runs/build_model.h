@@ -128,8 +128,6 @@ struct build {
     bool failed;  /* memory was short */
 };
 
-int etch_build_out_of_memory(struct etch_error *err);
-
 /* As the caller says, or else as recorded. */
 bool etch_build_is_failing(const struct build *b);
 

@@ -237,7 +237,7 @@ static int make_table(struct build *b, uint64_t from, uint64_t to, struct etch_e
     if (!t.place || !t.begins || !etch_array_push(&b->tables, t)) {
         free(t.place);
         free(t.begins);
-        return etch_build_out_of_memory(err);
+        return etch_error_no_memory(err);
     }
     fill_table(b, &t);
     return 0;

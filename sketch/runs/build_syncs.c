@@ -55,7 +55,7 @@ int etch_build_list_syncs(struct build *b, struct etch_error *err)
 {
     for (size_t i = 0; i < b->recording->syncs.n; i++)
         if (!etch_array_push(&b->sync_places, ETCH_NOWHERE))
-            return etch_build_out_of_memory(err);
+            return etch_error_no_memory(err);
     return 0;
 }
 

@@ -329,11 +329,11 @@ int etch_build_walk(struct build *b, struct etch_error *err)
     etch_build_bound_exits(b);
     b->walk = calloc(1, sizeof(*b->walk));
     if (!b->walk)
-        return etch_build_out_of_memory(err);
+        return etch_error_no_memory(err);
     status = b->options->kept ? etch_steps_kept(b->options->kept, b->recording, options.jobs, on_step, b, err)
                               : etch_steps(b->recording, &options, on_step, b, NULL, err);
     if (b->failed)
-        status = etch_build_out_of_memory(err);
+        status = etch_error_no_memory(err);
     if (status == 0) {
         end_walk(b);
         b->run->flow = true;

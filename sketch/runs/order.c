@@ -18,11 +18,6 @@ struct etch_run_order {
     size_t n_accesses, n_syncs;
 };
 
-static int out_of_memory(struct etch_error *err)
-{
-    return etch_error_set(err, "out of memory");
-}
-
 static int index_events(struct etch_run_order *o, const struct etch_recording *r, struct etch_error *err)
 {
     const uint32_t *sequence = etch_order_sequence(o->order);
@@ -33,7 +28,7 @@ static int index_events(struct etch_run_order *o, const struct etch_recording *r
     o->of_sync = malloc((r->syncs.n + 1) * sizeof(uint32_t));
     o->position = malloc((o->timeline.events.n + 1) * sizeof(uint32_t));
     if (!o->of_access || !o->of_sync || !o->position)
-        return out_of_memory(err);
+        return etch_error_no_memory(err);
     memset(o->of_access, 0xff, (r->accesses.n + 1) * sizeof(uint32_t));
     memset(o->of_sync, 0xff, (r->syncs.n + 1) * sizeof(uint32_t));
     for (size_t i = 0; i < o->timeline.events.n; i++) {
@@ -58,7 +53,7 @@ int etch_run_order_build(struct etch_run_order **order, const struct etch_record
 
     *order = NULL;
     if (!o)
-        return out_of_memory(err);
+        return etch_error_no_memory(err);
     if (etch_timeline_build(&o->timeline, recording, options ? options : &nothing, err) < 0) {
         free(o);
         return -1;

@@ -182,7 +182,7 @@ int etch_bitcode_split(const uint8_t *section, size_t size, etch_bitcode_modules
         if (!has_module)
             return etch_error_set(err, "its bitcode is damaged: no module at byte %zu of the section", module.offset);
         if (!etch_array_push(modules, module))
-            return etch_error_set(err, "out of memory");
+            return etch_error_no_memory(err);
     }
     return 0;
 }
