@@ -2,6 +2,8 @@
 /* See classes.h. */
 #include "slicer/model/classes.h"
 
+#include "base/log.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -158,7 +160,12 @@ static bool derives(const struct etch_classes *c, uint32_t class, uint32_t base,
 {
     if (class == base)
         return true;
-    for (size_t i = 0; depth < BASES_MAX && i < c->heirs.n; i++)
+    if (depth == BASES_MAX) {
+        etch_log(ETCH_LOG_MODEL, ETCH_LOG_INFO, "a class hierarchy is deeper than %d: the search ends there",
+                 BASES_MAX);
+        return false;
+    }
+    for (size_t i = 0; i < c->heirs.n; i++)
         if (c->heirs.v[i].derived == class && derives(c, c->heirs.v[i].base, base, depth + 1))
             return true;
     return false;

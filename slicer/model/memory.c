@@ -335,44 +335,11 @@ bool etch_call_synchronises(const char *name)
 
 bool etch_call_only_reads(const char *name, unsigned argument)
 {
-    static const char *const all[] = {"strlen",
-                                      "strcmp",
-                                      "strncmp",
-                                      "strcasecmp",
-                                      "strncasecmp",
-                                      "memcmp",
-                                      "strchr",
-                                      "strrchr",
-                                      "strstr",
-                                      "printf",
-                                      "puts",
-                                      "atoi",
-                                      "atol",
-                                      "atof",
-                                      "perror",
-                                      "write",
-                                      "strdup",
-                                      "strndup",
-                                      "getenv",
-                                      "access",
-                                      "unlink",
-                                      "__assert_fail",
-                                      "strspn",
-                                      "strcspn",
-                                      "fputs",
-                                      "fwrite",
-                                      "abort",
-                                      "exit",
-                                      "open",
-                                      "strtol",
-                                      "strtoul",
-                                      "memchr",
-                                      "pthread_join",
-                                      "pthread_detach",
-                                      "pthread_equal",
-                                      "pthread_self",
-                                      "pthread_setspecific",
-                                      NULL};
+    static const char *const all[] = {
+#define READING(name) name,
+#include "slicer/model/reading_calls.def"
+#undef READING
+        NULL};
     static const char *const but_first[] = {"strcpy",  "strncpy",  "strcat",    "strncat", "memcpy",  "memmove",
                                             "sprintf", "snprintf", "vsnprintf", "stpcpy",  "fprintf", NULL};
 

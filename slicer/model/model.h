@@ -142,6 +142,12 @@ static inline uint32_t etch_function_image(const struct etch_model *m, uint32_t 
 int etch_model_load(struct etch_model *m, const char *const *more, size_t n_more, struct etch_error *err);
 void etch_module_release(struct etch_ir_module *module);
 
+/* ---- ranges.c ---- */
+
+/* etch_line_table_find() with a log line if there is more code than `limit` ranges. */
+size_t etch_code_ranges(const struct etch_model *m, const char *file, uint32_t line, uint32_t column, uint64_t *starts,
+                        uint64_t *ends, size_t limit);
+
 /* ---- callers.c ---- */
 
 /* Fills the callees of calls and the callers of functions. False when memory is short. */

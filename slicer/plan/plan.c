@@ -9,21 +9,16 @@
 /* ---- Messages: all pieces from malloc, so that protobuf-c frees them ---- */
 /* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyzer does not see that free_unpacked() frees */
 
-static char *copy(const char *text)
-{
-    return strdup(text);
-}
-
 static bool fill_place(Etch__Place **place, const struct etch_slice *slice, const struct etch_statement *s)
 {
     *place = malloc(sizeof(**place));
     if (!*place)
         return false;
     etch__place__init(*place);
-    (*place)->file = copy(slice->model->files.all.v[s->file]);
+    (*place)->file = strdup(slice->model->files.all.v[s->file]);
     (*place)->line = s->line;
     (*place)->column = s->column;
-    (*place)->function = copy(slice->model->functions.v[s->function].name);
+    (*place)->function = strdup(slice->model->functions.v[s->function].name);
     return (*place)->file && (*place)->function;
 }
 
@@ -61,9 +56,9 @@ static char *location_of(struct etch_model *m, const struct etch_mention *mentio
     char key[ETCH_KEY_SIZE], text[ETCH_KEY_SIZE + 32];
 
     if (!etch_memory_key(m, mention->pointer, NULL, key))
-        return copy("");
+        return strdup("");
     snprintf(text, sizeof(text), mention->library ? "%s+%lld" : "%s", key, (long long)mention->offset);
-    return copy(text);
+    return strdup(text);
 }
 
 static bool fill_modules(const struct etch_model *m, Etch__Module ***list, size_t *n)
@@ -78,7 +73,7 @@ static bool fill_modules(const struct etch_model *m, Etch__Module ***list, size_
             free(module);
             return false;
         }
-        module->path = copy(m->images.v[i]);
+        module->path = strdup(m->images.v[i]);
         module->added = (uint64_t)i << ETCH_IMAGE_SHIFT;
         if (!module->path || !fill_build_id(m, i, &module->build_id))
             return false;
@@ -106,11 +101,11 @@ static bool add_operand(struct etch_slice *slice, Etch__Statement *out, const st
     if (!op)
         return false;
     etch__operand__init(op);
-    op->name = copy(mention->name);
+    op->name = strdup(mention->name);
     op->write = mention->write;
     op->shared = mention->shared;
     op->address = site.address;
-    op->unmapped = copy(site.unmapped ? site.unmapped : "");
+    op->unmapped = strdup(site.unmapped ? site.unmapped : "");
     op->size = site.size;
     op->global = site.global;
     op->call = site.call;
@@ -172,8 +167,7 @@ static bool fill_because(const struct etch_slice *slice, const struct etch_state
 static bool fill_ranges(const struct etch_slice *slice, const struct etch_statement *s, Etch__Statement *out)
 {
     uint64_t starts[64], ends[64];
-    size_t n =
-        etch_line_table_find(slice->model->lines, slice->model->files.all.v[s->file], s->line, 0, starts, ends, 64);
+    size_t n = etch_code_ranges(slice->model, slice->model->files.all.v[s->file], s->line, 0, starts, ends, 64);
 
     for (size_t i = 0; i < n; i++)
         if (!add_range(&out->ranges, &out->n_ranges, starts[i], ends[i]))
@@ -226,7 +220,7 @@ Etch__Slice *etch_slice_message(struct etch_slice *slice)
     if (!out)
         return NULL;
     etch__slice__init(out);
-    out->program = copy(slice->model->path);
+    out->program = strdup(slice->model->path);
     ok = out->program && fill_build_id(slice->model, 0, &out->build_id) &&
          fill_modules(slice->model, &out->modules, &out->n_modules);
     if (ok && slice->statements.n)
@@ -283,11 +277,11 @@ static Etch__PlanWatch *watch_at(uint32_t statement, const struct etch_mention *
     if (!w)
         return NULL;
     etch__plan_watch__init(w);
-    w->name = copy(mention->name);
+    w->name = strdup(mention->name);
     w->statement = statement;
     w->global = site->global;
     w->site = site->global && !site->seen ? 0 : site->address;
-    w->site_operand = copy(w->site ? site->operand : "");
+    w->site_operand = strdup(w->site ? site->operand : "");
     w->size = site->size;
     w->writes = w->reads = true; /* the order of reads and writes is what a sketch is made of */
     if (w->name && w->site_operand)
@@ -394,6 +388,8 @@ static bool visit_mentions(struct planning *p, uint32_t sigma, visit_mention *vi
     uint32_t all = (uint32_t)p->slice->statements.n, end = sigma + SITES_BEHIND < all ? sigma + SITES_BEHIND : all;
     bool ok = true;
 
+    if (end < all)
+        etch_log(ETCH_LOG_PLAN, ETCH_LOG_INFO, "access sites: %u of %u statements are not searched", all - end, all);
     for (uint32_t i = 0; ok && i < end; i++) {
         const struct etch_statement *s = &p->slice->statements.v[p->slice->order[i]];
         etch_mentions mentions = {0};
@@ -458,8 +454,8 @@ static Etch__PlanWatch *copy_watch(const Etch__PlanWatch *from)
     if (!w)
         return NULL;
     *w = *from;
-    w->name = copy(from->name);
-    w->site_operand = copy(from->site_operand);
+    w->name = strdup(from->name);
+    w->site_operand = strdup(from->site_operand);
     if (w->name && w->site_operand)
         return w;
     etch__plan_watch__free_unpacked(w, NULL);
@@ -500,7 +496,7 @@ static bool track_block(struct planning *p, uint32_t block)
 
         if (insn->file == ETCH_NONE || (i > b->first && insn[-1].file == insn->file && insn[-1].line == insn->line))
             continue;
-        n = etch_line_table_find(m->lines, m->files.all.v[insn->file], insn->line, 0, starts, ends, 64);
+        n = etch_code_ranges(m, m->files.all.v[insn->file], insn->line, 0, starts, ends, 64);
         for (size_t k = 0; k < n; k++)
             if (!add_range(&p->plan->track, &p->plan->n_track, starts[k], ends[k]))
                 return false;
@@ -558,7 +554,7 @@ static bool plan_tracking(struct planning *p, uint32_t sigma)
 
 static bool fill_plan(struct planning *p, uint32_t sigma)
 {
-    p->plan->program = copy(p->slice->model->path);
+    p->plan->program = strdup(p->slice->model->path);
     p->plan->sigma = sigma;
     p->plan->statements = calloc(sigma + 1, sizeof(*p->plan->statements));
     if (!p->plan->program || !p->plan->statements || !fill_build_id(p->slice->model, 0, &p->plan->build_id) ||

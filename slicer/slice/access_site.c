@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From an access in the bitcode to the instruction of the binary that makes it: the line table gives the machine code
  * of its line and column, and the right instruction there is the one whose memory operand fits. */
+#include "base/log.h"
 #include "proto/soft_layout.h"
 #include "slicer/slice/frame_slot.h"
 #include "slicer/slice/machine_code.h"
@@ -102,11 +103,14 @@ static void find_call(struct etch_model *m, const struct etch_mention *mention, 
     }
     calls.wanted[2] = etch_code_symbol_with(m, callee, ETCH_SOFT_STUB_SUFFIX);
     calls.wanted[3] = etch_code_symbol_with(m, callee, ETCH_SOFT_GUARD_SUFFIX);
-    n = etch_line_table_find(m->lines, m->files.all.v[insn->file], insn->line, insn->column, starts, ends, 64);
+    n = etch_code_ranges(m, m->files.all.v[insn->file], insn->line, insn->column, starts, ends, 64);
     for (size_t i = 0; i < n; i++)
         if (etch_code_is_watched(m, starts[i]))
             etch_code_visit(m, starts[i], ends[i], look_for_call, &calls);
     number = number_of_call(m, mention->insn, &of);
+    if (!calls.found && number >= CALLS_MAX)
+        etch_log(ETCH_LOG_SLICE, ETCH_LOG_INFO, "line %u has %u calls: those behind the first %u have no access site",
+                 insn->line, of, CALLS_MAX);
     site->address = calls.found ? calls.found : calls.n == of && number < CALLS_MAX ? calls.all[number] : 0;
     if (site->address)
         snprintf(site->operand, sizeof(site->operand), "%s,,1,%" PRId64, etch_register_name(reg), mention->offset);
@@ -135,8 +139,8 @@ static void find_inner(struct etch_model *m, const struct etch_mention *mention,
     size_t n;
 
     for (int pass = 0; pass < 2 && !site->address && inner->file != ETCH_NONE && outer->file != ETCH_NONE; pass++) {
-        n = etch_line_table_find(m->lines, m->files.all.v[inner->file], inner->line, pass == 0 ? inner->column : 0,
-                                 starts, ends, 64);
+        n = etch_code_ranges(m, m->files.all.v[inner->file], inner->line, pass == 0 ? inner->column : 0, starts, ends,
+                             64);
         for (size_t i = 0; i < n; i++)
             if (etch_code_is_watched(m, starts[i]) &&
                 (inlined ? is_of_line(m, starts[i], outer) : etch_code_is_of(m, starts[i], mention->inner)))
@@ -187,7 +191,7 @@ void etch_access_site_find(struct etch_model *m, const struct etch_mention *ment
     if (LLVMIsAAllocaInst(base))
         fit.slot = etch_frame_slot_of(m, base);
     for (int pass = 0; pass < 2 && !site->address; pass++) {
-        n = etch_line_table_find(m->lines, file, insn->line, pass == 0 ? insn->column : 0, starts, ends, 64);
+        n = etch_code_ranges(m, file, insn->line, pass == 0 ? insn->column : 0, starts, ends, 64);
         for (size_t i = 0; i < n; i++)
             if (etch_code_is_watched(m, starts[i]))
                 etch_code_visit(m, starts[i], ends[i], look_at, &looking);

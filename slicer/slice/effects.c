@@ -4,6 +4,7 @@
 #include "slicer/slice/effects.h"
 
 #include "base/function_name.h"
+#include "base/log.h"
 #include "slicer/slice/slicing.h"
 
 #include <llvm-c/Target.h>
@@ -121,7 +122,12 @@ static bool add_effect(etch_effects *effects, const struct etch_effect *e)
             other->write == e->write)
             return true;
     }
-    return effects->n == EFFECTS_MAX || etch_array_push(effects, *e);
+    if (effects->n == EFFECTS_MAX) {
+        etch_log(ETCH_LOG_SLICE, ETCH_LOG_INFO, "a library function has more than %u effects: one is left out",
+                 EFFECTS_MAX);
+        return true;
+    }
+    return etch_array_push(effects, *e);
 }
 
 static bool add_access(struct etch_model *m, uint32_t insn, LLVMValueRef pointer, LLVMTypeRef type, bool write,
@@ -206,8 +212,11 @@ static const struct summary *summary_of(struct etch_model *m, uint32_t function)
     s = &l->of.v[function];
     if (s->state != UNKNOWN)
         return s->state == KNOWN ? s : NULL;
-    if (l->depth == DEPTH_MAX)
+    if (l->depth == DEPTH_MAX) {
+        etch_log(ETCH_LOG_SLICE, ETCH_LOG_INFO, "%s is called %u levels deep: its effects are left out",
+                 m->functions.v[function].name, DEPTH_MAX);
         return NULL;
+    }
     s->state = UNDER_WAY;
     l->depth++;
     if (!fill_summary(m, function, &made)) {

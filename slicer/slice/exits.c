@@ -4,6 +4,7 @@
  * that status counts. */
 #include "slicer/slice/exits.h"
 
+#include "base/log.h"
 #include "slicer/slice/slicing.h"
 
 #include <string.h>
@@ -251,8 +252,11 @@ static bool follow(struct search *s, LLVMValueRef value, uint32_t at, int depth)
     seen = etch_pointers_get(&s->seen, value);
     if (seen != ETCH_NONE)
         return seen != 0;
-    if (depth > DEPTH_MAX)
+    if (depth > DEPTH_MAX) {
+        etch_log(ETCH_LOG_SLICE, ETCH_LOG_INFO, "the exit status is followed %d steps back: the search ends there",
+                 DEPTH_MAX);
         return add(s, at, true);
+    }
     /* A value that depends on itself adds nothing by that. */
     s->short_of_memory |= !etch_pointers_set(&s->seen, value, 0);
     seen = LLVMIsAArgument(value) ? follow_argument(s, value, at, depth)
@@ -338,7 +342,7 @@ static bool add_statement(struct etch_slice *slice, const struct etch_exit *e)
 static bool narrow(struct etch_model *m, Etch__Statement *s)
 {
     uint64_t starts[64], ends[64];
-    size_t n = etch_line_table_find(m->lines, s->place->file, s->place->line, s->place->column, starts, ends, 64);
+    size_t n = etch_code_ranges(m, s->place->file, s->place->line, s->place->column, starts, ends, 64);
     Etch__AddressRange **bigger;
 
     if (!n) {

@@ -47,8 +47,8 @@ static bool vote(struct etch_model *m, LLVMValueRef access, int64_t *displacemen
         return false;
     mention.size = (uint32_t)LLVMStoreSizeOfType(etch_layout_of(m, number), type);
     fit.frame_pointer = etch_code_keeps_frame_pointer(m, number);
-    n = etch_line_table_find(m->lines, m->files.all.v[m->insns.v[number].file], m->insns.v[number].line,
-                             m->insns.v[number].column, starts, ends, 16);
+    n = etch_code_ranges(m, m->files.all.v[m->insns.v[number].file], m->insns.v[number].line, m->insns.v[number].column,
+                         starts, ends, 16);
     for (size_t i = 0; i < n; i++)
         if (etch_code_is_watched(m, starts[i]))
             etch_code_visit(m, starts[i], ends[i], see_code, &seen);
