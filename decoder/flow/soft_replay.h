@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* clang-format off: the tables keep their columns. */
 /* The state of a replay of one thread's ring, and the steps that its files share. Private to decoder/flow/soft_*.c.
  *
  *   soft_flow.c     the chunks of a ring, the contexts of a thread
@@ -29,13 +30,15 @@
  *   AT_GOTO     | behind the computed goto of `node`           | a target's number | AT_NODE of the target
  *   CALLED_OUT  | in code without a recorder, which `function` | ENTRY             | AT_NODE, with a frame OUTSIDE
  *               | called; `node` is behind the call            | PASSED            | AT_NODE, with a frame BEHIND_CALL
- *               |                                              | a path number,    | AT_NODE behind the call: it
- * returned |                                              | OUT, LEFT         | AT_STUB     | in a stub that `function`
- * called             | OUT               | CALLED_OUT |                                              | ENTRY, PASSED |
- * as CALLED_OUT AT_GUARD    | in the guard `guard` that `function` called  | PASSED of guard   | CALLED_OUT: the loader
- * replaced the |                                              |                   | guarded function | | any other |
- * AT_NODE of the guarded function RETURNED    | in code without a recorder again: a function | LEFT              | the
- * state `after_left` | that it had entered returned                 | ENTRY             | AT_NODE
+ *               |                                              | a path number,    | AT_NODE behind the call, which
+ *               |                                              | OUT, LEFT         | returned
+ *   AT_STUB     | in a stub that `function` called             | OUT               | CALLED_OUT
+ *               |                                              | ENTRY, PASSED     | as CALLED_OUT
+ *   AT_GUARD    | in the guard `guard` that `function` called  | PASSED of guard   | CALLED_OUT: the loader replaced
+ *               |                                              |                   | the guarded function
+ *               |                                              | any other         | AT_NODE of the guarded function
+ *   RETURNED    | in code without a recorder again: a function | LEFT              | the state `after_left`
+ *               | that it had entered returned                 | ENTRY             | AT_NODE
  *
  *   the end of a segment | leads to
  *   ---------------------+-----------------------------------------------------------------------------------
@@ -54,6 +57,7 @@
  *   a chunk is missing                    | LOST
  *   the record TIME                       | the same state
  */
+/* clang-format on */
 #ifndef ETCH_DECODER_FLOW_SOFT_REPLAY_H
 #define ETCH_DECODER_FLOW_SOFT_REPLAY_H
 
