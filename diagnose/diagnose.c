@@ -197,7 +197,7 @@ void etch_diagnosis_kill(const struct etch_diagnosis *d)
 
 /* ---- Beginning and end ---- */
 
-/* The binary that is diagnosed: the one that runs, or one that a script starts. */
+/* The diagnosed binary: --program if it is given, else the program of the command. */
 static int find_program(struct etch_diagnosis *d, struct etch_error *err)
 {
     struct etch_elf elf;

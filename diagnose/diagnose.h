@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole loop on one machine: runs the program until it fails, slices from where it did, watches what the slice's
- * nearest statements use, runs on, ranks what failing runs do that passing ones do not, and widens until the best
- * answer is strong and stays. Prints nothing: an observer is told how it goes. */
+/* The whole loop on one machine. Runs the program until it fails and slices from the failure. Watches the memory that
+ * the nearest statements of the slice use, runs on, and ranks what failing runs do and passing runs do not. Watches
+ * more statements until the best predictor is strong and stays the best. Prints nothing: an observer gets the
+ * progress. */
 #ifndef ETCH_DIAGNOSE_DIAGNOSE_H
 #define ETCH_DIAGNOSE_DIAGNOSE_H
 

@@ -44,8 +44,8 @@ unsigned etch_diagnosis_count_tracked(const struct etch_diagnosis *d, const char
 /* Begins the next round, with the first `sigma` statements of the slice. */
 int etch_diagnosis_next_round(struct etch_diagnosis *d, uint32_t sigma, struct etch_error *err);
 
-/* Whether runs have shown of what the plan looks for at instructions that it is the program's own variables: these can
- * be watched from the start, and need no register for each of those instructions. */
+/* True if runs have shown that more of the plan's instructions use the program's own variables. These variables can be
+ * watched from the start, and need no register for each instruction. */
 bool etch_diagnosis_has_found(const struct etch_diagnosis *d);
 
 void etch_round_release(struct etch_round *round);

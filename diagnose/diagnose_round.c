@@ -159,7 +159,8 @@ static bool add_watch(struct etch_diagnosis *d, const Etch__Operand *op)
     return false;
 }
 
-/* What the first `sigma` statements use: shared memory wherever it is used from then on, a thread's own where it is. */
+/* Watches the operands of the first `sigma` statements. Shared memory is watched wherever it is used from then on, a
+ * thread's own memory only at its statement. */
 static int plan(struct etch_diagnosis *d, struct etch_error *err)
 {
     const Etch__Slice *slice = d->runs.slice;
@@ -170,7 +171,7 @@ static int plan(struct etch_diagnosis *d, struct etch_error *err)
         return etch_error_no_memory(err);
     drop_watches(&d->round);
     if (strcmp(d->o->source, "vpt") != 0)
-        return 0; /* these watches are emulated ones; control flow alone then */
+        return 0; /* these watches are emulated: without vpt only control flow is recorded */
     for (size_t i = 0; i < slice->n_statements && i < d->round.sigma; i++)
         for (size_t k = 0; k < slice->statements[i]->n_operands; k++)
             if (!add_watch(d, slice->statements[i]->operands[k]))
@@ -180,8 +181,8 @@ static int plan(struct etch_diagnosis *d, struct etch_error *err)
 
 /* ---- The round ---- */
 
-/* What orders accesses across CPUs; measured once for all runs, before the first with watches, and only where there
- * are threads. A crowded machine may need another try. */
+/* Measures the clocks, which order accesses across CPUs. One measurement serves all runs. It is made before the first
+ * run with watches, and only if there are threads. A crowded machine may need another try. */
 static void measure_clocks(struct etch_diagnosis *d)
 {
     struct etch_calibration_options options = {.skip_trap = true};

@@ -32,7 +32,7 @@ struct etch_run_bundle {
     size_t size; /* that the two take */
 };
 
-/* What was computed for the runs; a test of "nothing is computed twice" reads it. */
+/* How often each result was computed. A test reads the counts, to see that nothing is computed twice. */
 struct etch_run_counts {
     size_t opened;   /* recordings */
     size_t decoded;  /* recordings whose control flow was */
@@ -78,11 +78,12 @@ void etch_run_set_release(struct etch_run_set *s);
 /* Something that the reader of each sketch from now on must know, said once. */
 void etch_run_set_note(struct etch_run_set *s, const char *text);
 
-/* Reads the program, so that one that cannot be sliced is refused before it runs. Returns 0, or -1 with `err` set. */
+/* Reads the program, so that a program that cannot be sliced is refused before it runs. Returns 0, or -1 with `err`
+ * set. */
 int etch_run_set_open(struct etch_run_set *s, struct etch_error *err);
 
-/* Takes a bundle in; one in which the program did not run, and one that does not say whether the run failed, are only
- * counted. Returns 0, or -1 with `err` set where it cannot be used at all. */
+/* Takes a bundle in. A bundle is only counted if the program did not run in it, or if it does not say whether the run
+ * failed. Returns 0, or -1 with `err` set if the bundle cannot be used at all. */
 int etch_run_set_add(struct etch_run_set *s, const char *path, enum etch_verdict verdict, bool tracked,
                      struct etch_error *err);
 
@@ -92,10 +93,10 @@ void etch_run_set_drop_last(struct etch_run_set *s);
 /* Slices from the commonest failure, unless that is done, and makes the runs of all bundles. */
 int etch_run_set_prepare(struct etch_run_set *s, struct etch_error *err);
 
-/* Whether a failing run had more threads than one. */
+/* True if a failing run had more than one thread. */
 bool etch_run_set_is_threaded(const struct etch_run_set *s);
 
-/* Whether the failure that the slice is of is a hang. */
+/* True if the slice begins at a hang. */
 bool etch_run_set_hangs(const struct etch_run_set *s);
 
 /* The best predictor, without a picture; `best->text` is to be freed. After etch_run_set_prepare(). */

@@ -65,7 +65,7 @@ static bool is_noted(const Etch__Sketch *sketch, size_t step)
     return false;
 }
 
-/* Of the files whose lines are shown: which are not as they were compiled. */
+/* Notes the shown source files that are not as they were compiled. */
 static bool note_sources(struct etch_run_set *s, Etch__Sketch *sketch)
 {
     char text[4400];
@@ -148,8 +148,8 @@ static bool is_same_line(const struct etch_names *names, uint32_t a, uint32_t b)
     return x->line == y->line && strcmp(x->file, y->file) == 0;
 }
 
-/* Whether the best predictor speaks of nothing but how the program reported the failure: a branch, or a statement that
- * ran in failing runs only. */
+/* True if the best predictor is only about how the program reported the failure: a branch, or a statement that ran in
+ * failing runs only. */
 static bool is_said(const struct etch_names *names, const struct etch_predictors *ranked)
 {
     const struct etch_predictor *top = &ranked->all.v[0];

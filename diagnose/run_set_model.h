@@ -11,7 +11,7 @@ int etch_run_set_choose_failure(struct etch_run_set *s, struct etch_run_bundle *
 /* The other failures, in words. */
 void etch_run_set_note_failures(struct etch_run_set *s);
 
-/* What this sketch's reader must know, said once. */
+/* Adds a note to this sketch, unless the sketch has it already. */
 void etch_run_set_note_now(struct etch_run_set *s, const char *text);
 void etch_run_set_drop_notes(struct etch_run_set *s);
 

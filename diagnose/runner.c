@@ -24,7 +24,7 @@
 #define WATCH_HITS 20000 /* a second, of source none: a watch that is hit more often is cut, and said to be */
 #define GRACE 10.0       /* seconds that a recorder has to finish its bundle, before it is ended by force */
 
-/* What a child has to say, in memory that both see. */
+/* The report of a child, in memory that both processes share. */
 struct etch_runner_report {
     bool recorded;
     bool out_of_time, hung, crashed;
@@ -134,7 +134,7 @@ bool etch_runner_start(struct etch_runner *r, int64_t number, const char *bundle
     return job->pid != 0;
 }
 
-/* Whether the user's own command takes the run for a failure. */
+/* True if the user's own command judges the run a failure. */
 static bool check_fails(const struct etch_runner *r, const struct etch_runner_job *job, int status)
 {
     char number[16];

@@ -65,7 +65,7 @@ static bool is_newer(const struct etch_source_text *s, const struct timespec *t)
            (t->tv_sec > s->built.tv_sec || (t->tv_sec == s->built.tv_sec && t->tv_nsec > s->built.tv_nsec));
 }
 
-/* Whether the text is what the compiler read; false also where that is not known. */
+/* True if the text is the text that the compiler read. False also if the checksum is not known. */
 static bool is_as_compiled(const char *want, const char *text, size_t size)
 {
     char got[33] = "";

@@ -11,16 +11,16 @@ struct etch_source_text;
 /* The MD5 of a file when it was compiled, in hexadecimal; NULL: not known. */
 typedef const char *etch_source_text_checksum(void *context, const char *file);
 
-/* What tells whether a file has changed since it was compiled: its checksum; where there is none, that it is newer than
- * `program`. */
+/* A file has changed since it was compiled if its checksum differs. A file without a checksum may have changed if it is
+ * newer than `program`. */
 struct etch_source_text *etch_source_text_new(const char *program, etch_source_text_checksum *checksum, void *context);
 void etch_source_text_free(struct etch_source_text *s);
 
 /* An etch_source_line and an etch_render_source. */
 const char *etch_source_text_line(void *source, const char *file, uint32_t line);
 
-/* OUTSIDE: it lies below no source root (base/input.h), and its checksum does not say that the compiler read it.
- * Nothing of it is shown. */
+/* OUTSIDE: the file lies below no source root (base/input.h), and its checksum does not prove that the compiler read
+ * it. Nothing of the file is shown. */
 enum etch_source_text_state {
     ETCH_SOURCE_AS_COMPILED,
     ETCH_SOURCE_CHANGED,
@@ -29,7 +29,7 @@ enum etch_source_text_state {
     ETCH_SOURCE_MISSING
 };
 
-/* What is known of a file. */
+/* The state of a file. */
 enum etch_source_text_state etch_source_text_state(struct etch_source_text *s, const char *file);
 
 #endif

@@ -61,8 +61,8 @@ bool etch_stop_round_over(const struct etch_stop *s, bool most)
     return all || (failing >= for_each_set(s, most ? each : FAILING_MAX) && passing >= for_each_set(s, PASSING_ENOUGH));
 }
 
-/* Whether watching keeps the program from passing: hits make a thread slow, and another overtakes it each time. Fewer
- * watches at a time disturb it less. */
+/* True if watching keeps the program from passing: hits make a thread slow, and another thread overtakes it each time.
+ * Fewer watches at a time disturb the program less. */
 static bool is_disturbed(const struct etch_stop *s)
 {
     for (size_t i = 0; i < s->n_sets; i++)
@@ -78,7 +78,8 @@ bool etch_stop_enough_passes(const struct etch_stop *s, bool tracked, const stru
     return s->passing_kept[1] >= PASSING_KEPT && (!set || set->passing >= PASSING_ENOUGH);
 }
 
-/* Of a program that nearly always fails its passing runs count, and a rare bug among the failures of a common one. */
+/* Passing runs matter for a program that nearly always fails. Failures by a rare bug matter among the failures by a
+ * common bug. */
 bool etch_stop_enough_failures(const struct etch_stop *s, bool ours, bool placed, unsigned alike,
                                const struct etch_set_seen *set)
 {

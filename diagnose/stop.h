@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The stop rule of a diagnosis, as pure functions: which set of watches the next run takes, which runs are worth
- * keeping, and what is to be done after a run: go on, watch otherwise, watch more, or end. */
+/* The stop rule of a diagnosis, as pure functions. They decide which set of watches the next run takes, which runs are
+ * worth keeping, and the next action after a run: go on, watch otherwise, watch more, or end. */
 #ifndef ETCH_DIAGNOSE_STOP_H
 #define ETCH_DIAGNOSE_STOP_H
 
@@ -20,11 +20,11 @@ struct etch_set_seen {
 
 /* The best predictor so far. */
 struct etch_best {
-    char *text; /* NULL: there is none; whoever made it frees it */
+    char *text; /* NULL: no predictor; the caller that made the text frees it */
     double f;
-    unsigned failing_true, passing; /* failing runs of which it is true, passing runs that can tell */
+    unsigned failing_true, passing; /* failing runs in which the predictor is true, passing runs in which it is known */
     bool is_value;
-    bool is_said; /* it speaks only of how the program came to report the failure */
+    bool is_said; /* the predictor is only about how the program reported the failure */
 };
 
 struct etch_stop {
@@ -46,29 +46,31 @@ struct etch_stop {
 /* The set for the next run. */
 uint32_t etch_stop_next_set(const struct etch_set_seen *sets, size_t n);
 
-/* Whether the round has the runs that it can have: failures and passes with every set of watches, or as many over all
- * sets where one set never has both. `most`: as many failures as are kept, because there is no cause yet. */
+/* True if the round has the runs that it can have: failing and passing runs with every set of watches, or as many over
+ * all sets if one set never has both. `most`: asks for as many failures as are kept, because there is no cause yet. */
 bool etch_stop_round_over(const struct etch_stop *stop, bool most);
 
-/* Whether a passing run is one of enough like it. `set`: the one that it took in this round; NULL: it took none. */
+/* True if enough passing runs like this one are kept. `set`: the set of watches that the run took in this round; NULL:
+ * none. */
 bool etch_stop_enough_passes(const struct etch_stop *stop, bool tracked, const struct etch_set_seen *set);
 
-/* The same of a failing run with watches, which is already counted in its set. `ours`: of the bug in question;
- * `placed`: it failed at a known place; `alike`: failing runs with watches of its bug, this one included. */
+/* The same for a failing run with watches, which is already counted in its set. `ours`: the run has the bug in
+ * question; `placed`: the run failed at a known place; `alike`: failing runs with watches and the same bug, including
+ * this run. */
 bool etch_stop_enough_failures(const struct etch_stop *stop, bool ours, bool placed, unsigned alike,
                                const struct etch_set_seen *set);
 
-/* Whether a passing run of a set can still change the ranking. */
+/* True if a passing run of a set can still change the ranking. */
 bool etch_stop_worth_ranking(const struct etch_stop *stop, const struct etch_set_seen *set);
 
-/* Whether the best predictor may be what came of the cause: a value that threads share, or how the failure was
+/* True if the best predictor may be a consequence of the cause: a value that threads share, or how the failure was
  * reported. */
 bool etch_stop_is_symptom(const struct etch_stop *stop);
 
-/* Whether the best predictor is strong, and holds in runs enough. */
+/* True if the best predictor is strong and holds in enough runs. */
 bool etch_stop_is_enough(const struct etch_stop *stop);
 
-/* Whether it is time to ask if runs have shown where the watched objects are. */
+/* True if it is time to ask whether runs have shown where the watched objects are. */
 bool etch_stop_may_replan(const struct etch_stop *stop);
 
 enum etch_next {
@@ -83,7 +85,7 @@ enum etch_next {
  * became good enough. */
 enum etch_next etch_stop_decide(struct etch_stop *stop, bool found);
 
-/* Whether more runs will not help: none passes. */
+/* True if more runs will not help, because none passes. */
 bool etch_stop_is_hopeless(const struct etch_stop *stop);
 
 #endif

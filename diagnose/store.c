@@ -82,7 +82,7 @@ static int64_t run_of(const char *name)
 static bool is_kept(struct etch_store *s, int64_t id)
 {
     sqlite3_stmt *statement = NULL;
-    bool kept = true; /* unless it is known that not */
+    bool kept = true; /* a failed query keeps the file */
 
     if (sqlite3_prepare_v2(s->db, "SELECT 1 FROM runs WHERE id = ? AND bundle <> ''", -1, &statement, NULL) ==
         SQLITE_OK) {
@@ -93,7 +93,7 @@ static bool is_kept(struct etch_store *s, int64_t id)
     return kept;
 }
 
-/* Removes what no run has; `all`: also what one has. */
+/* Removes the files that belong to no kept run; `all`: every run's files. */
 static void sweep(struct etch_store *s, bool all)
 {
     DIR *dir = opendir(s->folder);
@@ -149,7 +149,7 @@ static int open_database(struct etch_store *s, struct etch_error *err)
         "CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY, bundle TEXT NOT NULL, verdict TEXT NOT NULL,"
         " sigma INTEGER NOT NULL, seconds REAL NOT NULL);";
 
-    int fd = etch_output_lasting(s->path); /* for its owner alone, and so what SQLite puts beside it */
+    int fd = etch_output_lasting(s->path); /* only for its owner, and so are the files that SQLite puts beside it */
 
     if (fd < 0)
         return etch_error_set_errno(err, errno, "cannot use the run store %s", s->path);

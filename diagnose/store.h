@@ -21,9 +21,9 @@ struct etch_store_run {
     double seconds;
 };
 
-/* Opens the store in `folder`, which is made if it is not there; `fresh`: what is in it is removed first. Where nobody
- * else has it open, what a killed etch left there is removed: recordings of runs that it had not finished. Returns 0,
- * or -1 with `err` set. */
+/* Opens the store in `folder`, and makes the folder if necessary; `fresh`: removes its contents first. If nobody else
+ * has the store open, also removes recordings of unfinished runs, which a killed etch left. Returns 0, or -1 with `err`
+ * set. */
 int etch_store_open(struct etch_store **store, const char *folder, bool fresh, struct etch_error *err);
 void etch_store_close(struct etch_store *store);
 

@@ -17,9 +17,9 @@ struct etch_model_size {
     size_t modules, functions, instructions, stores, calls;
 };
 
-/* Reads the binary at `path` and those of its shared libraries that have bitcode: the ones that the dynamic loader
- * would take, and `more`, which a run was seen to load. What is wrong with a library is a note only. Returns 0, or -1
- * with `err` set: no such file, no ELF file, no bitcode, bitcode of another LLVM, bitcode that is not of this binary's
+/* Reads the binary at `path` and those of its shared libraries that have bitcode: the libraries that the dynamic loader
+ * would load, and `more`, which a run was seen to load. A defect of a library is only a note. Returns 0, or -1 with
+ * `err` set: no such file, no ELF file, no bitcode, bitcode of another LLVM, bitcode that is not of this binary's
  * code. */
 int etch_model_open(struct etch_model **model, const char *path, const char *const *more, size_t n_more,
                     struct etch_error *err);
@@ -34,7 +34,7 @@ const char *etch_model_checksum(const struct etch_model *model, const char *file
 /* Which libraries the slices do not go through although they have bitcode, and why: note `i`, NULL behind the last. */
 const char *etch_model_note(const struct etch_model *model, size_t i);
 
-/* Whether a file, or another with its build-id, is one of the model's; also true where it has no bitcode. */
+/* True if the model contains the file, or a file with the same build-id. Also true for a file without bitcode. */
 bool etch_model_covers(const struct etch_model *model, const char *path, const uint8_t *build_id, size_t size);
 
 /* The binary's build-id; `*size` is 0 where it has none. */

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* Where a slice begins: instructions of the program, grouped by the place that they are on. */
+/* The start of a slice: instructions of the program, grouped by their place. */
 struct etch_criterion;
 
 /* "FILE:LINE" or "FILE:LINE:COLUMN"; FILE may leave out leading folders. Returns 0, or -1 with `err` set: no such file,
@@ -18,11 +18,11 @@ struct etch_criterion;
 int etch_criterion_at(struct etch_criterion **criterion, struct etch_model *model, const char *place,
                       struct etch_error *err);
 
-/* From a recorded failure: the failing instruction's statement, or that of the nearest caller within the program where
- * it failed in a library; for a hang, where each thread waits; for an
- * exit status, the statement that made it, or all that can have where the failure does not say which. `images` are the
- * run's mappings, `program` says which binary ran. Returns 0, or -1 with `err` set: another build, no frame within the
- * program. */
+/* The start by a recorded failure. A crash: the statement of the failing instruction; if a library failed, the
+ * statement of the nearest caller within the program. A hang: the statement where each thread waits. An exit status:
+ * the statement that made it, or every statement that can have made it if the failure does not say which. `images` are
+ * the run's mappings, `program` says which binary ran. Returns 0, or -1 with `err` set: another build, no frame within
+ * the program. */
 int etch_criterion_failure(struct etch_criterion **criterion, struct etch_model *model, const Etch__Failure *failure,
                            const Etch__Program *program, Etch__Image *const *images, size_t n_images,
                            struct etch_error *err);
@@ -33,7 +33,7 @@ void etch_criterion_free(struct etch_criterion *criterion);
  * when memory is short. */
 Etch__Slice *etch_model_message(struct etch_model *model);
 
-/* What stands for the distance of a statement that gives an exit status. */
+/* Stands in place of the distance for a statement that gives an exit status. */
 enum {
     ETCH_EXIT_ORIGIN, /* it made the value */
     ETCH_EXIT_NEAR,   /* it did, and the code has its line only */
@@ -70,14 +70,14 @@ void etch_slice_free(struct etch_slice *slice);
 /* As a message, to be freed with etch__slice__free_unpacked(). NULL when memory is short. */
 Etch__Slice *etch_slice_message(struct etch_slice *slice);
 
-/* What an instruction was seen to use in a run; both are addresses in the file, as if what it used were a variable. */
+/* An object that an instruction used in a run. Both are addresses in the file, as if the object were a variable. */
 struct etch_slice_seen {
     uint64_t instruction, object;
 };
 
 /* The plan for the first `sigma` statements with `slots` watchpoints in a run, to be freed with
- * etch__plan__free_unpacked(). What instructions were `seen` to use that is one of the program's variables, and always
- * the same, needs no site: it is watched from the start. NULL when memory is short. */
+ * etch__plan__free_unpacked(). If the `seen` instructions of a location always used the same variable of the program,
+ * this variable needs no site: it is watched from the start. NULL when memory is short. */
 Etch__Plan *etch_slice_plan(struct etch_slice *slice, uint32_t sigma, uint32_t slots,
                             const struct etch_slice_seen *seen, size_t n_seen);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who enters which function: by calls, through pointers, as threads, as callbacks of outside code. */
+/* The callers of each function: by calls, through pointers, as threads, as callbacks of outside code. */
 #include "slicer/model/classes.h"
 #include "slicer/model/model.h"
 
@@ -194,8 +194,8 @@ static bool note_pointer_calls(struct etch_model *m, const struct etch_classes *
     return ok;
 }
 
-/* The C++ library calls virtual functions of what it is given: a thread's body, a task. Where nobody here calls one,
- * whoever made the object has it called. */
+/* The C++ library calls virtual functions of objects that it gets: the body of a thread, a task. If no code of the
+ * model calls such a function, the code that made the object counts as its caller. */
 static bool note_made(struct etch_model *m, uint32_t function, uint32_t insn)
 {
     const struct etch_function *f = &m->functions.v[function];

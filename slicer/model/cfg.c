@@ -208,7 +208,7 @@ static bool add_ways(const struct etch_model *m, const struct etch_function *f, 
 {
     const struct etch_ir_block *b = &m->blocks.v[f->first_block + block];
     LLVMValueRef last = m->insns.v[b->first + b->n - 1].value;
-    /* That any call may throw is no branch that a slice should know: only the way on counts. */
+    /* Every call may throw. A slice does not count that as a branch: only the normal successor counts. */
     unsigned n = LLVMIsAInvokeInst(last) ? 1 : LLVMGetNumSuccessors(last);
 
     for (unsigned i = 0; i < n; i++)

@@ -279,7 +279,7 @@ static bool is_caught(LLVMValueRef landing, LLVMValueRef thrown)
     return n == 0; /* destructors only: whatever it is */
 }
 
-/* Is this a call that throws; what, as far as is known? */
+/* True for a call that throws. `thrown`: the type information of the exception, NULL if it is not known. */
 static bool is_throw(LLVMValueRef call, LLVMValueRef *thrown)
 {
     const char *name = etch_called_name(call);

@@ -35,7 +35,7 @@ static bool push_copy(etch_paths *paths, const char *text)
 
 /* ---- What a file says ---- */
 
-/* NULL: it is no ELF file for this machine. */
+/* NULL: the file is no ELF file for this machine. */
 static struct etch_object *open_library(const char *path)
 {
     struct etch_object *object;
@@ -165,7 +165,7 @@ static void folder_of(const char *path, char folder[PATH_MAX])
         *slash = '\0';
 }
 
-/* Adds what one file needs to those that are known. */
+/* Adds the libraries that file `index` needs to `all`. */
 static bool visit(etch_paths *all, size_t index, char **program_rpath)
 {
     char folder[PATH_MAX], found[PATH_MAX], real[PATH_MAX];

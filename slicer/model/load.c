@@ -46,7 +46,7 @@ static int map_file(struct mapped *m, const char *path, struct etch_error *err)
     return 0;
 }
 
-/* What LLVM says goes to the error rather than to its own exit(). */
+/* LLVM would call exit(): its message goes into the error instead. */
 static void take_diagnostic(LLVMDiagnosticInfoRef info, void *context)
 {
     char *text = LLVMGetDiagInfoDescription(info);
@@ -150,7 +150,7 @@ static int load_image(struct etch_model *m, const char *path, struct etch_error 
     return result;
 }
 
-/* What is wrong with a library is no reason to refuse the program. */
+/* A defect of a library is no reason to refuse the program. */
 static int leave_out(struct etch_model *m, const char *path, const struct etch_error *why, struct etch_error *err)
 {
     char text[1024], *copy;

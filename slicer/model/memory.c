@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Which accesses may be of one place, without alias analysis: by the same variable, the same field of the same type,
- * the same pointer expression. What this misses, watching at run time finds; see model.h for the keys. */
+/* Which accesses may be of the same location, without alias analysis: accesses by the same variable, the same field of
+ * the same type, or the same pointer expression. Watching at run time finds the accesses that this analysis misses. The
+ * keys are described in model.h. */
 #include "slicer/model/model.h"
 
 #include <ctype.h>
@@ -115,7 +116,7 @@ static void step_to_value(struct path *path, LLVMTypeRef access)
         step_into(path, path->type, 0);
 }
 
-/* The one value that a local pointer ever gets; NULL where there are several, or others may set it. */
+/* The only value that a local pointer ever gets; NULL if it gets several, or if other code may set it. */
 static LLVMValueRef only_value(LLVMValueRef variable)
 {
     LLVMValueRef value = NULL;
@@ -179,8 +180,8 @@ static uint32_t argument_index(LLVMValueRef argument)
     return i;
 }
 
-/* What a call returns a pointer to, where its function has one answer: an element, a member, a static variable. Most of
- * C++ reaches its data so. */
+/* The location that a call's result points to, if the called function has a single return: an element, a member, a
+ * static variable. Most C++ code reaches its data in this way. */
 static bool base_of_call(struct etch_model *m, LLVMValueRef call, struct path *path, int depth)
 {
     uint32_t insn = etch_model_insn(m, call), callee = insn == ETCH_NONE ? ETCH_NONE : m->insns.v[insn].callee;

@@ -21,7 +21,7 @@ struct etch_insn {
     uint32_t file; /* in files; ETCH_NONE: belongs to no place in the source */
     uint32_t line, column;
     bool own;        /* that place is in the program's own source, not in a header of the system's */
-    uint32_t callee; /* function, where it is a direct call of one that we have */
+    uint32_t callee; /* the called function, for a direct call of a function in the model */
 };
 
 struct etch_ir_block {
@@ -32,7 +32,7 @@ struct etch_ir_block {
 /* MADE: a virtual function that nobody here calls; the object was made there and went outside. */
 enum etch_edge { ETCH_EDGE_CALL, ETCH_EDGE_THREAD, ETCH_EDGE_CALLBACK, ETCH_EDGE_MADE, ETCH_EDGE_TAKEN };
 
-/* Who enters a function: the call, and which of the call's operands the first parameter gets. */
+/* An entry into a function: the calling instruction, and which of its operands the first parameter gets. */
 struct etch_caller {
     uint32_t insn;
     enum etch_edge edge;
@@ -53,7 +53,7 @@ struct etch_function {
     uint32_t file;
     bool address_taken;
     uint32_t returns;     /* how many instructions return */
-    uint32_t only_return; /* the one instruction by which it returns; ETCH_NONE: there are several, or none */
+    uint32_t only_return; /* the only return instruction; ETCH_NONE: several, or none */
     ETCH_ARRAY(struct etch_caller) callers;
     struct etch_cfg *cfg; /* made when first asked for */
     etch_numbers *throws; /* likewise: see classes.h */
@@ -72,7 +72,7 @@ struct etch_copy {
     uint32_t image;
 };
 
-/* Where in its function's frame a variable lies, as the machine code has it. */
+/* The location of a variable in its function's frame, according to the machine code. */
 struct etch_ir_slot {
     int64_t displacement;
     bool known;
@@ -160,14 +160,14 @@ bool etch_model_index_targets(struct etch_model *m);
 const struct etch_target *etch_model_targets(const struct etch_model *m, uint32_t insn, size_t *n);
 
 /* ---- memory.c ----
- * A location is known by a key, and two accesses with one key may be of one place:
+ * A location has a key. Two accesses with the same key may be of the same location:
  *   a:N     a local variable (alloca N), with its path: a:N.2[]
  *   g:NAME  a global, with its path
  *   f:T.2   field 2 of any object of struct T, array elements as f:T.2[]
- *   p:F.N   what parameter N of function F points to
- *   d:KEY   what the pointer kept at KEY points to
- *   c:N     what call N returned a pointer to
- *   t:T     all of an object of struct T, for what frees or copies it */
+ *   p:F.N   the target of parameter N of function F
+ *   d:KEY   the target of the pointer kept at KEY
+ *   c:N     the target of the pointer that call N returned
+ *   t:T     a whole object of struct T, for code that frees or copies it */
 
 #define ETCH_KEY_SIZE 320
 
@@ -197,7 +197,7 @@ bool etch_memory_escapes(LLVMValueRef variable);
 bool etch_call_only_reads(const char *name, unsigned argument);
 bool etch_call_synchronises(const char *name);
 
-/* One thing that may change a local variable. */
+/* A definition: an instruction that may change a local variable. */
 struct etch_def {
     uint32_t insn;
     LLVMValueRef pointer; /* through which */
@@ -226,7 +226,8 @@ struct etch_members {
     size_t n;
 };
 
-/* Where an object of a library's class keeps what its users see of it: a string its text and its length. */
+/* The members in which an object of a library's class keeps the data that its users see: the text and the length of a
+ * string. */
 void etch_name_members(const struct etch_model *m, LLVMValueRef pointer, struct etch_members *found);
 
 /* The struct's name of the type that `pointer` points to, by the source's types; false where it is no struct. */
@@ -242,7 +243,7 @@ struct etch_cfg {
     etch_numbers *preds;      /* of each block, numbers within the function */
     etch_numbers *succs;      /* likewise; that any call may throw is no way on */
     etch_numbers *unwound;    /* of each landing pad: the blocks whose call leads there when it throws */
-    etch_numbers *controlled; /* the blocks whose branch decides whether this one runs */
+    etch_numbers *controlled; /* the blocks whose branch decides whether the block runs */
     uint32_t *postdominator;  /* immediate; n: the end of the function */
     uint32_t *dominator;      /* immediate; of the entry and of blocks never reached: itself */
 };

@@ -104,7 +104,7 @@ static bool is_struct(LLVMMetadataRef type)
     return tag == TAG_STRUCT || tag == TAG_CLASS || tag == TAG_UNION;
 }
 
-/* What a pointer or reference of this type points to; NULL for other types and for void. */
+/* The type that a pointer or reference type points to; NULL for other types and for void. */
 static LLVMMetadataRef pointee(LLVMContextRef context, LLVMMetadataRef type)
 {
     uint16_t tag;
@@ -180,7 +180,7 @@ static bool part_of(LLVMContextRef context, LLVMValueRef value, struct part *par
     return true;
 }
 
-/* Whether a struct has anything in it; an empty base class lies where the first member does. */
+/* True for a struct without data. An empty base class lies at the offset of the first member. */
 static bool is_empty(LLVMContextRef context, LLVMMetadataRef type)
 {
     LLVMValueRef *all;
@@ -331,7 +331,8 @@ static bool object_of_load(const struct etch_model *m, LLVMValueRef load, struct
     return true;
 }
 
-/* A module that only declares a variable has no debug information of it; the one that defines it has. */
+/* A module that only declares a variable has no debug information about it. The module that defines the variable
+ * has. */
 static bool variable_elsewhere(const struct etch_model *m, LLVMValueRef global, struct name *name)
 {
     size_t n;
@@ -459,8 +460,8 @@ bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMType
     return true;
 }
 
-/* What the members of the C++ library's classes are to those who use the class. Of the others the member's own name is
- * shown. */
+/* Members of the C++ library's classes, and what users of the class call them. Other members are shown by their own
+ * name. */
 static const struct {
     const char *member, *shown;
 } members[] = {

@@ -168,8 +168,8 @@ static bool is_debug_call(LLVMValueRef value)
     return etch_is_call(value) && strncmp(etch_called_name(value), "llvm.dbg.", 9) == 0;
 }
 
-/* Where a function has several returns, the bitcode has one, at the closing brace, that reads what they left in a
- * variable of the compiler's: the statements are the returns, the brace is none. */
+/* A function with several return statements has a single return in the bitcode, at the closing brace. This return
+ * loads the result from a variable of the compiler's. The return statements count as statements, the brace does not. */
 static void hide_brace(struct etch_model *m, uint32_t last)
 {
     LLVMValueRef ret = m->insns.v[last].value;
@@ -210,8 +210,9 @@ static bool is_unnamed(const struct etch_model *m, LLVMValueRef pointer)
     return LLVMIsAAllocaInst(pointer) && etch_pointers_get(&m->variable_of, pointer) == ETCH_NONE;
 }
 
-/* Where scopes with destructors are left in several ways, the bitcode has one way out, at the closing brace, that goes
- * on by a number which the compiler keeps: the statements that leave are others. */
+/* A scope with destructors may be left in several ways. The bitcode has a single exit at the closing brace: a switch
+ * over a number that the compiler keeps. The statements that leave the scope are elsewhere, so the switch does not
+ * count. */
 static void hide_dispatch(struct etch_model *m, uint32_t last)
 {
     LLVMValueRef branch = m->insns.v[last].value, load;
@@ -296,7 +297,7 @@ static int strength(LLVMValueRef function)
     case LLVMLinkOnceODRLinkage:
     case LLVMWeakAnyLinkage:
     case LLVMWeakODRLinkage:
-        return 1; /* of these, the first that it comes to */
+        return 1; /* the linker takes the first of these */
     default:
         return 2;
     }

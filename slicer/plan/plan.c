@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What leaves the slicer: the slice as a message, and the plan for watching its first statements. */
+/* The slicer's results: the slice as a message, and the plan for watching its first statements. */
 #include "base/log.h"
 #include "slicer/slice/slicing.h"
 
@@ -91,7 +91,7 @@ static bool add_operand(struct etch_slice *slice, Etch__Statement *out, const st
         op = out->operands[i];
         if (op->write != mention->write || strcmp(op->name, mention->name) != 0)
             continue;
-        if (!op->address && site.address) { /* of several accesses by one name, one that the code has */
+        if (!op->address && site.address) { /* several accesses have this name: take one that the machine code has */
             op->address = site.address;
             op->unmapped[0] = '\0';
         }
@@ -306,7 +306,7 @@ static bool add_further(struct planning *p, uint32_t number, uint32_t statement,
     return p->watches.v[number].far != NULL;
 }
 
-/* What a location that is no global is known by. */
+/* The identity of a location that is no global. */
 static void name_location(const struct planning *p, const struct etch_mention *mention, char *text, size_t size)
 {
     char *location = location_of(p->slice->model, mention);
@@ -424,8 +424,8 @@ static bool put(Etch__PlanSet *set, Etch__PlanWatch **watch)
     return true;
 }
 
-/* The nearest locations together, as many as fit into one run. Where one fits only, a run each for the site that comes
- * first and for the one that is nearest. */
+/* Puts the nearest locations together, as many as fit into a run. If only one watch fits, a location with two sites
+ * takes two runs: one for its furthest site and one for its nearest site. */
 static bool split_sets(struct planning *p)
 {
     Etch__PlanSet *set = NULL;
