@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A calibration as the record that a bundle has of it, once before and once after the run. */
+/* The record of a calibration. A bundle has two of these records: one from before the run and one from after the
+ * run. */
 #ifndef ETCH_COLLECTOR_CLOCK_RECORD_H
 #define ETCH_COLLECTOR_CLOCK_RECORD_H
 
@@ -9,8 +10,8 @@
 /* Makes the record; free it with etch__clock__free_unpacked(record, NULL). NULL when memory is short. */
 Etch__Clock *etch_clock_record(const struct etch_calibration *calibration, Etch__ClockPhase phase);
 
-/* Measures the clocks for up to `budget_ns` and makes the record: before the run, or with `first`, the measurement from
- * before, after it. Free `calibration` in any case. NULL: the clocks cannot be measured. */
+/* Measures the clocks for up to `budget_ns` and makes the record. `first` is NULL before the run. After the run `first`
+ * is the measurement from before. Free `calibration` in any case. NULL: the clocks cannot be measured. */
 Etch__Clock *etch_clock_measure(struct etch_calibration *calibration, const struct etch_calibration *first,
                                 uint64_t budget_ns, bool skip_trap);
 

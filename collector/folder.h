@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Folders in memory, shared with the recorded program, one for each run: /dev/shm/etch-UID/run-*. Nobody but their user
- * gets in, no link is followed, and each is locked as long as its etch lives, in whatever PID namespace that is. What a
- * killed etch left behind is kept for a while, so that it can be recovered, within bounds on number, bytes and age. */
+/* Folders in memory, shared with the recorded program, one for each run: /dev/shm/etch-UID/run-*. Only their user can
+ * enter them, and no link is followed. A folder is locked as long as its etch lives, also across PID namespaces. The
+ * folder of a killed etch is kept for a while for recovery, within bounds on number, bytes and age. */
 #ifndef ETCH_COLLECTOR_FOLDER_H
 #define ETCH_COLLECTOR_FOLDER_H
 
@@ -17,23 +17,24 @@
 #define ETCH_FOLDER_KEPT_S (7u * 86400u) /* and seconds */
 
 struct etch_folder {
-    int fd;    /* of the run's folder, locked; -1: none */
-    int place; /* of the folder that it is in */
+    int fd;    /* descriptor of the run's folder, locked; -1: none */
+    int place; /* descriptor of the parent folder */
     char path[ETCH_FOLDER_SIZE];
 };
 
 #define ETCH_FOLDER_NONE ((struct etch_folder){.fd = -1, .place = -1})
 
-/* Makes one, and removes what is beyond the bounds. Returns 0, or -1 with `err` set. */
+/* Makes a new folder, and removes the left folders beyond the bounds. Returns 0, or -1 with `err` set. */
 int etch_folder_make(struct etch_folder *folder, struct etch_error *err);
 
-/* Removes it with the files in it. One that was not made is fine. */
+/* Removes the folder with the files in it. ETCH_FOLDER_NONE is allowed. */
 void etch_folder_remove(struct etch_folder *folder);
 
-/* Leaves it as it is, for another time. */
+/* Closes the folder and keeps its files, for a later recovery. */
 void etch_folder_leave(struct etch_folder *folder);
 
-/* What a recovery must know: who filled it, of which process, and where the bundle is, which may be relative. */
+/* Facts for a recovery: the source that filled the folder, the recorded process, and the path of the bundle. The path
+ * may be relative. */
 struct etch_folder_story {
     char source[16];
     uint32_t pid;
@@ -42,7 +43,7 @@ struct etch_folder_story {
 
 void etch_folder_tell(const struct etch_folder *folder, const struct etch_folder_story *story);
 
-/* Returns 0, or -1 where there is none or it makes no sense. */
+/* Returns 0, or -1 if the folder has no story or the story cannot be parsed. */
 int etch_folder_told(const struct etch_folder *folder, struct etch_folder_story *story);
 
 struct etch_left {
@@ -56,10 +57,10 @@ struct etch_lefts {
     uint32_t removed;                  /* beyond the bounds, by this call */
 };
 
-/* The folders whose etch is dead, after those beyond the bounds are removed. */
+/* Removes the folders beyond the bounds and lists the others whose etch is dead. */
 void etch_folder_lefts(struct etch_lefts *lefts);
 
-/* Takes one of them over. Returns 0, or -1 with `err` set: no folder of ours, or its etch lives. */
+/* Takes a left folder over. Returns 0, or -1 with `err` set if the path is not such a folder or its etch lives. */
 int etch_folder_take(struct etch_folder *folder, const char *path, struct etch_error *err);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ETCH_HIT_STACK 640u    /* bytes of the stack in each sample: what libc needs between an access and its caller */
+#define ETCH_HIT_STACK 640u    /* stack bytes in each sample: as many as libc needs from an access to its caller */
 #define ETCH_HIT_REGISTERS 24u /* by Linux's perf x86 register numbers; ds, es, fs and gs are not sampled and 0 */
 
 struct etch_hit {
@@ -21,13 +21,14 @@ struct etch_hit {
     size_t stack_size;
 };
 
-/* What the attributes of the events must ask for, so that the next function can read the answers. */
+/* Values for perf_event_attr.sample_type and sample_regs_user. etch_hits_next() can read only samples of events with
+ * these values. */
 extern const uint64_t etch_hits_sample_type, etch_hits_registers;
 
 enum etch_hits_item { ETCH_HITS_HIT, ETCH_HITS_LOST, ETCH_HITS_OTHER, ETCH_HITS_END, ETCH_HITS_BAD };
 
-/* Reads the record at the start of `bytes` into `hit` (or `event` and `lost` of it) and says in `used` how long it is.
- */
+/* Reads the record at the start of `bytes` into `hit` (or into `hit->event` and `lost`) and sets `used` to its
+ * length. */
 enum etch_hits_item etch_hits_next(const uint8_t *bytes, size_t size, size_t *used, struct etch_hit *hit,
                                    uint64_t *lost);
 

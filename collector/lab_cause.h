@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What makes a schedule fail, by experiment: the schedule is shortened, then orders of two moments in it are turned
- * round one by one. An order whose turning round makes the failure go away is necessary. If enforcing it alone makes
- * the program fail under other schedules too, it is proven. */
+/* Experiments that find the cause of a failing schedule. The schedule is shortened first. Then the orders of two
+ * events in the schedule are reversed one at a time. An order is necessary if the failure disappears when the order
+ * is reversed. A necessary order is proven if enforcing this order alone makes the program fail under other
+ * schedules too. */
 #ifndef ETCH_COLLECTOR_LAB_CAUSE_H
 #define ETCH_COLLECTOR_LAB_CAUSE_H
 
@@ -26,19 +27,19 @@ struct etch_lab_cause {
     struct etch_lab_schedule schedule; /* the shortest that was found */
     uint64_t runs;
     uint64_t base, end;                            /* of the program, in memory */
-    uint32_t n_tried;                              /* orders that were turned round */
+    uint32_t n_tried;                              /* orders that were reversed */
     struct etch_lab_order orders[ETCH_LAB_ORDERS]; /* the necessary ones, the best first */
     uint32_t n_orders;
     struct etch_lab_count together; /* all of them enforced, if there are several */
 };
 
-/* Experiments with a failing schedule. `like` says what is run; `passing` are the events of a run that passed (none:
- * 0). Returns 0, or -1 with `err` set. */
+/* Experiments with a failing schedule. `like` names the program to run. `passing` are the events of a run that passed;
+ * `n_passing` is 0 if there are none. Returns 0, or -1 with `err` set. */
 int etch_lab_find_cause(struct etch_lab_cause *cause, const struct etch_lab_schedule *failing,
                         const struct etch_lab_request *like, const struct etch_lab_event *passing, uint32_t n_passing,
                         struct etch_error *err);
 
-/* Proven: turned round it never fails, enforced it always does. */
+/* An order is proven if the program never fails with the order reversed and always fails with the order enforced. */
 bool etch_lab_order_is_proven(const struct etch_lab_order *order);
 
 void etch_lab_cause_release(struct etch_lab_cause *cause);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking for a failing schedule: runs of one program in the lab, each with another schedule. What a run learns (which
- * instructions share memory, how many operations each thread has) serves the runs after it. */
+/* The search for a failing schedule: runs of one program in the lab, each with another schedule. A run uses facts that
+ * earlier runs learnt: the instructions that share memory, and the number of operations of each thread. */
 #ifndef ETCH_COLLECTOR_LAB_EXPLORE_H
 #define ETCH_COLLECTOR_LAB_EXPLORE_H
 
 #include "base/array.h"
 #include "collector/lab_run.h"
 
-/* A run that can be repeated: all that decides it. */
+/* All inputs and decisions of a run, so that the run can be repeated. */
 struct etch_lab_schedule {
     ETCH_ARRAY(struct etch_lab_segment) segments;
     uint64_t *sites; /* ETCH_LAB_SITES */
@@ -18,12 +18,12 @@ struct etch_lab_schedule {
 };
 
 struct etch_lab_explore {
-    struct etch_lab_request request; /* its schedule and what was learnt are filled in */
+    struct etch_lab_request request; /* the search fills in its schedule and the learnt facts */
     bool given;                      /* `request.spec` is the strategy; else surw */
     uint64_t seed;                   /* of the first schedule */
     uint64_t schedules;              /* at most */
     double seconds;                  /* at most; 0: no limit */
-    bool all;                        /* goes on behind the first failure */
+    bool all;                        /* goes on after the first failure */
     bool latest;                     /* keeps the schedule of the last failure instead of the first */
 
     /* Called after each run; false ends the search. May be NULL. */
@@ -34,9 +34,9 @@ struct etch_lab_explore {
 struct etch_lab_found {
     uint64_t schedules;             /* that ran */
     uint64_t failing;               /* of them */
-    uint64_t first;                 /* which failed first, from 1; 0: none */
+    uint64_t first;                 /* number of the first that failed, from 1; 0: none */
     uint64_t unended;               /* reached the limit of points or time: neither passed nor failed */
-    uint64_t partly;                /* reached a bound of the lab's tables: what was beyond it was not followed */
+    uint64_t partly;                /* reached a bound of the lab's tables: events beyond the bound were not followed */
     uint64_t sites;                 /* instructions that share memory */
     uint64_t points;                /* of the last run that passed */
     uint64_t hash;                  /* over all points of all runs: equal for equal searches */
@@ -54,7 +54,8 @@ void etch_lab_found_release(struct etch_lab_found *found);
 
 void etch_lab_schedule_release(struct etch_lab_schedule *schedule);
 
-/* Repeats a run. `same` tells whether it ended as it did then, at the same points. Returns 0, or -1 with `err` set. */
+/* Repeats a run. Sets `same` if the repeated run ended in the same way and at the same points. Returns 0, or -1 with
+ * `err` set. */
 int etch_lab_repeat(struct etch_lab_result *result, const struct etch_lab_schedule *schedule,
                     const struct etch_lab_request *like, bool *same, struct etch_error *err);
 

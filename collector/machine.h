@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What this machine can record, found out by trying rather than by assuming: a list of checks, each with what was found
- * and, where something is missing, what to do about it; and which source of control flow `auto` takes. */
+/* The recording abilities of this machine, found by trying rather than by assuming. The result is a list of checks.
+ * Each check has a finding and, if something is missing, advice. The result also names the source of control flow that
+ * `auto` takes. */
 #ifndef ETCH_COLLECTOR_MACHINE_H
 #define ETCH_COLLECTOR_MACHINE_H
 
@@ -38,15 +39,15 @@ struct etch_machine {
     bool vpt_plugin; /* etch's own, for QEMU */
     struct etch_clock_health clock;
 
-    const char *source; /* what auto takes for a program that was not built with the software recorder */
+    const char *source; /* the choice of `auto` for a program without the software recorder */
     char source_reason[200];
 };
 
-/* Fills `machine`. Files are read below `root` ("" for this machine; tests have a tree of their own). Never fails:
- * what cannot be found out is a finding. */
+/* Fills `machine`. Files are read below `root` ("" for this machine; tests have a tree of their own). Never fails: a
+ * fact that cannot be found out is a finding too. */
 void etch_machine_probe(struct etch_machine *machine, const char *root);
 
-/* NULL where there is no check of that id. */
+/* NULL if no check has this id. */
 const struct etch_check *etch_machine_check(const struct etch_machine *machine, const char *id);
 
 #endif

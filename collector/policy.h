@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What may be written into a bundle: rules read from a text, and the decisions that they make. Pure: a text in, values
- * out. docs/policy.md has the grammar. The first rule that fits decides; the built-in rules come last. */
+/* The policy says which data may be written into a bundle. Rules are read from a text and make the decisions. Parsing
+ * and deciding are pure functions. docs/policy.md has the grammar. The first rule that fits decides; the built-in rules
+ * come last. */
 #ifndef ETCH_COLLECTOR_POLICY_H
 #define ETCH_COLLECTOR_POLICY_H
 
@@ -39,7 +40,7 @@ int etch_policy_parse(struct etch_policy **policy, const char *text, size_t size
 int etch_policy_standard(struct etch_policy **policy, struct etch_error *err);
 
 /* Finds the policy and reads it: `path` if it is not NULL, else what ETCH_POLICY names, else /etc/etch/policy, else
- * ~/.config/etch/policy, else the built-in rules. A file that is there and cannot be used is an error. */
+ * ~/.config/etch/policy, else the built-in rules. A file that exists and cannot be used is an error. */
 int etch_policy_find(struct etch_policy **policy, const char *path, struct etch_error *err);
 
 /* Reads one file. With `of_root` it must be root's, and writable by nobody else. Returns 1 where there is no file. */
@@ -53,12 +54,12 @@ const char *etch_policy_name(const struct etch_policy *policy);
 /* Puts one more rule in front of all. */
 int etch_policy_add(struct etch_policy *policy, const char *line, struct etch_error *err);
 
-/* What the first rule for this kind says whose selectors all fit. NULL fits no selector. `type`: "text", "pointer" or
- * "number". */
+/* Returns the action of the first rule for this kind whose selectors all fit. NULL fits no selector. `type`: "text",
+ * "pointer" or "number". */
 enum etch_policy_action etch_policy_decide(const struct etch_policy *policy, enum etch_policy_kind kind,
                                            const char *name, const char *type, const char *text);
 
-/* Whether the policy's own rules, not the built-in ones, say something about this kind. */
+/* Returns true if the policy has a rule for this kind that is not built in. */
 bool etch_policy_speaks_of(const struct etch_policy *policy, enum etch_policy_kind kind);
 
 /* The name that the end of one word gives to the next: "--password" to "hunter2". */
@@ -66,12 +67,13 @@ struct etch_policy_words {
     char name[128];
 };
 
-/* A copy of the text without what the policy masks in it, for free(); NULL: no memory. `words` goes from one argument
- * to the next and starts as zeroes; NULL for a text that stands alone. Adds to `hidden` what was masked. */
+/* Returns a copy of the text with the secrets masked, for free(); NULL: no memory. `words` goes from one argument to
+ * the next and starts as zeroes; NULL for a text that stands alone. Adds the number of masked parts to `hidden`. */
 char *etch_policy_text(const struct etch_policy *policy, enum etch_policy_kind kind, const char *text,
                        struct etch_policy_words *words, uint64_t *hidden);
 
-/* A copy of the path, for free(): the user's name in a home folder is masked, of a denied path the last part stays. */
+/* A copy of the path, for free(): the user's name in a home folder is masked. Only the last part of a denied path
+ * stays. */
 char *etch_policy_path(const struct etch_policy *policy, const char *path, uint64_t *hidden);
 
 /* "text" where a word of memory holds at least five printable characters and nothing behind them, else "pointer" or

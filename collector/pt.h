@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The source `pt`: Intel PT through perf_event. As a recorder beside the native collector it is etch_flow_pt (flow.h);
- * without one it follows a set of processes, or a control group, that nobody traces. */
+/* The source `pt`: Intel PT through perf_event. Beside the native collector, `pt` is the recorder etch_flow_pt
+ * (flow.h). Without the native collector, `pt` follows a set of processes, or a control group, that nobody traces. */
 #ifndef ETCH_COLLECTOR_PT_H
 #define ETCH_COLLECTOR_PT_H
 
@@ -11,17 +11,17 @@
 int etch_pt_record_group(const struct etch_record_options *options, struct etch_record_summary *summary,
                          struct etch_error *err);
 
-/* Whether this machine and user can record with Intel PT; why not, in `err`. */
+/* Returns true if this machine and user can record with Intel PT; else `err` has the reason. */
 bool etch_pt_usable(struct etch_error *err);
 
 /* ---- Private to pt*.c ---- */
 
 struct etch_pt;
 
-/* What etch_flow_pt does, for several processes: a pid, or an open control group. */
+/* The parts of etch_flow_pt, for several processes: each is added by pid, or by an open control group. */
 int etch_pt_open(struct etch_pt **pt, const struct etch_record_options *options, const struct etch_flow_sink *sink,
                  struct etch_error *err);
-/* For tests and benches, which stand in for the kernel: rings that are there already. They stay the caller's. */
+/* For tests and benches, which play the kernel: uses existing rings. The rings stay the caller's. */
 int etch_pt_open_rings(struct etch_pt **pt, const struct etch_record_options *options,
                        const struct etch_flow_sink *sink, const struct etch_pt_cpu *cpus, size_t n,
                        struct etch_error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What an Intel PT PMU can do and how it wants to be told, as the kernel's files in sysfs say; and what etch asks it
- * for. The files are parsed, not trusted: what is not as documented is as if it were not there. */
+/* The abilities of an Intel PT PMU and the encoding of its settings, read from the kernel's files in sysfs; and the
+ * settings that etch chooses. The files are not trusted: an entry with another format than documented counts as
+ * missing. */
 #ifndef ETCH_COLLECTOR_PT_CAPS_H
 #define ETCH_COLLECTOR_PT_CAPS_H
 
@@ -29,21 +30,23 @@ struct etch_pt_caps {
 /* Reads the files below `root` ("" for this machine). */
 void etch_pt_caps_read(struct etch_pt_caps *caps, const char *root);
 
-/* What is asked of the PMU. */
+/* The settings that etch chose for the PMU. */
 struct etch_pt_setting {
     bool mtc, cyc, noretcomp;
     unsigned mtc_period, psb_period, cyc_thresh;
     uint64_t config; /* of perf_event_attr */
 };
 
-/* The settings for this PMU: time stamps and MTC (the order between CPUs needs it) wherever it has them, cycle counts
- * and full return addresses only on request. `words` is a comma-separated list of KEY or KEY=VALUE that overrides:
- * mtc, cyc, noretcomp (0 or 1), mtc_period, psb_period, cyc_thresh; NULL: none. A ring of `ring` bytes gets
- * synchronisation points close enough that little of it is lost at its old end. Returns 0, or -1 with `err` set. */
+/* Chooses the settings for this PMU. Time stamps and MTC are on if the PMU has them: the order between CPUs needs MTC.
+ * Cycle counts and full return addresses are on only on request. `words` overrides settings by a comma-separated list
+ * of KEY or KEY=VALUE: mtc, cyc, noretcomp (0 or 1), mtc_period, psb_period, cyc_thresh; NULL: none. A ring of `ring`
+ * bytes gets synchronisation points that are close together, so that few bytes are lost at the ring's old end. Returns
+ * 0, or -1 with `err` set. */
 int etch_pt_setting_choose(struct etch_pt_setting *setting, const struct etch_pt_caps *caps, const char *words,
                            size_t ring, struct etch_error *err);
 
-/* "config:3", "config:14-17": false where it is neither, or beyond the 64 bits of the first config word. */
+/* "config:3", "config:14-17": false if the text has neither form, or names bits beyond the 64 bits of the first config
+ * word. */
 bool etch_pt_field_parse(struct etch_pt_field *field, const char *text);
 
 #endif

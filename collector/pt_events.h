@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The perf events of an Intel PT recording. A task's event with a ring cannot be inherited unless it is bound to a CPU,
- * so there is one for each CPU, and one ring pair for each CPU that the events of all threads share: AUX bytes, and
- * records about them. A dummy event beside each brings those records even while the PT event is switched off by a full
- * ring. All of it belongs to etch: it outlives the program, and nothing of it outlives etch. */
+/* The perf events of an Intel PT recording. A task's event with a ring can be inherited only if the event is bound to a
+ * CPU. A task therefore has one event for each CPU. Each CPU has one ring pair, which the events of all threads share:
+ * AUX bytes, and records about them. A dummy event beside each PT event delivers the records even while a full ring has
+ * switched the PT event off. Events and rings belong to etch: they outlive the program, and end with etch. */
 #ifndef ETCH_COLLECTOR_PT_EVENTS_H
 #define ETCH_COLLECTOR_PT_EVENTS_H
 
@@ -17,9 +17,9 @@ struct etch_pt_request {
     const struct etch_pt_caps *caps;
     const struct etch_pt_setting *setting;
     size_t ring;        /* bytes of AUX for each CPU, a power of two */
-    bool full;          /* emptied while it fills, rather than overwritten */
-    bool smaller;       /* a smaller ring will do where so much memory may not be locked */
-    const char *filter; /* as the kernel wants it; NULL: all code */
+    bool full;          /* etch empties the ring while the kernel fills it; else the kernel overwrites it */
+    bool smaller;       /* takes a smaller ring if so much memory may not be locked */
+    const char *filter; /* in the kernel's grammar; NULL: all code */
 };
 
 struct etch_pt_cpu {
@@ -37,9 +37,9 @@ struct etch_pt_events {
     size_t locked;                       /* bytes of ring memory, all CPUs */
 };
 
-/* Adds a thread and all threads and processes that it makes from now on; the first one also maps the rings. `joining`:
- * it may have inherited the events already. Nothing is recorded until etch_pt_events_enable(). Returns 0, 1 where the
- * thread has ended, or -1 with `err` set. */
+/* Adds a thread, and all threads and processes that the thread makes from now on. The first call also maps the rings.
+ * `joining`: the thread may have inherited the events already. Nothing is recorded until etch_pt_events_enable().
+ * Returns 0, 1 if the thread has ended, or -1 with `err` set. */
 int etch_pt_events_add(struct etch_pt_events *events, pid_t tid, bool joining, struct etch_error *err);
 
 /* The same for every process of a control group, by an open descriptor of its folder. */
@@ -48,7 +48,7 @@ int etch_pt_events_add_cgroup(struct etch_pt_events *events, int cgroup, struct 
 void etch_pt_events_enable(const struct etch_pt_events *events);
 void etch_pt_events_disable(const struct etch_pt_events *events);
 
-/* Those of one CPU again, after its full ring switched them off. */
+/* Enables the PT events again after a full ring switched them off. */
 void etch_pt_events_resume(const struct etch_pt_events *events);
 
 void etch_pt_events_release(struct etch_pt_events *events);
@@ -56,8 +56,8 @@ void etch_pt_events_release(struct etch_pt_events *events);
 /* Bytes of AUX that each CPU gets unless the user says otherwise. */
 #define ETCH_PT_RING (4u << 20)
 
-/* Whether Intel PT can be used here at all: tries events with rings on ourselves. Returns 0 and how large the rings may
- * be, up to ETCH_PT_RING, or -1 with `err` set. */
+/* Tests if Intel PT can be used here, by events with rings on etch itself. Returns 0 and the size that the rings may
+ * have, up to ETCH_PT_RING, or -1 with `err` set. */
 int etch_pt_events_try(const struct etch_pt_caps *caps, size_t *ring, struct etch_error *err);
 
 #endif

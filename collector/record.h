@@ -22,7 +22,7 @@ struct etch_record_options {
     const char *source;                               /* "pt", "soft", "vpt", "none" or "auto" */
     char *const *argv;                                /* NULL at the end */
     const char *watches[ETCH_RECORD_MAX_WATCHES];     /* in the grammar of session/place.h, which all sources share */
-    const char *watch_names[ETCH_RECORD_MAX_WATCHES]; /* what the bundle calls them; NULL: as above */
+    const char *watch_names[ETCH_RECORD_MAX_WATCHES]; /* their names in the bundle; NULL: as above */
     size_t n_watches;
     const char *truth; /* folder for the truth log; NULL: none */
     const struct Etch__Clock
@@ -33,36 +33,36 @@ struct etch_record_options {
     double wall_s; /* the run took so long: a failure, and with vpt the end of the program; 0: no limit */
     uint64_t max_size;            /* bytes of the bundle, about; 0: no bound */
     uint64_t max_rings;           /* of vpt: bytes of rings in memory at a time; 0: no bound */
-    const char *policy;           /* the file of what may be recorded; NULL: as etch_policy_find() finds it */
+    const char *policy;           /* the file with the policy; NULL: as etch_policy_find() finds it */
     bool keep_stack;              /* stacks as they are, with all that is in them */
     struct etch_privacy *privacy; /* etch_record()'s own */
-    bool sync;                    /* of vpt: put the synchronisation library in, which the others do by themselves */
+    bool sync;                    /* for vpt: preload the synchronisation library (other sources do, unless no_sync) */
 
-    /* Of Intel PT (source "pt"). */
+    /* For Intel PT (source "pt"). */
     bool full;                                    /* record all, rather than keep the newest */
     uint64_t full_ring;                           /* bytes of each CPU's ring then; 0: as many as fit */
     const char *pt_words;                         /* settings, as etch_pt_setting_choose() has them; NULL: none */
     const char *filters[ETCH_RECORD_MAX_FILTERS]; /* "plan", START-END, or a function: trace these only */
     size_t n_filters;
-    int pids[ETCH_RECORD_MAX_PIDS]; /* follow these, more than one, without joining them */
+    int pids[ETCH_RECORD_MAX_PIDS]; /* follow these processes without joining them; at least two */
     size_t n_pids;
     const char *cgroup; /* follow all of this control group, without joining them; NULL: none */
 
-    /* Of a program that runs on this CPU itself (sources "pt", "soft" and "none"). */
+    /* For a program that runs on this CPU itself (sources "pt", "soft" and "none"). */
     int pid;                   /* join this process instead of starting argv; 0: start */
     bool no_sync;              /* leave the synchronisation library out */
     bool fail_on_exit;         /* a status other than 0 is a failure */
     bool allow_breakpoints;    /* watches also in a program that opens perf events itself */
     bool allow_ptrace;         /* also a program that calls ptrace itself */
     double hang_s;             /* no thread ran for so long: a failure; 0: not looked for */
-    bool kill_on_hang;         /* after either of the two; else the program is left as it is */
-    uint64_t watch_hits_per_s; /* a watch that is hit more often is cut; 0: no limit */
-    double watch_share;        /* and one that costs more than this share of a CPU; 0: no limit */
+    bool kill_on_hang;         /* kill the program after hang_s or wall_s; else leave the program as it is */
+    uint64_t watch_hits_per_s; /* a watch with more hits is cut; 0: no limit */
+    double watch_share;        /* a watch that costs more than this share of a CPU is cut; 0: no limit */
     uint32_t slots;            /* watches at a time; 0: as many as the CPU has */
     double clock_s;            /* for measuring the CPUs' clocks before, and again after; 0: not done */
     const char *plan;          /* a file with watches in sets; NULL: none */
     bool set_given;
-    uint32_t set; /* which of several sets of watches */
+    uint32_t set; /* number of the set of watches to arm */
 };
 
 struct etch_record_summary {
@@ -86,24 +86,24 @@ struct etch_record_summary {
     uint64_t target_cpu_ns, recorder_cpu_ns, hit_ns;
     uint64_t locked_bytes; /* of memory, for rings */
     bool left_running;
-    char notes[6][256]; /* what the user should know */
+    char notes[6][256]; /* texts for the user */
     size_t n_notes;
 };
 
-/* The file that `name` runs, along PATH unless there is a slash in it. Returns 0, or -1 with `err` set. */
+/* Finds the file that `name` runs, along PATH unless `name` has a slash. Returns 0, or -1 with `err` set. */
 int etch_record_find_program(const char *name, char *path, size_t size, struct etch_error *err);
 
-/* Whether the program was built with etch cc --record; found as execvp would. */
+/* Returns true if the program was built with etch cc --record. The program is found as execvp would. */
 bool etch_record_has_recorder(const char *program);
 
-/* The source that `auto` takes to run the program: pt, soft, vpt or none, the first of them that can be had. */
+/* The source that `auto` takes to run the program: pt, soft, vpt or none, the first of them that works here. */
 const char *etch_record_auto_source(const char *program);
 
-/* Returns 0 when the program ran and was recorded, whatever became of it (`summary` says); -1 with `err` set where etch
+/* Returns 0 if the program ran and was recorded, also if the program failed (`summary` says); -1 with `err` set if etch
  * failed. `summary->status` is set as soon as the program ran. */
 int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err);
 
-/* For collectors, once all is written: what the bundle holds and lacks. */
+/* For collectors, after the last record: sums up the contents and the losses of the bundle. */
 struct etch_bundle_writer;
 void etch_record_sum_up(struct etch_record_summary *summary, struct etch_bundle_writer *bundle);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The recorded program: started or joined by ptrace, then left alone. The tracer sees it begin, exec, make and end
- * threads, get a signal, and die; between those it does not stop. Nothing here outlives the tracer: if etch is killed,
- * even at the worst moment, the program goes on and no signal of its own is lost. */
+/* The recorded program: started or joined by ptrace, then left alone. The tracer sees the program's start, execs, new
+ * and ended threads, signals and death. The program does not stop between these events. Nothing here outlives the
+ * tracer: if etch is killed, even at the worst moment, the program goes on and no signal of its own is lost. */
 #ifndef ETCH_COLLECTOR_TARGET_H
 #define ETCH_COLLECTOR_TARGET_H
 
@@ -16,8 +16,8 @@
 
 #define ETCH_TRAP_PERF 6 /* si_code of perf's own SIGTRAP; libc's headers lack it yet */
 
-/* Whether it is a SIGTRAP that a debug register of etch's may have caused: perf's own, or one that came without its
- * cause. */
+/* Returns true if a debug register of etch may have caused the signal: perf's SIGTRAP, or a SIGTRAP with the si_code of
+ * a breakpoint. */
 bool etch_trap_is_ours(const siginfo_t *info);
 
 struct etch_target_thread {
@@ -25,21 +25,21 @@ struct etch_target_thread {
     pid_t parent;       /* 0: not seen */
     uint64_t start_tsc; /* 0: before the recording */
     bool held;          /* stopped by etch_target_hold() */
-    bool begun;         /* it was let go for the first time */
+    bool begun;         /* the thread was resumed for the first time */
 };
 
 struct etch_target;
 
-/* What the recorder is told. The thread named is stopped during the call. */
+/* Calls to the recorder. The thread in the arguments is stopped during the call. */
 struct etch_target_watcher {
     void *context;
-    /* A new program is in place and has not run an instruction; `first` for the one that was asked for. Returns -1 to
-     * give up, which is possible at the first one only. */
+    /* A new program is in place and has not run an instruction; `first`: the new program is the requested program.
+     * Returns -1 to give up, which is possible at the first exec only. */
     int (*exec)(void *context, struct etch_target *target, bool first);
     void (*thread_start)(void *context, struct etch_target *target, const struct etch_target_thread *thread);
     void (*thread_exit)(void *context, struct etch_target *target, const struct etch_target_thread *thread,
                         int wait_status);
-    /* A signal is about to be delivered. Returns true to swallow it (only what etch itself caused). */
+    /* A signal is about to be delivered. Returns true to swallow the signal (only a signal that etch itself caused). */
     bool (*signal)(void *context, struct etch_target *target, pid_t tid, const siginfo_t *signal);
     /* The process stopped for job control by `signal`. */
     void (*stopped)(void *context, struct etch_target *target, int signal);
@@ -68,23 +68,23 @@ struct etch_launch {
     const struct rlimit *descriptors; /* as etch got it; NULL: unchanged */
 };
 
-/* Starts a program, stopped before its first instruction; etch_target_pump() then reports the exec, if it has not done
- * so already. Returns 0, also where somebody killed it meanwhile (`gone`), or -1 with `err` set and nothing left
- * behind. */
+/* Starts a program, stopped before its first instruction; etch_target_pump() then reports the exec, unless the exec was
+ * reported already. Returns 0, also if somebody killed the program meanwhile (`gone`), or -1 with `err` set and nothing
+ * left behind. */
 int etch_target_launch(struct etch_target *target, const struct etch_launch *launch, struct etch_error *err);
 
 /* Joins all threads of a running process without stopping any. Returns 0, or -1 with `err` set. */
 int etch_target_attach(struct etch_target *target, pid_t pid, struct etch_error *err);
 
-/* Handles everything that has happened; does not wait. Returns 0, or -1 with `err` set where the watcher gave up. */
+/* Handles all pending events; does not wait. Returns 0, or -1 with `err` set if the watcher gave up. */
 int etch_target_pump(struct etch_target *target, struct etch_error *err);
 
 /* Stops every thread but `except` for a look at its registers, waiting up to `ms`. A thread that cannot be stopped is
- * not held, and `gently` none that is in a system call which would tell the program of it (epoll_wait returns EINTR
- * after a stop; what sleeps or waits for a futex goes on as if nothing had been). */
+ * not held. With `gently`, no thread is held in a system call that would show the stop to the program: epoll_wait
+ * returns EINTR after a stop. A sleep or a futex wait goes on as before. */
 void etch_target_hold(struct etch_target *target, pid_t except, unsigned ms, bool gently);
 
-/* Lets those go. */
+/* Resumes the held threads. */
 void etch_target_release_held(struct etch_target *target);
 
 struct etch_target_thread *etch_target_thread(struct etch_target *target, pid_t tid);
