@@ -369,15 +369,14 @@ static int run_cxx(const struct etch_command *self, int argc, char **argv)
 
 #define CC_HELP(name, variable)                                                                                        \
     "usage: etch " name " [ARGUMENT...]\n\n"                                                                           \
-    "Runs clang with these arguments, and with debug information and the program's bitcode embedded\n"                 \
-    "in the objects (section .llvmbc or .etchbc, not loaded at run time), so that etch slice can read the program "    \
-    "from the\n"                                                                                                       \
-    "binary alone. " variable " names another clang of version 19. All arguments are clang's but these:\n\n"           \
-    "  --record            also put the software recorder in (etch record --source soft); or ETCH_RECORD=1\n"          \
-    "  --record-only=LIST  into these functions or files only: f,g,queue.c; or ETCH_RECORD_ONLY. @FILE stands for "    \
-    "the\n"                                                                                                            \
-    "                      functions of the statements that the plan in FILE is for (etch slice --plan FILE), and\n"   \
-    "                      for those that they were inlined into\n\n"                                                  \
+    "Runs clang with these arguments, and adds debug information and the program's bitcode to the objects (section\n"  \
+    ".llvmbc or .etchbc, not loaded at run time). etch slice then reads the program from the binary alone. " variable  \
+    "\n"                                                                                                               \
+    "names another clang of version 19. All arguments go to clang except these:\n\n"                                   \
+    "  --record            also build the software recorder in (etch record --source soft); or ETCH_RECORD=1\n"        \
+    "  --record-only=LIST  build the recorder into these functions or files only: f,g,queue.c; or ETCH_RECORD_ONLY.\n" \
+    "                      @FILE stands for the functions of the statements in the plan in FILE (etch slice --plan\n"  \
+    "                      FILE), and for the functions that they were inlined into\n\n"                               \
     "examples:\n"                                                                                                      \
     "  etch " name " -O2 -c file.c\n"                                                                                  \
     "  CC=\"etch cc\" CXX=\"etch c++\" ./configure && make\n"                                                          \

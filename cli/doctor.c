@@ -84,14 +84,15 @@ static int run(const struct etch_command *self, int argc, char **argv)
 const struct etch_command etch_command_doctor = {
     .name = "doctor",
     .summary = "what this machine can record, and what to change so that it can record more",
-    .help =
-        "usage: etch doctor [--json]\n\n"
-        "Looks at the machine and tries each thing that etch can use: Intel PT, hardware watchpoints, clocks, QEMU,\n"
-        "clang. For each thing missing it says what to do. It changes nothing and needs no permission; what it may\n"
-        "not look at is itself a finding. The exit status is 0 whatever it finds.\n\n"
-        "  --json   the same as one JSON object\n\n"
-        "examples:\n"
-        "  etch doctor\n"
-        "  etch doctor --json | jq -r .source\n",
+    .help = "usage: etch doctor [--json]\n\n"
+            "Tries each part of the machine that etch can use: Intel PT, hardware watchpoints, clocks, QEMU, clang. "
+            "Prints\n"
+            "advice for each missing part. etch doctor changes nothing and needs no permission. If etch doctor may not "
+            "look at\n"
+            "a part, it reports that. The exit status is always 0.\n\n"
+            "  --json   print one JSON object\n\n"
+            "examples:\n"
+            "  etch doctor\n"
+            "  etch doctor --json | jq -r .source\n",
     .run = run,
 };

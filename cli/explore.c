@@ -300,28 +300,31 @@ static int run(const struct etch_command *self, int argc, char **argv)
 const struct etch_command etch_command_explore = {
     .name = "explore",
     .summary = ETCH_SUMMARY_EXPLORE,
-    .help = "usage: etch explore [OPTION...] [--] PROG [ARGUMENT...]\n\n"
-            "Runs PROG again and again, and decides each switch between its threads. It stops at the first run that\n"
-            "fails: by a signal, by an exit status other than 0, by misuse of the heap, or because no thread can run\n"
-            "any more. That run can be repeated: the same schedule gives the same failure. PROG must be built and "
-            "linked by etch cc or\n"
-            "etch c++. A lab build of it is made from the bitcode in it, and kept in the user's cache.\n\n"
-            "  --strategy S     queue, random, pct[:SEED,DEPTH], pos or surw (default: surw, after a few random runs\n"
-            "                   that learn which instructions share memory)\n"
-            "  --schedules N    at most so many runs (default 1000)\n"
-            "  --time S         at most so many seconds\n"
-            "  --timeout S      a run that takes longer counts as neither passing nor failing (default 10)\n"
-            "  --seed N         the first seed (default 0); each run takes the next one\n"
-            "  --no-heap-check  uses of freed memory, double frees and accesses behind a block are no failures\n"
-            "  --no-cause       makes no experiments with the failing schedule\n"
-            "  --all            does not stop at the first failure; counts\n"
-            "  --input FILE     is standard input (default: none)\n"
-            "  --real-time      sleeps and clocks are the machine's; else they are virtual and cost nothing\n"
-            "  -o FILE          the schedule goes there (default PROG-1.schedule.etch, or the next free number)\n\n"
-            "Exit status: 0: a failing schedule was found, 1: none was found, or it could not be looked for.\n\n"
-            "examples:\n"
-            "  etch cc -g -pthread queue.c -o queue && etch explore ./queue\n"
-            "  etch explore --strategy pct:1,3 --schedules 5000 -- ./server --once\n",
+    .help =
+        "usage: etch explore [OPTION...] [--] PROG [ARGUMENT...]\n\n"
+        "Runs PROG again and again, and decides each switch between its threads. etch explore stops at the first run\n"
+        "that fails. A run fails by a signal, by an exit status other than 0, by misuse of the heap, or because no "
+        "thread\n"
+        "can run any more. That run can be repeated: the same schedule gives the same failure. PROG must be built and\n"
+        "linked by etch cc or etch c++. etch makes a lab build from the bitcode in PROG, and keeps the lab build in "
+        "the\n"
+        "user's cache.\n\n"
+        "  --strategy S     queue, random, pct[:SEED,DEPTH], pos or surw (default: surw, after a few random runs\n"
+        "                   that learn which instructions share memory)\n"
+        "  --schedules N    make at most N runs (default 1000)\n"
+        "  --time S         stop after S seconds\n"
+        "  --timeout S      a run that takes longer than S seconds counts as neither passing nor failing (default 10)\n"
+        "  --seed N         the seed of the first run (default 0); each run takes the next seed\n"
+        "  --no-heap-check  do not count uses of freed memory, double frees and accesses behind a block as failures\n"
+        "  --no-cause       make no experiments with the failing schedule\n"
+        "  --all            do not stop at the first failure; count the failures\n"
+        "  --input FILE     standard input of each run (default: none)\n"
+        "  --real-time      use the machine's sleeps and clocks; by default they are virtual and cost no time\n"
+        "  -o FILE          write the schedule to FILE (default PROG-1.schedule.etch, or the next free number)\n\n"
+        "Exit status: 0: a failing schedule was found, 1: none was found, or etch could not look for one.\n\n"
+        "examples:\n"
+        "  etch cc -g -pthread queue.c -o queue && etch explore ./queue\n"
+        "  etch explore --strategy pct:1,3 --schedules 5000 -- ./server --once\n",
     .run = run,
     .keeps_signals = true,
 };

@@ -450,20 +450,22 @@ static int run(const struct etch_command *self, int argc, char **argv)
 const struct etch_command etch_command_info = {
     .name = "info",
     .summary = "what is in a recorded file, and whether it is whole",
-    .help =
-        "usage: etch info [--json | --records | --secrets] [--verify] FILE\n\n"
-        "Says what a file of etch's holds: the run, the machine, threads, control flow, accesses, what was lost.\n"
-        "FILE may be - for standard input. A file that was cut or damaged is shown as far as it goes.\n\n"
-        "  --json     the same as one JSON object\n"
-        "  --records  every record as JSON, one a line\n"
-        "  --secrets  what the file would give away: arguments, paths, texts, values, stacks, memory; examples are\n"
-        "             masked, unless by --secrets=plain\n"
-        "  --verify   check every record; exit status 1 and the damaged records' names unless all is whole\n\n"
-        "examples:\n"
-        "  etch info run.etch\n"
-        "  etch info --verify run.etch && echo whole\n"
-        "  etch info --json run.etch | jq .losses\n"
-        "  etch info --secrets run.etch\n",
+    .help = "usage: etch info [--json | --records | --secrets] [--verify] FILE\n\n"
+            "Shows what a file of etch holds: the run, the machine, threads, control flow, accesses, losses. If FILE "
+            "is -,\n"
+            "etch reads standard input. Of a cut or damaged file, etch shows all that it can read.\n\n"
+            "  --json     print one JSON object\n"
+            "  --records  print every record as JSON, one record a line\n"
+            "  --secrets  show what the file would give away: arguments, paths, texts, values, stacks, memory. "
+            "Examples are\n"
+            "             masked; --secrets=plain shows them in full\n"
+            "  --verify   check every record. If a record is damaged or the file is cut, name the damage and exit with "
+            "status 1\n\n"
+            "examples:\n"
+            "  etch info run.etch\n"
+            "  etch info --verify run.etch && echo whole\n"
+            "  etch info --json run.etch | jq .losses\n"
+            "  etch info --secrets run.etch\n",
     .run = run,
     .reads = true,
 };

@@ -15,19 +15,20 @@
 #include <unistd.h>
 
 const char etch_reading_help[] =
-    "\nreading:\n"
-    "  --max-memory SIZE   keep at most SIZE of each file in memory: 512M, 2G (default: 256 MiB, or 256 times the "
-    "file\n"
-    "                      if that is more, at most half of the machine's memory); records beyond it are a counted "
-    "loss\n"
-    "  --max-output SIZE   print at most SIZE (default 64G), and say so\n"
-    "  --source-root DIRS  show lines of source files below these folders, parted by colons (default: the current "
-    "folder,\n"
-    "                      the program's, and the git work trees that they are in); a file whose checksum is the one "
-    "in\n"
-    "                      the debug information is shown wherever it lies\n"
-    "A sandbox keeps the reader from writing anywhere else, running programs and using the network; etch doctor says\n"
-    "whether this machine has one, and ETCH_SANDBOX=off does without.\n";
+    "\n"
+    "reading:\n"
+    "  --max-memory SIZE   keep at most SIZE of each file in memory: 512M, 2G. The default is 256 MiB, or 256 times "
+    "the\n"
+    "                      file if that is more, but at most half of the machine's memory. Records beyond the limit "
+    "are\n"
+    "                      a counted loss\n"
+    "  --max-output SIZE   print at most SIZE (default 64G); a cut is reported\n"
+    "  --source-root DIRS  show source files below these folders, separated by colons (default: the current folder, "
+    "the\n"
+    "                      program's folder, and the git work trees of both). A file with the checksum of the debug\n"
+    "                      information is shown wherever it lies\n"
+    "A sandbox keeps the reader from writing anywhere else, running programs and using the network. etch doctor shows\n"
+    "if this machine has a sandbox. ETCH_SANDBOX=off turns the sandbox off.\n";
 
 /* ---- Output ---- */
 

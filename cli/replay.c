@@ -101,10 +101,10 @@ const struct etch_command etch_command_replay = {
     .summary = ETCH_SUMMARY_REPLAY,
     .help =
         "usage: etch replay [OPTION...] FILE\n\n"
-        "Repeats the run that etch explore kept in FILE: the same threads run at the same points. The program must\n"
-        "be the same build. What the program prints is printed.\n\n"
-        "  --times N   repeats it so many times, and counts\n\n"
-        "Exit status: 0: the run was the same each time, 1: it was not, or could not be repeated.\n\n"
+        "Repeats the run that etch explore kept in FILE: the same threads run at the same points. The program must be\n"
+        "the same build. The program's output is printed.\n\n"
+        "  --times N   repeat the run N times, and count the runs that are the same\n\n"
+        "Exit status: 0: every run was the same, 1: a run was different, or could not be repeated.\n\n"
         "examples:\n"
         "  etch replay queue-1.schedule.etch\n"
         "  etch replay --times 100 queue-1.schedule.etch\n",
