@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Where in the ring the next byte goes, within a function: in a register as long as nobody else looks. To have it in
- * memory for each byte would make each wait for the one before. Calls of recorded code take and return it
- * (instrument_carry.c). Before each other call it is written back to the thread's variable, and behind it read again,
- * because what is called may come to write too. A signal handler finds the variable behind, and looks at the bytes
- * themselves (runtime.c). */
+/* The cursor, the place of the next byte in the ring, within a function. It is in a register as long as no other code
+ * looks at it. A cursor in memory would make each byte wait for the byte before. Calls of recorded code take and return
+ * the cursor (cursor_abi.c). Before every other call the cursor is written back to the thread's variable, and after the
+ * call it is read again, because the called code may lead to code that writes bytes too. A signal handler finds an old
+ * value in the variable, and looks at the bytes themselves (runtime.c). */
 #include "slicer/instrument/model.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What is known of a block. */
+/* The state of a block. */
 struct state {
     bool dirty_in, dirty_out; /* bytes were perhaps written since the variable was */
     bool reloads;             /* an invoke leads here: the variable is read at the begin */
@@ -71,7 +71,7 @@ static bool is_cursor_call(const struct sync *s, LLVMValueRef i)
     return etch_pointers_get(&s->e->cursor_calls, i) != ETCH_NONE;
 }
 
-/* Of what may have no recorder: says so; else NULL. */
+/* For a call of code that may have no recorder: the value that says whether it has one; else NULL. */
 static LLVMValueRef is_perhaps(const struct sync *s, LLVMValueRef i)
 {
     uint32_t number = etch_pointers_get(&s->e->cursor_calls, i);
@@ -79,7 +79,7 @@ static LLVMValueRef is_perhaps(const struct sync *s, LLVMValueRef i)
     return number == ETCH_NONE || number == 0 ? NULL : s->e->is.v[number - 1];
 }
 
-/* Can anything else than this function write to the ring meanwhile, and know the place from the variable only? */
+/* True if other code may write to the ring meanwhile, and knows the cursor only from the variable. */
 static bool is_sync(const struct sync *s, LLVMValueRef i)
 {
     if (!LLVMIsACallInst(i) && !LLVMIsAInvokeInst(i))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Where in the ring the next byte goes is handed from function to function in registers: recorded code takes it as
- * one more argument, in r10, and returns it in rax, before what it returned anyway. Handed over in memory each call and
- * each return would wait until what was stored is loaded, and that was half of what recording cost. rax whatever the
- * function returns: files need not agree on that, and in C they do not always.
+/* The cursor, the place of the next byte in the ring, is passed from function to function in registers. Recorded code
+ * takes it as one more argument, in r10, and returns it in rax, before the function's own result. If the cursor were
+ * passed in memory, each call and each return would wait until the stored value is loaded: that was half of the cost of
+ * recording. The register is rax whatever the function returns: files need not agree on the result type, and in C they
+ * do not always.
  *
- * What has no recorder neither takes nor returns it: before such a call it is in the thread's variable, and behind it
- * it is read there again (cursor.c). */
+ * Code without a recorder neither takes nor returns the cursor. Before a call of such code the cursor is written to the
+ * thread's variable, and after the call it is read from there (cursor.c). */
 #include "slicer/instrument/model.h"
 
 #include <llvm-c/Comdat.h>
@@ -138,9 +139,9 @@ bool etch_fits_registers(LLVMTypeRef type, LLVMValueRef function_or_call)
     return fits && general <= 6 && vector <= 8;
 }
 
-/* ---- A function that takes and returns it ---- */
+/* ---- A function that takes and returns the cursor ---- */
 
-/* What is said of what a function returns, or that it returns an argument, is not true any more. */
+/* Attributes of the result, and `returned` of an argument, are not true any more. */
 static bool is_kept(LLVMAttributeRef attribute)
 {
     return !LLVMIsEnumAttribute(attribute) || (LLVMGetEnumAttributeKind(attribute) != kind_of("returned"));
@@ -335,7 +336,8 @@ static LLVMValueRef recall(struct emitter *e)
     return LLVMBuildICmp(e->builder, LLVMIntNE, distance, LLVMConstNull(e->quad), "");
 }
 
-/* What was returned; behind a call that perhaps (`is` says so) was of recorded code: else it is in rax. */
+/* The function's own result, after a call of code that may be recorded. `is` says whether it is; if not, the result is
+ * in rax. */
 static LLVMValueRef result_of(struct emitter *e, LLVMValueRef call, LLVMTypeRef type, LLVMValueRef is)
 {
     LLVMValueRef value = LLVMBuildExtractValue(e->builder, call, 1, ""), plain;
@@ -367,8 +369,8 @@ static void move_to(struct emitter *e, LLVMValueRef instruction, LLVMBasicBlockR
     LLVMInsertIntoBuilder(e->builder, instruction);
 }
 
-/* Where the place was handed over and comes back with the result there is nothing left to do, and the call can be a
- * jump as it was: some programs go from function to function so without end. */
+/* If the call takes the cursor and returns it with the result, nothing is left to do after the call, and the call can
+ * stay a jump. Some programs go from function to function in this way without end. */
 bool etch_cursor_abi_tail(struct emitter *e, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef is)
 {
     LLVMTypeRef type = cursor_abi_type(e, LLVMGetCalledFunctionType(call));

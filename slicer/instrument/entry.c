@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How recorded code is entered from code without a recorder. What the runtime must know of it is written by the entry
- * itself, in some twenty instructions; the runtime is called for what is rare: a thread's first, a chunk that is full,
- * a signal handler. Those calls are assembly that saves all registers, so that the arguments, and what is returned,
- * stay where they are. */
+/* The entry into recorded code from code without a recorder. The entry itself writes the data that the runtime needs,
+ * in some twenty instructions. The runtime is called only in rare cases: a thread's first entry, a full chunk, a signal
+ * handler. Those calls are assembly that saves all registers, so that the arguments and the result stay in their
+ * registers. */
 #include "slicer/instrument/model.h"
 
 #include <stddef.h>

@@ -3,9 +3,9 @@
  *
  * A call through a pointer reaches the gate. The gate reports an entry to the runtime, which is expensive. Compiled
  * code with a recorder need not report, because its frame can be followed. Such code checks whether the called code
- * starts with the no-operation PASS_NOP, which nothing else has. If so, it calls PASS bytes behind, where the gate
- * itself records which function this is. The check reads the aligned 16 bytes that the pointer points into, so it never
- * reads a page other than the one that the call would run. */
+ * starts with the no-operation PASS_NOP, which nothing else has. If so, the call goes to PASS bytes after the start,
+ * where the gate itself records which function it is. The check reads the aligned 16 bytes that the pointer points
+ * into, so it never reads a page other than the page that the call would run. */
 #include "slicer/instrument/asm_text.h"
 
 #include <stdlib.h>

@@ -140,10 +140,10 @@ struct emitter {
     LLVMTypeRef void_type, byte, word, quad, pointer;
     LLVMValueRef top;           /* thread-local: etch_soft_top */
     LLVMValueRef cursor;        /* thread-local: etch_soft_cur */
-    LLVMValueRef slot;          /* of the function at hand: what stands for it, which becomes a register */
-    LLVMValueRef passed;        /* and for whether a call through a pointer was of recorded code */
-    LLVMValueRef opened;        /* the instruction that fills it first */
-    struct etch_pointers bytes; /* code of the function at hand that writes one */
+    LLVMValueRef slot;          /* the cursor in the function at hand: a variable that becomes a register */
+    LLVMValueRef passed;        /* likewise: shows whether a call through a pointer was of recorded code */
+    LLVMValueRef opened;        /* the instruction that first fills `slot` */
+    struct etch_pointers bytes; /* code of the function at hand that writes a byte */
     /* Calls of the function at hand with the cursor ABI -> 0, or index + 1 in `is`: the value that is true if the
      * function called through a pointer has a recorder. */
     struct etch_pointers cursor_calls;

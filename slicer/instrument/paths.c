@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Nodes, segments and path numbers; see instrument_model.h. The numbering is that of Ball and Larus (MICRO 1996): with
- * the cut edges taken out the graph has no cycle, and each way from a segment's begin to one of its ends gets the sum
- * of its edges' values as a number of its own, below the number of such ways. */
+/* Nodes, segments and path numbers; see model.h. The numbering is that of Ball and Larus (MICRO 1996). Without the cut
+ * edges the graph has no cycle. The number of a path from a segment's begin to one of its ends is the sum of the values
+ * of its edges. Each path has a number of its own, below the number of such paths. */
 #include "slicer/instrument/model.h"
 
 #include <stdlib.h>
@@ -401,8 +401,9 @@ static bool calls_outside(const struct node *n)
     return n->kind == ETCH_SOFT_CALL && !n->known_call && !n->stubbed;
 }
 
-/* Where something is counted that a byte must tell. A loop always counts, so that none goes round unseen; a call of
- * what may not have a recorder always tells, or its stub does, so that a function entered from there is known to be. */
+/* Finds the nodes whose count a byte must report. A loop always counts, so that no iteration is missed. A call of code
+ * that may have no recorder is always reported, by a byte or by its stub: a function entered from there is then known
+ * to be entered. */
 static void find_silent(struct flow_graph *g)
 {
     for (uint32_t i = 0; i < g->n_order; i++) {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A local symbol while it is a global one, so that the copy can refer to it. */
+/* A local symbol that is global for a while, so that the copy can refer to it. */
 struct opened {
     LLVMValueRef value;
     LLVMLinkage linkage;
@@ -89,7 +89,7 @@ static bool keeps_labels(LLVMValueRef function, values *tables)
 
 /* ---- Assembly ---- */
 
-/* A label with a name cannot be there twice. Numbers can, and what has LLVM's counter in it. */
+/* A label with a name cannot be there twice. A number can, and so can a label with LLVM's counter in it. */
 static bool names_labels(const char *code, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -187,7 +187,7 @@ static void refer(LLVMValueRef value)
     LLVMSetLinkage(value, LLVMAvailableExternallyLinkage);
 }
 
-/* What the linker would put together with the module's own. */
+/* Drops the lists that the linker would append to the module's own. */
 static void drop_lists(LLVMModuleRef copy)
 {
     LLVMValueRef v = LLVMGetFirstGlobal(copy), next;
@@ -200,7 +200,7 @@ static void drop_lists(LLVMModuleRef copy)
     LLVMSetModuleInlineAsm2(copy, "", 0);
 }
 
-/* The name is free for another value then; nobody refers to this one, so it is not linked. */
+/* Takes the name from a value, so that another value can have it. Nothing refers to the value, so it is not linked. */
 static char *take_name(LLVMValueRef value)
 {
     char *name = strdup(name_of(value));

@@ -5,7 +5,7 @@
 
 #include "slicer/instrument/model.h"
 
-/* One function that gets a recorder. */
+/* A function that gets a recorder. */
 struct recorded {
     LLVMValueRef body;
     LLVMValueRef before; /* the function as it was; without code if the body has the cursor ABI, else the body itself */
@@ -15,7 +15,7 @@ struct recorded {
     LLVMValueRef guard;    /* leads to the body, unless another module replaced the function; NULL: there is none */
     LLVMValueRef plain_guard;
     LLVMValueRef here; /* the entry in this module, even if the function was replaced; NULL: there is no guard */
-    bool enters;       /* the body itself reports that it was entered */
+    bool enters;       /* the body itself reports its entry */
     bool replaceable;  /* another file or module may have a function that takes its place */
     bool direct;       /* calls within this module go to the body, or from plain code to the plain copy */
 };
@@ -26,7 +26,7 @@ struct instrument {
     const struct etch_instrument_options *options;
     ETCH_ARRAY(struct recorded) all;
     struct etch_pointers index; /* body or entry -> number in `all` */
-    struct etch_pointers stubs; /* functions that stand for those of other files */
+    struct etch_pointers stubs; /* functions that are called in place of functions of other files */
     struct etch_instrument_count count;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where recording code checks the slack of its chunk. A chunk ends with ETCH_SOFT_SLACK spare bytes (soft_layout.h), so
+/* The checks of a chunk's slack in recording code. A chunk ends with ETCH_SOFT_SLACK spare bytes (soft_layout.h), so
  * not each byte needs a check: never more bytes than the slack may be written between two checks. Functions keep a
  * contract: at most AT_ENTRY bytes since the last check on entry, at most AT_EXIT on return. So a function without
  * calls and loops needs no check, and no frame for one. */

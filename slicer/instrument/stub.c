@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands between a call by name and the function that the linker or the loader chose for that name. A stub stands
- * for a function of another file that has no recorder. A guard stands before a function of this file that another
- * module may replace when the program is loaded: it compares the address which the loader chose with its own. Both are
- * the module's own assembly, which LLVM takes as it is. */
+/* The code between a call by name and the function that the linker or the loader chose for that name. A stub calls a
+ * function of another file that has no recorder. A guard precedes a function of this file that another module may
+ * replace when the program is loaded: the guard compares the address that the loader chose with its own. Both are the
+ * module's own assembly, which LLVM leaves as it is. */
 #include "slicer/instrument/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* From here on the function is one without a recorder, as far as is known. Nothing is on the stack for it
- * (etch_fits_registers). Behind it the place is what the variable says, as code with a recorder may have been called
- * back. */
+/* From here on the called function is assumed to have no recorder. Nothing is on the stack for it
+ * (etch_fits_registers). After the call the cursor is read from the variable, because recorded code may have been
+ * called back. */
 static void write_way_out(const struct emitter *e, FILE *out, const char *function)
 {
     const char *variable = e->shared ? "%fs:(%r11)" : "%fs:etch_soft_cur@TPOFF";
@@ -25,8 +25,8 @@ static void write_way_out(const struct emitter *e, FILE *out, const char *functi
     fprintf(out, "popq %%rbp\n.cfi_def_cfa %%rsp, 8\nret\n");
 }
 
-/* Of the code at label 77, which belongs to `symbol`. `code`: of a guard, where it leads; else NULL. `group`: the
- * comdat, or NULL. */
+/* Marks the code at label 77, which belongs to `symbol`. `code`: the code that a guard leads to; NULL for a stub.
+ * `group`: the comdat, or NULL. */
 static void write_mark(FILE *out, const char *symbol, const char *code, const char *group)
 {
     fprintf(out, ".pushsection " ETCH_SOFT_MARK_SECTION ",\"%s\",@progbits,\"%s\"", group ? "Go" : "o", symbol);
@@ -90,9 +90,9 @@ static void write_head(FILE *out, const struct guard *g)
         fprintf(out, ".type \"%s" ETCH_SOFT_GUARD_SUFFIX "\",@function\n.cfi_startproc\n", g->function);
 }
 
-/* Is what the loader chose this module's own? Goes to label 79 if not. Of a comdat the guard and the function may come
- * from different files, of which one may have no recorder: so it looks whether the chosen one is an entry that leads to
- * the code (instrument_emit.c). */
+/* Checks whether the loader chose this module's own function. Goes to label 79 if not. The guard and the function of a
+ * comdat may come from different files, and one of these may have no recorder. So the check for a comdat is whether the
+ * chosen function is an entry that leads to the code (gate.c). */
 static void write_question(FILE *out, const struct guard *g)
 {
     if (!g->comdat) {

@@ -33,8 +33,9 @@ struct build {
 
 /* ---- One module ---- */
 
-/* The pass leaves functions alone that do not ask for it. What must not be instrumented says so: constructors of the
- * loader, and what the user marked no_sanitize("thread") has no such attribute to begin with. */
+/* The pass instruments only functions with the attribute. Functions that must not be instrumented, the constructors of
+ * the loader, have an attribute that says so. A function that the user marked no_sanitize("thread") does not have the
+ * first attribute to begin with. */
 static void ask_for_accesses(LLVMModuleRef module)
 {
     static const char name[] = "sanitize_thread";
@@ -272,7 +273,8 @@ static bool link_words(const struct build *b, const struct etch_link_note *note,
     return good && etch_array_push(w, b->about->twin) && etch_array_push(w, NULL);
 }
 
-/* Runs the linker where it ran before. What it prints goes to a file, whose last line is the reason. */
+/* Runs the linker in its former folder. Its standard error goes to `log`, from which quote() takes the reason of a
+ * failure. */
 static int run_link(const struct etch_link_note *note, const words *w, const char *log, struct etch_error *err)
 {
     posix_spawn_file_actions_t actions;

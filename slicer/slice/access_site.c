@@ -116,7 +116,7 @@ static void find_call(struct etch_model *m, const struct etch_mention *mention, 
         snprintf(site->operand, sizeof(site->operand), "%s,,1,%" PRId64, etch_register_name(reg), mention->offset);
 }
 
-/* Whether code of a header was inlined into the line of an instruction. */
+/* True if code of a header was inlined into the line of an instruction. */
 static bool is_of_line(struct etch_model *m, uint64_t address, const struct etch_insn *outer)
 {
     struct etch_line_row row;

@@ -21,7 +21,7 @@ void etch_walk_value(struct etch_walk *w, uint32_t from, LLVMValueRef value, Etc
         etch_walk_need(w, from, insn, ETCH_FOR_VALUE, role);
 }
 
-/* What parameter `index` gets from a call that starts a thread. */
+/* The argument that parameter `index` gets from a call that starts a thread. */
 static void need_thread_argument(struct etch_walk *w, uint32_t from, uint32_t call, uint32_t index)
 {
     LLVMValueRef v = w->m->insns.v[call].value;

@@ -44,7 +44,7 @@ static void need_thrown(struct etch_walk *w, uint32_t from, const struct etch_cf
     }
 }
 
-/* The landing pads by which alone a block is reached: it is one, or lies behind one. */
+/* The landing pads of a block that is reached only by landing pads: the block is a landing pad, or follows one. */
 static void need_landings(struct etch_walk *w, uint32_t from, const struct etch_cfg *cfg, uint32_t block)
 {
     etch_numbers work = {0};

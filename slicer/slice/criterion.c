@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a slice begins: by file and line, or from a recorded failure. */
+/* The start of a slice: by file and line, or from a recorded failure. */
 #include "base/function_name.h"
 #include "base/path.h"
 #include "slicer/slice/exits.h"
@@ -284,8 +284,8 @@ static bool comes_behind(LLVMBasicBlockRef block, LLVMBasicBlockRef other)
     return block != NULL;
 }
 
-/* Whether some branch leads to `block` or past it, to code that stands behind: so it does around a check in the middle
- * of a function. */
+/* True if some branch leads to `block` or past it, to code that follows. A branch around a check in the middle of a
+ * function does so. */
 static bool is_passed_by(LLVMBasicBlockRef block)
 {
     LLVMBasicBlockRef at = block;
@@ -307,8 +307,8 @@ static bool is_passed_by(LLVMBasicBlockRef block)
     return false;
 }
 
-/* Where a function's end is reached that should have returned a value, clang puts a trap into unoptimised code, and
- * nothing goes on behind it. __builtin_trap() alone goes on. */
+/* In unoptimised code, clang puts a trap at the end of a function that should have returned a value. No code follows
+ * this trap. After a __builtin_trap(), the code continues. */
 static bool is_missing_return(LLVMValueRef trap)
 {
     LLVMValueRef next = LLVMGetNextInstruction(trap);
@@ -337,7 +337,7 @@ static bool is_hang(const Etch__Failure *failure)
     return failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG || failure->kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT;
 }
 
-/* Where the failing thread stood; false: not known. */
+/* The line that the failing thread was at; false: not known. */
 static bool failing_row(const struct etch_model *m, const struct run *run, struct etch_line_row *row)
 {
     for (size_t i = 0; i < run->failure->n_threads; i++)

@@ -27,7 +27,7 @@ static void need_writers(struct etch_walk *w, uint32_t from, const char *key, LL
     w->any_caller = before;
 }
 
-/* What a parameter points to is what the callers' arguments point to. */
+/* A parameter points to the targets of the callers' arguments. */
 static void need_pointees_of_callers(struct etch_walk *w, uint32_t from, const char *key)
 {
     uint32_t function, index;
@@ -120,7 +120,7 @@ static bool overlaps(const char *a, const char *b)
     return (!*a && (!*b || *b == '.' || *b == '[')) || (!*b && (*a == '.' || *a == '['));
 }
 
-/* A call that got the variable's address: what it may have done there. */
+/* A call that got the variable's address may have written to the variable. */
 static void need_call_effect(struct etch_walk *w, uint32_t from, const struct etch_def *def, LLVMValueRef pointer,
                              LLVMTypeRef access)
 {
@@ -165,7 +165,7 @@ static bool ends_life(const char *name)
            (strcmp(name + n - 4, "D1Ev") == 0 || strcmp(name + n - 4, "D2Ev") == 0);
 }
 
-/* Takes the definitions in [first, before) that may be seen by a read behind them. True where one leaves nothing to see
+/* Takes the definitions in [first, before) that a read after them may see. True if a definition hides all definitions
  * before it. */
 static bool take_defs(struct etch_walk *w, uint32_t from, const struct read *read, uint32_t first, uint32_t before)
 {
@@ -249,7 +249,7 @@ static void need_variable(struct etch_walk *w, uint32_t from, const char *key)
             need_call_effect(w, from, &defs->v[i], w->m->insns.v[insn].value, NULL);
 }
 
-/* What a pointer kept at `key` points to is what the pointers that were stored there point to. */
+/* A pointer kept at `key` points to the targets of the pointers that were stored there. */
 static void need_pointees(struct etch_walk *w, uint32_t from, const char *key)
 {
     const etch_numbers *writers = etch_memory_writers(w->m, key);

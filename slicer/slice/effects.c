@@ -47,7 +47,8 @@ static const struct summary *summary_of(struct etch_model *m, uint32_t function)
 
 /* ---- Where a pointer comes from ---- */
 
-/* What a variable holds that is written once: a parameter's copy. NULL: it is written more often, or by others. */
+/* The value of a variable that is written once, such as the copy of a parameter. NULL: the variable is written more
+ * often, or by other code. */
 static LLVMValueRef only_value(LLVMValueRef variable)
 {
     LLVMValueRef value = NULL;
@@ -141,7 +142,7 @@ static bool add_access(struct etch_model *m, uint32_t insn, LLVMValueRef pointer
     return e.size == 0 || e.size > 8 || add_effect(effects, &e);
 }
 
-/* Adds what a called function does to what it was given of this function's parameters. */
+/* Adds the effects of a called function, for the arguments that are parameters of this function. */
 static bool add_called(struct etch_model *m, uint32_t insn, etch_effects *effects)
 {
     const struct etch_insn *call = &m->insns.v[insn];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What code of system headers does to the objects that it is given. A C++ program's accesses to a smart pointer, a
- * string or an atomic are made by such code, and the user's source has only a call. Private to slicer/. */
+/* The effects of system headers' code on the objects that it gets. Such code makes a C++ program's accesses to a smart
+ * pointer, a string or an atomic; the user's source has only a call. Private to slicer/. */
 #ifndef ETCH_SLICER_SLICE_EFFECTS_H
 #define ETCH_SLICER_SLICE_EFFECTS_H
 
@@ -17,8 +17,8 @@ struct etch_effect {
 
 typedef ETCH_ARRAY(struct etch_effect) etch_effects;
 
-/* The effects of a function that a system header defines, with those of the ones that it calls. Only accesses at a
- * constant distance from a parameter are known. NULL: it is the user's own function, or memory is short. */
+/* The effects of a function that a system header defines, and of the functions that it calls. Only accesses at a
+ * constant distance from a parameter are known. NULL: the function is the user's own, or memory is short. */
 const etch_effects *etch_effects_of(struct etch_model *m, uint32_t function);
 
 #endif

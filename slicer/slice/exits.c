@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where an exit status comes from: what main returned and what exit() was given, followed back through return slots,
- * variables, calls and parameters to the statements that made the value. Constants tell them apart: only what can be
- * that status counts. */
+/* The origin of an exit status. The value that main returned or that exit() got is followed back through return slots,
+ * variables, calls and parameters to the statements that made it. Constants tell these statements apart: a statement
+ * counts only if its value can be that status. */
 #include "slicer/slice/exits.h"
 
 #include "base/log.h"
@@ -53,7 +53,8 @@ static bool follow_store(struct search *s, uint32_t insn, uint32_t at, int depth
     return follow(s, LLVMGetOperand(v, 0), own(s, insn, at), depth + 1);
 }
 
-/* The definitions of a local variable in [first, end), from the last. True where one hides all before it. */
+/* The definitions of a local variable in [first, end), from the last. True if a definition hides all definitions before
+ * it. */
 static bool take_defs(struct search *s, const etch_defs *defs, uint32_t first, uint32_t end, uint32_t at, int depth,
                       bool *found)
 {
@@ -69,7 +70,7 @@ static bool take_defs(struct search *s, const etch_defs *defs, uint32_t first, u
     return false;
 }
 
-/* What reaches a load of a local variable, along the control flow. */
+/* The definitions that reach a load of a local variable, along the control flow. */
 static bool follow_local(struct search *s, LLVMValueRef variable, uint32_t load, uint32_t at, int depth)
 {
     const struct etch_ir_block *home = &s->m->blocks.v[s->m->insns.v[load].block];
@@ -104,7 +105,8 @@ static bool follow_local(struct search *s, LLVMValueRef variable, uint32_t load,
     return found;
 }
 
-/* What a variable of the program's that only stores change was set to, and what it had from the start. */
+/* The values that stores gave to a global variable, and its initial value. The statement itself is the origin if no
+ * store fits and anything else may have changed the variable. */
 static bool follow_global(struct search *s, LLVMValueRef global, const etch_numbers *writers, uint32_t at, int depth)
 {
     LLVMValueRef first = LLVMIsAGlobalVariable(global) ? LLVMGetInitializer(global) : NULL;
@@ -116,7 +118,7 @@ static bool follow_global(struct search *s, LLVMValueRef global, const etch_numb
         found |= follow_store(s, writers->v[i], at, depth);
     }
     if (first && LLVMIsAConstantInt(first) && (uint8_t)LLVMConstIntGetZExtValue(first) == s->status)
-        all = found = false; /* it may be what the program began with */
+        all = found = false; /* the status may be the initial value */
     return (found || !all) && add(s, at, !found);
 }
 
@@ -133,7 +135,7 @@ static bool follow_load(struct search *s, LLVMValueRef load, uint32_t at, int de
             add(s, at, false);
         return found;
     }
-    /* Of a pointer that may be any, the statement that reads it is all there is to say. */
+    /* A pointer that may point anywhere is not followed: the statement that reads through it is the answer. */
     if (!etch_memory_key(s->m, pointer, LLVMTypeOf(load), key) || (key[0] != 'g' && key[0] != 'f'))
         return add(s, at, true);
     return follow_global(s, pointer, etch_memory_writers(s->m, key), at, depth);
@@ -337,8 +339,8 @@ static bool add_statement(struct etch_slice *slice, const struct etch_exit *e)
     return false;
 }
 
-/* A `return` behind its `if` on one line is known by its column. Where the code has no such column the whole line
- * stands for it, which says less. */
+/* A `return` after its `if` on the same line is known by its column. If the machine code has no such column, the whole
+ * line stands for the `return`, which says less. */
 static bool narrow(struct etch_model *m, Etch__Statement *s)
 {
     uint64_t starts[64], ends[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where in its function's frame a local variable lies. Debug information does not say so for each access, so the
- * accesses of the variable vote: those whose line and column have one operand that fits. */
+/* The location of a local variable in its function's frame. Debug information does not give it for each access, so the
+ * accesses of the variable vote. An access votes if its line and column have a single operand that fits. */
 #include "slicer/slice/frame_slot.h"
 
 #include "slicer/slice/operand_fit.h"
@@ -31,7 +31,7 @@ static bool see_code(void *context, uint64_t at, const ZydisDecodedInstruction *
     return true;
 }
 
-/* What one access of the variable says: its displacement, where its own line and column have one candidate only. */
+/* The vote of an access: its displacement, if its own line and column have a single candidate. */
 static bool vote(struct etch_model *m, LLVMValueRef access, int64_t *displacement)
 {
     uint32_t number = etch_model_insn(m, access);

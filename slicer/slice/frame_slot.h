@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where in its function's frame a local variable lies. Private to slicer/. */
+/* The location of a local variable in its function's frame. Private to slicer/. */
 #ifndef ETCH_SLICER_SLICE_FRAME_SLOT_H
 #define ETCH_SLICER_SLICE_FRAME_SLOT_H
 

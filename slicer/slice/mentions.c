@@ -88,7 +88,8 @@ static uint32_t object_argument(LLVMValueRef call)
     return returned ? 1 : 0;
 }
 
-/* A method whose code is in a library. It may read all that its object holds, and write it unless it is const. */
+/* A method whose code is in a library. It may read all members of its object, and write them unless the method is
+ * const. */
 static bool add_outside(struct etch_model *m, uint32_t insn, etch_mentions *mentions)
 {
     LLVMValueRef call = m->insns.v[insn].value;
@@ -116,7 +117,7 @@ static bool add_outside(struct etch_model *m, uint32_t insn, etch_mentions *ment
     return true;
 }
 
-/* What a call of library code does to the objects that it is given, by the user's names for them. */
+/* The effects of a library call on the objects that it gets, by the user's names for these objects. */
 static bool add_library(struct etch_model *m, uint32_t insn, etch_mentions *mentions)
 {
     const struct etch_insn *call = &m->insns.v[insn];

@@ -20,7 +20,7 @@ struct etch_statement {
     uint32_t roles; /* a bit for each StatementRole */
     bool branch, call;
     etch_numbers insns;
-    etch_numbers because; /* statements nearer to the failure that need this one */
+    etch_numbers because; /* statements nearer to the failure that need this statement */
 };
 
 struct etch_slice {
