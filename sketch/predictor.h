@@ -45,22 +45,22 @@ struct etch_predictor {
     uint32_t failing_true, failing, passing_true, passing, unknown;
     uint32_t distance, spread; /* of its nearest statement, and of all its statements, from the failure */
     char pattern[8];           /* WR, RWR, ... */
-    bool ever;    /* at any time; otherwise the last time. Of a value at the failing statement: no passing run may have
-                     had it at any time */
-    bool torn;    /* atomicity of two variables, seen in the calls that made the accesses */
-    bool refill;  /* RW: the write is one that comes before each read, and had not */
-    bool negated; /* executed: it was not */
-    bool write;   /* a value written, rather than read */
-    bool taken;   /* the branch was */
-    bool guarded; /* atomicity that was meant: an update, or a check and what it guards */
-    bool constant_order; /* an order that is the same in all runs, so it explains nothing */
+    bool ever;   /* the predictor counts any time; otherwise the last time. A value at the failing statement: no passing
+                    run may have had the value at any time */
+    bool torn;   /* atomicity of two variables, seen in the calls that made the accesses */
+    bool refill; /* RW: the write comes before each read, and had not come */
+    bool negated;        /* executed: the statement did not run */
+    bool write;          /* a value written, rather than read */
+    bool taken;          /* the branch was taken */
+    bool guarded;        /* intended atomicity: an update, or a check and the access that it guards */
+    bool constant_order; /* the order is the same in all runs, so it explains nothing */
     bool first_symptom;  /* an order that held up to the first symptom, before the failure */
     bool off_path;       /* an order at the failing statement in which only a thread that did not fail has a part */
     bool early;          /* an order whose second statement had run in no failing run */
     bool followed;       /* the failing statement dereferences the pointer */
-    bool stray;          /* an origin that was meant to write something else */
+    bool stray;          /* an origin that should write something else */
     bool left_over;  /* an origin before the memory was freed and allocated again: the value is of the owner before */
-    bool proper;     /* an origin that was meant to write this */
+    bool proper;     /* an origin that should write the variable */
     bool only_there; /* an origin of a value that only failing runs read */
     bool unwritten;  /* a value that no statement of the slice wrote in a run that had it */
 };
@@ -83,13 +83,13 @@ struct etch_search_limits {
 
 struct etch_search_limits etch_predictors_limits(const struct etch_run *run);
 
-/* Whether it is about accesses of several threads. */
+/* True for a predictor about accesses of several threads. */
 bool etch_predictor_is_threaded(const struct etch_predictor *predictor);
 
 #define ETCH_PREDICTOR_ACCESSES 4u
 
-/* The accesses by which an order, atomicity or origin predictor is true of a run, or the last with a value predictor's
- * value: indexes into its accesses. Returns how many, 0 where it is not true of it. */
+/* The accesses that make an order, atomicity or origin predictor true in a run, or the last access with a value
+ * predictor's value: indexes into the run's accesses. Returns their number; 0: the predictor is not true in the run. */
 size_t etch_predictor_instance(const struct etch_predictor *predictor, const struct etch_run *run,
                                uint32_t at[ETCH_PREDICTOR_ACCESSES]);
 

@@ -54,7 +54,7 @@ uint32_t etch_names_find_place(const struct etch_names *names, const char *file,
  * is short. */
 int etch_names_slice(struct etch_names *names, const Etch__Slice *slice);
 
-/* Whether values flow from one place to another: by data, memory, arguments or returned values, over any number of
+/* True if values flow from one place to another: by data, memory, arguments or returned values, over any number of
  * statements of the slice. */
 bool etch_names_feeds(const struct etch_names *names, uint32_t from, uint32_t to);
 
@@ -229,13 +229,13 @@ const struct etch_run_visit *etch_run_visited_before(const struct etch_run *run,
 const struct etch_run_visit *etch_run_visited_after(const struct etch_run *run, uint32_t thread, uint32_t place,
                                                     uint64_t seq);
 
-/* Whether an access at this place was recorded. */
+/* True if an access at this place was recorded. */
 bool etch_run_accessed(const struct etch_run *run, uint32_t place);
 
-/* Whether a statement without a visit may have run at the end of a thread. */
+/* True if a statement without a visit may have run at the end of a thread. */
 bool etch_run_may_have(const struct etch_run *run, uint32_t place);
 
-/* Whether the run failed at this place. In a hang: whether a thread that has a part in the hang stands there. */
+/* True if the run failed at this place. In a hang: true if a thread that has a part in the hang is at this place. */
 bool etch_run_fails_at(const struct etch_run *run, uint32_t place);
 
 /* The newest access to a variable at a place whose value is known, or NULL. */

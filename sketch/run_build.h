@@ -26,10 +26,10 @@ struct etch_run_options {
 int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_recording *recording,
                    const struct etch_run_options *options, struct etch_error *err);
 
-/* Whether a process of the recording ran the program with this build-id; true if the recording does not show it. */
+/* True if a process of the recording ran the program with this build-id, or if the recording does not show it. */
 bool etch_recording_runs(struct etch_recording *recording, const ProtobufCBinaryData *build_id);
 
-/* Whether a recording ended in a failure or with an exit status other than 0. An end from outside (SIGTERM, SIGINT,
+/* True if a recording ended in a failure or with an exit status other than 0. An end from outside (SIGTERM, SIGINT,
  * SIGKILL) counts as a hang. */
 bool etch_recording_failed(const struct etch_recording *recording, bool *hang);
 

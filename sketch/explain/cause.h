@@ -14,7 +14,7 @@ bool etch_cause_headline(const Etch__Failure *failure, const char *function, cha
 /* For the failing statement. */
 bool etch_cause_step(const Etch__Failure *failure, char *text, size_t size);
 
-/* What else there is to say, sentence by sentence; false: there is no more. */
+/* Further sentences about the cause, by number; false: there are no more. */
 bool etch_cause_note(const Etch__Failure *failure, unsigned number, char *text, size_t size);
 
 #endif

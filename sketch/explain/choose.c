@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Which statements a sketch shows: where it failed, what the best predictor speaks of, how the deciding values came to
- * be, what the threads had seen. Where threads have no part in it, the dependence walk to the failure. */
+/* The statements that a sketch shows: the failing statement, the statements of the best predictor, the history of the
+ * deciding values, and earlier accesses of the threads. If threads have no part in the failure: the dependence walk to
+ * the failure. */
 #include "sketch/explain/dependence_walk.h"
 #include "sketch/explain/layout.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN_MAX 24u /* statements in addition to those that must be shown */
+#define SHOWN_MAX 24u /* statements in addition to the necessary statements */
 
 static bool is_threaded(const struct composition *c)
 {
@@ -27,7 +28,7 @@ static void mark_sliced(const struct composition *c, bool *shown, uint32_t place
         shown[place] = true;
 }
 
-/* Where it failed; of a hang, where each thread stands that has a part in it. */
+/* The failing statement. In a hang: the position of each thread that has a part in it. */
 static void mark_failure(const struct composition *c, bool *shown)
 {
     const Etch__Failure *f = c->run->failure;
@@ -40,8 +41,8 @@ static void mark_failure(const struct composition *c, bool *shown)
             mark(c, shown, c->run->threads.v[i].wait_place);
 }
 
-/* What the best predictor speaks of. A write that had not come yet has a step of its own; what the same statement did
- * to others before has no part. */
+/* The statements of the best predictor. A write that had not come yet has a step of its own. Earlier accesses of the
+ * same statement to other objects have no part. */
 static void mark_top(const struct composition *c, bool *shown)
 {
     uint32_t missing;
@@ -54,8 +55,8 @@ static void mark_top(const struct composition *c, bool *shown)
 
 /* ---- How threads met ---- */
 
-/* The value that was there before: what the first of the accesses read, or wrote over. Where a thread tears its own
- * write and what follows it, that write is where it begins. */
+/* The value that was there before: the first of the accesses read it, or overwrote it. If another access tears a
+ * thread's own write from its use, the history begins with that write. */
 static void mark_before(const struct composition *c, bool *shown)
 {
     uint32_t at[ETCH_PREDICTOR_ACCESSES];
@@ -74,7 +75,7 @@ static void mark_before(const struct composition *c, bool *shown)
     }
 }
 
-/* What the failing thread had seen, before, of what is shown of it. */
+/* Earlier accesses of the failing thread to the objects of its shown statements. */
 static void mark_seen(const struct composition *c, bool *shown)
 {
     const struct etch_run *run = c->run;
@@ -94,7 +95,7 @@ static void mark_seen(const struct composition *c, bool *shown)
     }
 }
 
-/* What a thread did within a step that was torn, with what it had at its beginning. */
+/* The statements that a thread executed within a torn step, from values that it had at the beginning of the step. */
 static void mark_between(const struct composition *c, bool *shown)
 {
     uint32_t at[ETCH_PREDICTOR_ACCESSES];
@@ -154,8 +155,8 @@ static void mark_handed(const struct composition *c, bool *shown)
     }
 }
 
-/* Where the failing statement's own variables came from: a number from wherever; an address only where it was found in
- * shared memory, and then who had left it there. */
+/* The origin of the failing statement's own variables. A number may come from anywhere. An address counts only if it
+ * came from shared memory, and then the statement that left it there counts too. */
 static void mark_taken(const struct composition *c, bool *shown)
 {
     const struct etch_run *run = c->run;
@@ -208,7 +209,7 @@ static void mark_taken_unseen(const struct composition *c, bool *shown)
     }
 }
 
-/* What a call returned to the failing statement, and the shared memory that it came from. */
+/* The value that a call returned to the failing statement, and the shared memory that the value came from. */
 static void mark_returned(const struct composition *c, bool *shown)
 {
     const Etch__Slice *slice = c->options->slice;
@@ -246,7 +247,7 @@ static bool reads_at(const struct etch_run *run, uint32_t place, uint64_t addres
     return false;
 }
 
-/* Whether a branch looks at nothing but what the failing statement uses. */
+/* True if a branch reads only memory that the failing statement uses. */
 static bool tests_the_same(const struct etch_run *run, uint32_t place)
 {
     bool any = false;
@@ -363,7 +364,7 @@ static void mark_calls(const struct composition *c, bool *shown)
     free(before);
 }
 
-/* That the failing thread was made while its maker went on to what undid it. */
+/* The creation of the failing thread, if the creating function also has a statement of the order. */
 static void mark_creation(const struct composition *c, bool *shown)
 {
     const struct etch_run *run = c->run;
@@ -398,9 +399,9 @@ static void mark_brought(struct composition *c, bool *shown)
 
 /* ---- Where threads have no part ---- */
 
-/* The dependences of the slice: what ran and fed, directly or not, a statement that is shown. Whether a
- * function has no part in it yet: nothing in it is shown before, and it is not main. What it does is the inside of a
- * call, which is shown as one. */
+/* The dependences of the slice: statements that ran and that led, directly or not, to a shown statement. True if a
+ * function has no part in the sketch yet: none of its statements was shown before, and it is not main. Its statements
+ * are the inside of a call, and the call is shown for them. */
 static bool is_inside(const struct composition *c, const bool *seeds, const char *function)
 {
     for (size_t i = 0; i < c->names->places.n; i++)
@@ -428,8 +429,8 @@ static bool is_idle(const struct composition *c, const bool *shown, uint32_t pla
     return wrote;
 }
 
-/* Whether a statement says what its function gives back: it is asked for by another function, and writes nothing that
- * has a name. */
+/* True if a statement gives the function's result: another function needs the statement, and it writes no named
+ * variable. */
 static bool gives_back(const Etch__Slice *slice, const Etch__Statement *s)
 {
     bool asked = false;
@@ -445,7 +446,7 @@ static bool gives_back(const Etch__Slice *slice, const Etch__Statement *s)
             etch_dependence_has_role(s, ETCH__STATEMENT_ROLE__ROLE_DATA));
 }
 
-/* Whether the function came back by another statement since: what this one gave is long gone. */
+/* True if the function has returned by another statement since: the result of this statement is outdated. */
 static bool is_outdated(const struct composition *c, const Etch__Statement *s, uint32_t place)
 {
     const struct etch_run_visit *here = etch_run_visited(c->run, place);

@@ -244,8 +244,8 @@ static bool is_pure_update(const struct etch_run *run, uint32_t place)
     return written != ETCH_NOWHERE;
 }
 
-/* Whether a write is worth a line: not a loop's counter, and nothing from within a call that has come to its end, which
- * is shown as the call, but for what wrote the deciding value itself. */
+/* True if a write is worth a line. A loop's counter is not. A statement within a completed call is not, because the
+ * call is shown for it, unless the statement wrote the deciding value itself. */
 static bool is_reported(const struct dependence_walk *t, uint32_t place, bool seed)
 {
     const Etch__Statement *s = etch_dependence_statement(t->c, place);
@@ -283,7 +283,8 @@ static void follow_flow(struct dependence_walk *t, uint32_t place, bool seed)
     }
 }
 
-/* What wrote the values that a statement read last. Returns whether something it read was written by nothing. */
+/* Follows the values that a statement read last to their writers. Returns true if nothing wrote a value that it
+ * read. */
 static bool follow_reads(struct dependence_walk *t, uint32_t place, bool seed)
 {
     const struct etch_run *run = t->c->run;
@@ -335,7 +336,7 @@ static bool has_part(const struct dependence_walk *t, const Etch__Statement *s, 
     return !seed && is_guard(s);
 }
 
-/* Nothing wrote it: then what kept those from it that would have. */
+/* If nothing wrote the value: what kept the possible writers from writing it. */
 static void follow_missing(struct dependence_walk *t, uint32_t place)
 {
     const Etch__Slice *slice = t->c->options->slice;
@@ -410,7 +411,7 @@ struct address_walk {
     struct etch_run_visit visit[WALK_MAX + 1]; /* the first is the failing statement's */
     size_t n;
     bool cut;    /* it has more statements than fit */
-    bool shared; /* it went through memory that threads share */
+    bool shared; /* the walk went through memory that threads share */
 };
 
 static void go(struct address_walk *w, const struct etch_run_visit *visit)
@@ -427,7 +428,7 @@ static void go(struct address_walk *w, const struct etch_run_visit *visit)
     w->visit[w->n++] = *visit;
 }
 
-/* Whether another operand of the statement lies where this one points to: p of p->next, p[i]. */
+/* True if this operand points to another operand of the statement: p of p->next, p[i]. */
 static bool is_base(const Etch__Statement *s, const Etch__Operand *operand)
 {
     size_t length = strlen(operand->name);
@@ -470,8 +471,8 @@ static bool reads_address(const Etch__Statement *s)
     return false;
 }
 
-/* Who called the function that was given it; `argument` false: what the call at the visit gave back. Returns whether
- * there was anything. */
+/* The callers that passed the address to the function; `argument` false: the result of the call at the visit. Returns
+ * true if there was any. */
 static bool go_to_calls(struct address_walk *w, const struct etch_run_visit *visit, bool argument)
 {
     const Etch__Slice *slice = w->c->options->slice;
@@ -521,8 +522,8 @@ static bool go_over(struct address_walk *w, const struct etch_run_visit *visit, 
     return w->n > before;
 }
 
-/* One step back from a visit, by each address that it read. What holds the address is asked for only where the address
- * itself leads nowhere: then it was never put there. */
+/* One step back from a visit, by each address that the visit read. The holder of an address is followed only if the
+ * address itself leads nowhere: the address was then never stored there. */
 static void go_back(struct address_walk *w, const struct etch_run_visit *visit)
 {
     const Etch__Statement *s = etch_dependence_statement(w->c, visit->place);

@@ -11,9 +11,9 @@
  * ETCH_NOWHERE. */
 uint32_t etch_dependence_definition(const struct etch_run *run, uint32_t read);
 
-/* What wrote what a visit of a statement read by `operand`, where no access of it was recorded but control flow was: of
- * a function's own variable the newest write before it; of shared memory the newest that the slice knows of, by the
- * same thread. NULL: not known. */
+/* The write of the value that a visit of a statement read by `operand`, if no access was recorded but control flow was.
+ * A function's own variable: the newest write before the visit. Shared memory: the newest write by the same thread that
+ * the slice knows. NULL: not known. */
 const struct etch_run_visit *etch_dependence_by_flow(const struct composition *c, const struct etch_run_visit *visit,
                                                      const Etch__Operand *operand);
 
@@ -22,17 +22,17 @@ const Etch__Statement *etch_dependence_statement(const struct composition *c, ui
 
 bool etch_dependence_has_role(const Etch__Statement *s, Etch__StatementRole role);
 
-/* Whether `function` is on the failing thread's last stack. */
+/* True if `function` is on the failing thread's last stack. */
 bool etch_dependence_on_stack(const struct composition *c, const char *function);
 
-/* Whether a statement calls `function` and passes it an argument that is in the slice. */
+/* True if a statement calls `function` and passes it an argument that is in the slice. */
 bool etch_dependence_is_call_of(const struct composition *c, const Etch__Statement *s, const char *function);
 
-/* Whether a statement is in the slice because of a statement at `place`. */
+/* True if a statement is in the slice because of a statement at `place`. */
 bool etch_dependence_brought_in(const struct composition *c, const Etch__Statement *s, uint32_t place);
 
-/* Shows how the addresses that the failing statement used came to its thread, where that was through shared memory: by
- * which reads, calls and returns, and who had left them there. */
+/* Shows how the addresses that the failing statement used came to its thread through shared memory: by which reads,
+ * calls and returns, and which statement had left them there. */
 void etch_dependence_follow_addresses(struct composition *c, bool *shown);
 
 /* From what is shown already on to where a value came from: of the failing statement only what writes `variable`

@@ -74,13 +74,14 @@ static void add_visits(struct composition *c, const bool *shown)
             item.hi = round->hi;
         }
         if (v->thread == c->run->failing_thread && v->place == c->run->failing_place)
-            item.seq = UINT64_MAX - 1; /* where it ended, whatever it called before */
+            item.seq = UINT64_MAX - 1; /* the end of the thread, after all calls that the statement made before */
         if (shown[v->place])
             c->failed |= !etch_array_push(&c->items, item);
     }
 }
 
-/* What is known of only by an access: of runs without control flow, and earlier visits of which a predictor speaks. */
+/* A step that is known only by an access: in runs without control flow, and earlier visits that belong to a
+ * predictor. */
 static void add_access(struct composition *c, uint32_t index)
 {
     const struct etch_run_access *a = &c->run->accesses.v[index];
@@ -456,7 +457,7 @@ static void add_unordered(struct composition *c)
 
 /* ---- All of it ---- */
 
-/* Of the statements that the best predictor speaks of the times that made it true are shown, not the last ones. */
+/* Statements of the best predictor are shown at the times that made the predictor true, not at their last times. */
 static void choose_instance(struct composition *c)
 {
     uint32_t at[ETCH_PREDICTOR_ACCESSES];

@@ -52,10 +52,10 @@ void etch_layout_release(struct composition *c);
 /* Puts the items in an order that contradicts nothing proven, and gives them ranks. False when memory is short. */
 bool etch_layout_sort(struct composition *c);
 
-/* Whether the order of two items is unproven. Valid after sorting. */
+/* True if the order of two items is unproven. Valid after sorting. */
 bool etch_layout_is_open(const struct composition *c, uint32_t one, uint32_t other);
 
-/* Whether the best predictor is about a write that had not happened when the shown run failed. Sets `place` to the
+/* True if the best predictor is about a write that had not happened when the shown run failed. Sets `place` to the
  * place of that write. */
 bool etch_layout_not_yet(const struct composition *c, uint32_t *place);
 

@@ -15,7 +15,7 @@ static uint32_t sync_event(const struct etch_run *run, const struct layout_item 
     return event;
 }
 
-/* Whether another item of the thread lies between the beginning of this item and its access. The item is then a call,
+/* True if another item of the thread lies between the beginning of this item and its access. The item is then a call,
  * which began before the called code. */
 static bool is_around(const struct composition *c, const struct layout_item *item, uint64_t seq)
 {
@@ -80,7 +80,7 @@ static bool is_before(const struct composition *c, size_t i, size_t k)
     if (a->thread == b->thread)
         return i < k;
     if (a->not_yet || b->not_yet)
-        return !a->not_yet && b->not_yet; /* what had not run comes after all that did */
+        return !a->not_yet && b->not_yet; /* a statement that had not run comes after all that did */
     if (a->event != ETCH_NOWHERE && b->event != ETCH_NOWHERE) {
         order = etch_run_order_compare(c->run->order, a->event, b->event);
         if (order || (a->access != ETCH_NOWHERE && b->access != ETCH_NOWHERE))

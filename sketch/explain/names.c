@@ -170,7 +170,7 @@ bool etch_names_feeds(const struct etch_names *names, uint32_t from, uint32_t to
 
 /* ---- One variable for all names of the same memory ---- */
 
-/* A name that a reader knows: one that the source has, and of those the short one. */
+/* The better name is a name that the source has. Among such names the shorter is better. */
 static bool is_better_name(const struct etch_names *names, uint32_t a, uint32_t b)
 {
     const char *x = names->variables.v[a], *y = names->variables.v[b];
@@ -270,9 +270,9 @@ static bool list_accesses_at(struct etch_comparison_points *list, const struct e
 
 /* ---- The first symptom ---- */
 
-#define PASSING_ENOUGH 3u /* runs without it, to believe that it is failing runs' own */
+#define PASSING_ENOUGH 3u /* passing runs without a statement, before the statement counts as only of failing runs */
 
-/* Whether every failing run executed it, and no passing one. */
+/* True if every failing run executed a statement, and no passing run did. */
 static bool is_failing_own(const struct etch_run *const *runs, size_t n, uint32_t place)
 {
     unsigned without = 0;
@@ -289,7 +289,7 @@ static bool is_failing_own(const struct etch_run *const *runs, size_t n, uint32_
     return without >= PASSING_ENOUGH;
 }
 
-/* Of the statements that only failing runs executed the one furthest from the failure. */
+/* The statement that is furthest from the failure, among the statements that only failing runs executed. */
 static uint32_t find_notice(const struct etch_names *names, const struct etch_run *const *runs, size_t n)
 {
     uint32_t found = ETCH_NOWHERE;

@@ -15,7 +15,7 @@ static int by_object(const void *x, const void *y, void *context)
     return i < k ? -1 : i > k;
 }
 
-/* Whether an access belongs to the newest group. */
+/* True if an access belongs to the newest group. */
 static bool goes_on(const struct etch_access_group *newest, const struct etch_run_access *a)
 {
     return newest->object == a->object && newest->thread == a->thread && newest->place == a->place &&
@@ -101,8 +101,8 @@ static size_t group_again(const struct etch_access_groups *groups, size_t i)
     return SIZE_MAX;
 }
 
-/* Whether a group is the last one of its statement and object at a time that counts. In a failing run that is the end.
- * In a passing run it is any comparison point, or any time if there is no comparison point. */
+/* True if a group is the last group of its statement and object at a time that counts. In a failing run that time is
+ * the end. In a passing run it is any comparison point, or any time if there is no comparison point. */
 static bool is_last(const struct etch_access_groups *groups, const struct etch_run *run, size_t i)
 {
     const struct etch_access_group *t = &groups->all.v[i];

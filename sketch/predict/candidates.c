@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where predictors come from: what failing runs did, and what they did not do although others did. */
+/* The candidates for predictors: what failing runs did, and what they did not do although other runs did. */
 #include "sketch/predict/model.h"
 
 #include <stdio.h>
@@ -105,7 +105,7 @@ static bool add_hangs(struct search *s, const struct etch_facts *facts)
     return true;
 }
 
-/* Whether another thread than the writer reads at a place, in the writer's run. */
+/* True if a thread other than the writer reads at a place, in the writer's run. */
 static bool is_shared(const struct etch_facts *facts, uint32_t place, const struct user *write)
 {
     for (size_t i = 0; i < facts->users.n; i++) {
@@ -171,7 +171,7 @@ static bool passing_range(const struct search *s, const struct etch_predictor *p
     return any;
 }
 
-/* Where an object lies is the loader's and malloc's choice, another one in each run. */
+/* The loader and malloc choose the address of an object. It is different in each run. */
 static bool is_address(const struct etch_run_access *a)
 {
     return a->size == 8 && a->value >> 32 && !(a->value >> 47);
@@ -218,7 +218,7 @@ static bool add_values(struct search *s, const struct etch_run *run)
     for (size_t i = 0; i < run->accesses.n; i++) {
         const struct etch_run_access *a = &run->accesses.v[i];
 
-        /* What malloc and free keep in memory that is nobody's has no meaning for the program. */
+        /* The values that malloc and free keep in unallocated memory have no meaning for the program. */
         if (a->place != ETCH_NOWHERE && a->variable != ETCH_NOWHERE && a->known && !a->outside &&
             etch_run_last_value(run, a->place, a->variable, a->write) == a &&
             !add_value(s, a, etch_run_fails_at(run, a->place)))
@@ -241,7 +241,7 @@ static bool add_flow(struct search *s, const struct etch_run *run)
                                    .taken = run->branches.v[i].taken,
                                    .to = run->branches.v[i].to};
 
-        /* How it went at the failing statement is the failure itself, and so is that it ran. */
+        /* The branch of the failing statement is the failure itself, and so is its execution. */
         if (!etch_run_fails_at(run, p.places[0]) && !add(s, p))
             return false;
     }
@@ -258,8 +258,7 @@ static bool add_flow(struct search *s, const struct etch_run *run)
     return true;
 }
 
-/* Whether a statement comes behind the failing one where all goes well: that it did not run is what came of the
- * failure. */
+/* True if a statement comes after the failing statement in a passing run. Because of the failure it did not run. */
 static bool comes_behind(const struct search *s, const struct etch_run *failing, uint32_t place)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -276,7 +275,7 @@ static bool comes_behind(const struct search *s, const struct etch_run *failing,
     return false;
 }
 
-/* What passing runs executed and this one did not, among the statements of the slice. */
+/* Adds the statements of the slice that passing runs executed and this run did not. */
 static bool add_missing(struct search *s, const struct etch_run *run)
 {
     for (uint32_t place = 0; place < s->names->places.n; place++) {
@@ -327,8 +326,9 @@ static bool is_half(const struct etch_predictor *p, const char *pattern)
            p->failing_true == p->failing;
 }
 
-/* From a write to a read, and from a read to the write behind: of one variable WRW, which may not have come to its end;
- * of two, WRRW: one function writes them one after the other, another reads them together and sees one new, one old. */
+/* Combines the order of a write before a read with the order of a read before a later write. One variable: WRW, whose
+ * last write may not have come. Two variables: WRRW. One function writes both variables in turn. Another function reads
+ * both, and sees one new and one old. */
 static bool add_pair(struct search *s, struct etch_predictor first, struct etch_predictor second)
 {
     bool one = first.variable == second.variable;

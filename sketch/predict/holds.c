@@ -52,8 +52,8 @@ static const struct etch_run_access *last_turn(const struct etch_run *run, const
     return NULL;
 }
 
-/* Whether that group, or with `before` what was done to its object before, was not seen: no debug register was set on
- * it then. */
+/* True if the last access group at the place was not seen, because no debug register was set on its object yet.
+ * `before`: also true if no earlier access to its object was seen. */
 static bool is_unseen(const struct etch_run *run, uint32_t place, uint32_t variable, bool before)
 {
     const struct etch_run_visit *last;
@@ -74,7 +74,8 @@ static bool is_unseen(const struct etch_run *run, uint32_t place, uint32_t varia
 
 /* ---- Orders ---- */
 
-/* Whether that a statement had not written yet is not known: it ran, perhaps before a debug register was set. */
+/* True if it is unknown whether a statement had written yet: the statement ran, perhaps before a debug register was
+ * set. */
 static bool may_be_written(const struct etch_predictor *p, const struct etch_facts *facts, const struct etch_run *run,
                            const struct etch_access_group *read)
 {
@@ -121,7 +122,8 @@ static const struct etch_access_group *read_too_early(const struct etch_predicto
     return read;
 }
 
-/* Whether a read comes before a write that is to refill what it reads: none by that statement since the read before. */
+/* True if a read comes before the write that should refill the variable: the writing statement did not write since the
+ * last read. */
 static bool is_unfilled(const struct etch_predictor *p, const struct etch_facts *facts, const struct etch_run *run,
                         size_t i)
 {
@@ -264,7 +266,7 @@ static const struct etch_access_group *seen_from(const struct etch_facts *facts,
     return NULL;
 }
 
-/* Whether a thread had come no further than a write when the run failed: it did not execute `place` behind it. */
+/* True if a thread had come no further than a write when the run failed: it did not execute `place` after the write. */
 static bool had_not_come(const struct etch_run *run, const struct etch_access_group *write, uint32_t place)
 {
     const struct etch_run_visit *last = etch_run_visited_by(run, write->thread, place);
@@ -273,7 +275,7 @@ static bool had_not_come(const struct etch_run *run, const struct etch_access_gr
     return run->flow && !run->lost && !etch_run_may_have(run, place) && seq != UINT64_MAX && (!last || last->seq < seq);
 }
 
-/* Whether a call wrote an object at a place, as far as that was seen. */
+/* True if a call was seen to write an object at a place. */
 static bool wrote_there(const struct etch_facts *facts, const struct etch_access_group *call, uint32_t place,
                         uint32_t object)
 {
@@ -286,8 +288,9 @@ static bool wrote_there(const struct etch_facts *facts, const struct etch_access
     return false;
 }
 
-/* A failing run may end before the call that had made the one new comes to the other: that was old for certain. The
- * accesses by which it is so, three, the last time that it may be; 0: at none. `open`: perhaps it did come to it. */
+/* A failing run may end after the writing call made the first variable new, and before it comes to the second. The
+ * second variable is then certainly old. Finds the three accesses that show it, the last time that this is possible.
+ * Returns their number; 0: never. `open`: the call may have come to the second variable. */
 static size_t find_cut_short(const struct etch_predictor *p, const struct etch_facts *facts, const struct etch_run *run,
                              uint32_t at[3], bool *open)
 {
@@ -377,7 +380,7 @@ bool etch_is_value_of(const struct etch_predictor *p, const struct etch_run_acce
     return a->place == p->places[0] && a->variable == p->variable && a->known && a->write == p->write;
 }
 
-/* A run that failed stopped there: the last time is the one that counts. One that passed went through each time. */
+/* A failing run stopped at the statement: its last execution counts. A passing run got past every execution. */
 static bool ever_passes(const struct etch_predictor *p, const struct etch_run *run)
 {
     for (size_t i = 0; i < run->accesses.n; i++)

@@ -62,13 +62,13 @@ static const Etch__Statement *statement_of(const struct search *s, uint32_t plac
                : NULL;
 }
 
-/* Whether a statement ends in a branch. */
+/* True if a statement ends in a branch. */
 static bool decides(const struct search *s, uint32_t place)
 {
     return s->names->places.v[place].branches;
 }
 
-/* Whether something above a place, in its function, may be the head of a loop. */
+/* True if a statement above a place, in its function, may be the head of a loop. */
 static bool is_below_branch(const struct search *s, uint32_t place)
 {
     for (uint32_t i = 0; i < s->names->places.n; i++) {
@@ -98,14 +98,14 @@ struct outermost {
     const struct etch_access_group *last_first, *first_second;
 };
 
-/* Whether the order does not know an access. */
+/* True if the order has no event for an access. */
 static bool is_unknown(const struct etch_run *run, uint32_t access)
 {
     return run->accesses.v[access].event == ETCH_NOWHERE;
 }
 
-/* Compares the outermost groups of different threads. Returns whether each is proven to be in order; `met`: whether
- * there was a pair at all. */
+/* Compares the outermost groups of different threads. Returns true if each pair is proven to be in order. `met`: there
+ * was a pair at all. */
 static bool are_in_order(const struct etch_run *run, const struct outermost *of, size_t threads, bool *met)
 {
     for (size_t i = 0; i < threads; i++)
@@ -120,7 +120,7 @@ static bool are_in_order(const struct etch_run *run, const struct outermost *of,
     return true;
 }
 
-/* Whether the first statement is before the second at each object of a run. */
+/* True if the first statement is before the second at each object of a run. */
 static bool is_ordered_in(const struct search *s, size_t r, const struct etch_predictor *p, struct outermost *of,
                           bool *met)
 {
@@ -145,7 +145,7 @@ static bool is_ordered_in(const struct search *s, size_t r, const struct etch_pr
     return true;
 }
 
-/* Whether one statement is before the other in every run that has both, with a passing run among them. */
+/* True if one statement is before the other in every run that has both, and a passing run is among these. */
 static bool is_constant_order(const struct search *s, const struct etch_predictor *p)
 {
     bool any = false, ordered = true;
@@ -161,7 +161,7 @@ static bool is_constant_order(const struct search *s, const struct etch_predicto
     return ordered && any;
 }
 
-/* Whether only a thread that did not fail has a part at the failing statement. */
+/* True if only a thread that did not fail has a part at the failing statement. */
 static bool is_off_path(const struct search *s, const struct etch_predictor *p)
 {
     bool any = false;
@@ -191,7 +191,7 @@ static bool has_happened(const struct search *s, const struct etch_predictor *p)
     return false;
 }
 
-/* Whether a passing run reads and writes more than once, so that a read without its write means something. */
+/* True if a passing run reads and writes more than once: a read without its write then means something. */
 static bool is_refilled(const struct search *s, const struct etch_predictor *p)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -219,9 +219,9 @@ bool etch_has_first_symptom(const struct search *s)
     return false;
 }
 
-/* Whether the last of three accesses went back in its function's text without a new call of it. It then belongs to the
- * next iteration of a loop, which is no atomic step with the iteration before. If calls are not known: whether that is
- * possible. */
+/* True if the last of three accesses went back in its function's text without a new call of the function. It then
+ * belongs to the next iteration of a loop, which is no atomic step with the iteration before. If calls are not known:
+ * true if that is possible. */
 static bool is_next_turn(const struct search *s, const struct etch_predictor *p)
 {
     bool back = s->names->places.v[p->places[2]].line < s->names->places.v[p->places[0]].line;
@@ -237,7 +237,7 @@ static bool is_next_turn(const struct search *s, const struct etch_predictor *p)
     return back && is_below_branch(s, p->places[2]);
 }
 
-/* Whether the statement at the end of a triple reads what it writes, or writes what came of the first. */
+/* True if the last statement of a triple reads the variable that it writes, or writes a result of the first access. */
 static bool is_update(const struct search *s, const struct etch_predictor *p)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -254,7 +254,8 @@ static bool is_update(const struct search *s, const struct etch_predictor *p)
     return etch_names_feeds(s->names, p->places[0], p->places[2]);
 }
 
-/* Whether a place is in a function that had called the one which failed: what that did before is another step. */
+/* True if a place is in a function that had called the failing function. Its earlier accesses belong to another
+ * step. */
 static bool is_callers(const struct search *s, uint32_t place)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -269,7 +270,7 @@ static bool is_callers(const struct search *s, uint32_t place)
     return false;
 }
 
-/* Whether passing runs read there what their own thread had written at the first of three places. */
+/* True if passing runs read at the third place the value that their own thread had written at the first place. */
 static bool is_own_in_passing(const struct search *s, const struct etch_predictor *p)
 {
     const struct etch_predictor own = {.kind = ETCH_PREDICTOR_ORIGIN,
@@ -291,7 +292,8 @@ static bool is_own_in_passing(const struct search *s, const struct etch_predicto
     return passing && with == passing;
 }
 
-/* Whether the two orders of which WRW is made set failing runs apart, each by itself: it is what is between them. */
+/* True if each of the two orders in WRW separates failing from passing runs by itself. The failure then needs the read
+ * between the two writes. */
 static bool is_between(const struct search *s, const struct etch_predictor *p)
 {
     struct etch_predictor halves[2];
@@ -307,15 +309,15 @@ static bool is_between(const struct search *s, const struct etch_predictor *p)
     return true;
 }
 
-/* What was meant to be one step: what the failing statement takes together, an update, a check and what it guards, a
- * write and what is made of it. */
+/* True for accesses that were intended as one step: values that the failing statement uses together, an update, a check
+ * and the access that it guards, a write and the use of its value. */
 static bool is_meant(const struct search *s, const struct etch_predictor *p)
 {
     bool together = etch_is_one_function(s, p->places[0], p->places[2]) && !is_next_turn(s, p);
 
     if (p->torn && etch_has_first_symptom(s))
-        return true; /* what the program looked at then it took together */
-    /* What is seen new is looked at first: the other way round both may have been old then. */
+        return true; /* the program read both values at that time, to use them together */
+    /* The new value must be read first. In the other order, both values may have been old at the first read. */
     if (p->n_places == 4 && s->names->places.v[p->places[1]].line > s->names->places.v[p->places[2]].line)
         return false;
     if (p->n_places == 4)
@@ -334,7 +336,8 @@ static bool is_meant(const struct search *s, const struct etch_predictor *p)
 
 /* ---- Values and where they came from ---- */
 
-/* Whether a value was seen that no statement of the slice had written: what kept them from it says more. */
+/* True if a value was read that no statement of the slice had written. The reason why they did not write it says
+ * more. */
 static bool is_unwritten(const struct search *s, const struct etch_predictor *p)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -356,7 +359,8 @@ static bool is_unwritten(const struct search *s, const struct etch_predictor *p)
     return false;
 }
 
-/* Whether a run failed by dereferencing this pointer. Where the statement tests it first, who got past may not have. */
+/* True if a run failed by dereferencing this pointer. False if the statement tests the pointer first: a run that got
+ * past the statement may not have dereferenced it. */
 static bool is_followed(const struct search *s, const struct etch_predictor *p)
 {
     const Etch__Statement *statement = statement_of(s, p->places[0]);
@@ -375,9 +379,9 @@ static const char *location_of(const struct search *s, const struct etch_run_acc
     return a->operand < s->names->locations.n ? s->names->locations.v[a->operand] : NULL;
 }
 
-#define ONE_STRUCTURE 256u /* bytes within which fields of one type are taken for those of one object */
+#define ONE_STRUCTURE 256u /* bytes; fields of a type within this distance count as fields of the same object */
 
-/* Whether a location is a field of the type that another is a field of: "f:record.1" and "f:record.3". */
+/* True if two locations are fields of the same type: "f:record.1" and "f:record.3". */
 static bool is_one_type(const char *a, const char *b)
 {
     const char *end = strrchr(a, '.');
@@ -385,8 +389,8 @@ static bool is_one_type(const char *a, const char *b)
     return end && strncmp(a, "f:", 2) == 0 && strncmp(a, b, (size_t)(end - a) + 1) == 0;
 }
 
-/* Whether a library's access, as malloc and free make them, was to what is read, or next to it in the same structure.
- */
+/* True if an access of library code, such as malloc and free, was to the location that is read, or next to it in the
+ * same structure. */
 static bool is_at(const struct search *s, const struct etch_run *run, const struct etch_run_access *library,
                   const struct etch_run_access *read)
 {
@@ -405,8 +409,8 @@ static bool is_at(const struct search *s, const struct etch_run *run, const stru
     return false;
 }
 
-/* Whether a statement that names the location had written there before: it was in use. Where a library was at it since,
- * it may have been another owner's. */
+/* True if a statement that names the location had written there before: the location was in use. False if library code
+ * accessed the location since: it may have had another owner. */
 static bool was_written(const struct search *s, const struct etch_run *run, const struct order_fact *f,
                         const char *location)
 {
@@ -424,7 +428,7 @@ static bool was_written(const struct search *s, const struct etch_run *run, cons
     return false;
 }
 
-/* Whether what was read had been written as part of something else: a write that went astray. */
+/* True if the value that was read had been written as part of something else: a write that went astray. */
 static bool is_stray(const struct search *s, const struct etch_run *run, const struct order_fact *f)
 {
     const struct etch_run_access *write = &run->accesses.v[f->at[0]];
@@ -435,7 +439,7 @@ static bool is_stray(const struct search *s, const struct etch_run *run, const s
            was_written(s, run, f, from);
 }
 
-/* Whether what was read is what another owner left there. */
+/* True if another owner of the memory left the value that was read. */
 static bool is_left_over(const struct search *s, const struct etch_run *run, const struct order_fact *f)
 {
     for (uint32_t k = f->at[0] + 1; k < f->at[1]; k++)
@@ -444,8 +448,8 @@ static bool is_left_over(const struct search *s, const struct etch_run *run, con
     return false;
 }
 
-/* Whether writer and reader know the location by the same name: equal, or a field that one of them reaches by a pointer
- * and the other in a variable of its own. */
+/* True if writer and reader have the same name for the location: equal names, or a field that one of them reaches by a
+ * pointer and the other in a variable of its own. */
 static bool is_proper(const struct search *s, const struct etch_run *run, const struct order_fact *f)
 {
     const char *to = location_of(s, &run->accesses.v[f->at[0]]), *from = location_of(s, &run->accesses.v[f->at[1]]);
@@ -458,7 +462,7 @@ static bool is_proper(const struct search *s, const struct etch_run *run, const 
             strchr("afg", to[0]) && strchr("afg", from[0]));
 }
 
-/* What sort of write it was, by the failing runs. */
+/* Classifies the write, by the failing runs. */
 static void judge_origin(struct etch_predictor *p, const struct search *s)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -472,7 +476,8 @@ static void judge_origin(struct etch_predictor *p, const struct search *s)
     }
 }
 
-/* Whether no passing run came to where the value was read: then it is that this ran, and not who wrote it. */
+/* True if no passing run executed the reading statement. The difference is then that the statement ran, and not which
+ * statement wrote the value. */
 static bool is_only_there(const struct search *s, const struct etch_predictor *p)
 {
     for (size_t i = 0; i < s->n; i++)

@@ -64,7 +64,7 @@ void etch_take_halves(const struct etch_predictor *p, struct etch_predictor halv
 
 int64_t etch_signed_value(uint64_t value, uint32_t size);
 
-/* Whether an access has the value that a value predictor is about, and whether that value passes its test. */
+/* True if an access has the value that a value predictor is about; true if that value passes the predictor's test. */
 bool etch_is_value_of(const struct etch_predictor *p, const struct etch_run_access *a);
 bool etch_value_passes(const struct etch_predictor *p, const struct etch_run_access *a);
 
@@ -93,7 +93,7 @@ bool etch_candidates_pair(struct search *s);
 /* Holds a candidate against all runs, and says what else is to be known for its rank. */
 void etch_judge(struct etch_predictor *p, const struct search *s);
 
-/* Whether a failing run had a first symptom before it failed. */
+/* True if a failing run had a first symptom before it failed. */
 bool etch_has_first_symptom(const struct search *s);
 
 /* Best first. */

@@ -48,8 +48,8 @@ static bool judge_all(struct search *s)
     return true;
 }
 
-/* Predictors over the accesses up to the first symptom. What the program does between the first symptom and the failure
- * is a consequence. They are taken only if they separate failing from passing runs. */
+/* Predictors over the accesses up to the first symptom. The steps between the first symptom and the failure are a
+ * consequence. These predictors are taken only if they separate failing from passing runs. */
 static bool find_early(struct etch_predictors *found, const struct search *late)
 {
     struct etch_predictors early = {0};

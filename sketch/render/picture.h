@@ -72,7 +72,7 @@ bool etch_picture_is_deciding(const struct picture *p, const Etch__SketchValue *
 unsigned etch_picture_value(const struct picture *p, const Etch__SketchValue *value, bool named, size_t thread,
                             char *text, size_t size);
 
-/* Whether other threads have steps in the same row. */
+/* True if other threads have steps in the same row. */
 bool etch_picture_row_is_shared(const struct picture *p, size_t step);
 
 /* ---- Parts, from top to bottom ---- */

@@ -93,7 +93,8 @@ void etch_build_name_library(struct build *b, size_t access)
 
 /* ---- Watches ---- */
 
-/* What a watch is of: the operand of its site, the global at its address, or as the user wrote it. */
+/* The name of a watched variable: the operand of the watch's site, the global at its address, or the text that the user
+ * wrote. */
 static const char *watch_name(struct build *b, const Etch__Watch *w)
 {
     const Etch__Operand *operand = w->site ? etch_build_operand_at(b, w->site, false) : NULL;
@@ -179,7 +180,7 @@ static const struct watched *watch_of(const struct build *b, uint32_t id)
     return id && b->watched.n ? bsearch(&key, b->watched.v, b->watched.n, sizeof(key), by_watch_id) : NULL;
 }
 
-/* Whether there was no room for some of a variable's locations: an array's elements, say. */
+/* True if there was no room for some locations of a variable, for example elements of an array. */
 static bool is_left_out(struct build *b, uint32_t variable)
 {
     for (size_t i = 0; i < b->recording->watches.n; i++) {
@@ -191,7 +192,7 @@ static bool is_left_out(struct build *b, uint32_t variable)
     return false;
 }
 
-/* Also of those that found their object watched already. */
+/* Lists the sites, also those whose object was watched already. */
 static bool list_sites(struct build *b)
 {
     for (size_t i = 0; i < b->recording->watches.n; i++) {

@@ -22,7 +22,7 @@ struct runtime {
 static void look_at(struct runtime *r, const char *name)
 {
     r->terminate |= strncmp(name, "std::terminate", 14) == 0;
-    /* What clang and gcc call where an exception would leave a function that is noexcept. */
+    /* clang and gcc call these functions if an exception would leave a noexcept function. */
     r->stopped |= strcmp(name, "__clang_call_terminate") == 0 || strcmp(name, "__cxa_call_terminate") == 0;
     r->thrown |= r->stopped || strcmp(name, "__cxa_throw") == 0 || strcmp(name, "__cxa_rethrow") == 0 ||
                  strncmp(name, "std::rethrow_exception", 22) == 0;

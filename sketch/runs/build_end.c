@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a thread stood at its end, and what it did behind the last step that is known of it. */
+/* The position of a thread at its end, and the statements that it executed after its last known step. */
 #include "sketch/runs/build_model.h"
 
 #include <string.h>
@@ -76,8 +76,8 @@ static void leave_calls(struct walk *w, const Etch__ThreadState *state)
                 return;
 }
 
-/* What a thread did behind the last step that is known of it: a recorder tells of a way only at its end. An access that
- * was seen proves that its statement ran. */
+/* The statements that a thread executed after its last known step: a recorder reports a path only at the end of the
+ * path. An access that was seen proves that its statement ran. */
 static void visit_rest(struct build *b, struct walk *w)
 {
     size_t end = etch_walk_accesses_end(b, w);
@@ -95,8 +95,8 @@ static void visit_rest(struct build *b, struct walk *w)
     }
 }
 
-/* Whether the steps lead to where the thread stood. The functions in which it may have done more are noted where not.
- */
+/* Checks that the steps lead to the position of the thread at its end. If not, notes the functions in which the thread
+ * may have done more. */
 static void check_end(struct build *b, struct walk *w, const Etch__ThreadState *state)
 {
     struct etch_run_thread *t = &b->run->threads.v[w->thread];

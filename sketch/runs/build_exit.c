@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a run got its exit status from. Its last instruction is of no interest, destructors and exit handlers run
- * behind the decision: of the statements that can have given the status, the last one that ran did. */
+/* The origin of a run's exit status. The last instruction of the run is of no interest, because destructors and exit
+ * handlers run after the decision. The last executed of the statements that can give the status gave it. */
 #include "sketch/runs/build_model.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ void etch_build_bound_exits(struct build *b)
     }
 }
 
-/* Where a block last comes into one of the statement's ranges; 0: nowhere. */
+/* The address at which a block last enters one of the statement's ranges; 0: it enters none. */
 static uint64_t meets(const Etch__Statement *s, uint64_t first, uint64_t last)
 {
     uint64_t found = 0;
@@ -85,7 +85,7 @@ static const struct exit_point *best_of(const struct walk *w)
     return NULL;
 }
 
-/* Whether the last that the thread did in the program is a call that was given the status. */
+/* True if the last step of the thread in the program is a call that got the status. */
 static bool ends_in_call(const struct build *b, const struct walk *w)
 {
     for (uint32_t i = 0; i <= PASSED; i++)

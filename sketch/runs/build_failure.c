@@ -198,7 +198,7 @@ static int by_text(const void *x, const void *y)
     return strcmp(*(char *const *)x, *(char *const *)y);
 }
 
-/* Who called there: the nearest functions of the program, each named once, so that recursion makes no difference. */
+/* Adds the callers: the nearest functions of the program, each named once, so that recursion makes no difference. */
 static void add_callers(struct build *b, const struct etch_run_thread *t, char *text, size_t size)
 {
     const char *last = b->names->places.v[t->wait_place].function;
@@ -287,7 +287,7 @@ static uint32_t ending_thread(const struct etch_run *run)
     return run->failure->tid && !run->threads.v[0].gave_status ? run->failure->tid : run->threads.v[0].tid;
 }
 
-/* What was captured is the end; the place that counts is before it. */
+/* The captured state is that of the end. The place that counts is before the end. */
 static void replace_state(Etch__Failure *f, const struct etch_run_thread *t)
 {
     for (size_t i = 0; t->gave_status && i < f->n_threads; i++) {

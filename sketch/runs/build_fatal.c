@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the failing statement read last: known from the crash itself, where no debug register told of it. */
+/* The last reads of the failing statement. The crash itself shows them if no debug register reported them. */
 #include "sketch/runs/build_model.h"
 
 #include "decoder/code.h"
@@ -91,8 +91,8 @@ static bool reads_operand(const Etch__Statement *s, const char *name, size_t len
     return false;
 }
 
-/* Of e->data[0] the pointer is e->data where the statement reads that, else e: data is then an array within. Returns
- * the length of the pointer's name, 0 where there is none. */
+/* The pointer in e->data[0] is e->data if the statement reads e->data. Otherwise it is e, and data is an array in the
+ * object. Returns the length of the pointer's name; 0: there is no pointer. */
 static size_t pointer_length(const Etch__Statement *s, const char *name)
 {
     size_t length = strlen(name);

@@ -59,7 +59,7 @@ void etch_walk_begin_again(struct build *b, struct walk *w, uint64_t ip)
 
 /* ---- As a recorder reports them ---- */
 
-/* Whether an access is one of the held steps'. */
+/* True if an access belongs to the held steps. */
 static bool is_of_held(const struct build *b, const struct walk *w, size_t access)
 {
     const Etch__Access *from = &b->recording->accesses.v[b->from.v[access]];

@@ -2,7 +2,7 @@
 /* Which step an access is of: a thread's hits and its steps are in the same order, and are gone through together. */
 #include "sketch/runs/build_model.h"
 
-#define ONE_TRAP 10000u /* cycles within which several debug registers report one instruction */
+#define ONE_TRAP 10000u /* cycles within which several debug registers report the same instruction */
 
 size_t etch_walk_accesses_end(const struct build *b, const struct walk *w)
 {
@@ -77,8 +77,8 @@ void etch_walk_take_outside(struct build *b, struct walk *w, const struct etch_s
     }
 }
 
-/* Whether an access is of the next time that an instruction ran: it had made one of the kind already, to the same
- * memory or, where one trap reports all accesses of an instruction, in another trap. */
+/* True if an access belongs to the next execution of an instruction. The instruction had already made an access of this
+ * kind: to the same memory, or in another trap if a trap reports all accesses of an instruction. */
 static bool is_again(const struct build *b, const struct etch_run_access *a, const struct etch_run_access *next)
 {
     bool apart = b->recording->source == ETCH__SOURCE__SOURCE_SOFT && next->hi > a->hi + ONE_TRAP;
@@ -86,8 +86,8 @@ static bool is_again(const struct build *b, const struct etch_run_access *a, con
     return (a->address == next->address || apart) && ((a->read && next->read) || (a->write && next->write));
 }
 
-/* Whether the walk is in the call that an access of a header's code was made for, as the access' own stack has it. The
- * same code runs for many callers, and not each time on what was watched. */
+/* True if the walk is in the call for which a header's code made an access, according to the stack of the access. The
+ * same code runs for many callers, and not each time on watched memory. */
 static bool is_called_for(const struct walk *w, const struct etch_run_access *a, const Etch__Access *from)
 {
     if (!a->header || !from->caller)

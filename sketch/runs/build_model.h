@@ -229,7 +229,7 @@ uint32_t etch_build_sync_place(struct build *b, size_t sync);
 
 size_t etch_walk_accesses_end(const struct build *b, const struct walk *w);
 
-/* Whether the next access of the thread is in this block. Nearly all blocks outside of the program have none. */
+/* True if the next access of the thread is in this block. Nearly all blocks outside of the program have none. */
 bool etch_walk_has_access(const struct build *b, const struct walk *w, const struct etch_step *step);
 
 void etch_walk_place_access(struct build *b, struct walk *w, size_t access, const struct etch_step *step,
@@ -253,10 +253,10 @@ void etch_walk_begin_again(struct build *b, struct walk *w, uint64_t ip);
  * with its beginning. Returns whether the step is one of a handler's. */
 bool etch_walk_take_handler(struct build *b, struct walk *w, const struct etch_step *step);
 
-/* Whether the next access of the thread belongs to the steps that are held back. */
+/* True if the next access of the thread belongs to the steps that are held back. */
 bool etch_walk_is_held(const struct build *b, const struct walk *w);
 
-/* Whether no later access belongs to the steps that are held back. Then nothing shows where the steps belong. */
+/* True if no later access belongs to the steps that are held back. Then nothing shows where the steps belong. */
 bool etch_walk_is_nowhere(const struct build *b, const struct walk *w);
 
 /* The held steps, in their place. A handler that is not complete goes on with the steps that follow. */
@@ -277,7 +277,7 @@ void etch_walk_stand(struct build *b, struct walk *w);
 
 /* ---- Where the exit status came from ---- */
 
-/* Whether the run failed by its exit status, and not by a signal or a hang. */
+/* True if the run failed by its exit status, and not by a signal or a hang. */
 bool etch_build_ended_itself(const struct build *b);
 
 void etch_build_bound_exits(struct build *b);
@@ -305,7 +305,7 @@ int etch_build_conclude(struct build *b, struct etch_error *err);
  * thrown, in the thread that threw it. */
 void etch_build_find_cause(struct build *b);
 
-/* Whether the instruction at `ip` is a trap: it does nothing but fail. */
+/* True if the instruction at `ip` is a trap: it does nothing but fail. */
 bool etch_build_is_trap(struct build *b, uint64_t ip);
 
 /* The failing statement's last accesses belong to its last visit, also where the steps end a little before them. */

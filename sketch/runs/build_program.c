@@ -69,8 +69,8 @@ static bool is_program_of(struct build *b, uint32_t pid)
     return found;
 }
 
-/* The process that is looked at: the one that failed, the first, or the first of those that it started; of those that
- * run the program in question. */
+/* Chooses the process, among the processes that run the program in question: the process that failed, else the first,
+ * else the first process that it started. */
 static bool choose_process(struct build *b)
 {
     const struct etch_recording *r = b->recording;
@@ -197,7 +197,7 @@ static void fill_table(struct build *b, struct place_table *t)
     const Etch__Slice *slice = b->options->slice;
 
     memset(t->place, 0xff, (t->end - t->start + 1) * sizeof(*t->place));
-    for (size_t i = slice->n_statements; i-- > 0;) { /* the nearest to the failure last, so that it wins */
+    for (size_t i = slice->n_statements; i-- > 0;) { /* the statement nearest to the failure comes last and so wins */
         const Etch__Statement *s = slice->statements[i];
         uint32_t place = etch_names_place(b->names, s->place->file, s->place->line, s->place->function);
 

@@ -4,7 +4,7 @@
  * order, and are gone through together: the walk knows who called the header's code. */
 #include "sketch/runs/build_model.h"
 
-/* Events that one call makes behind its first. */
+/* True for a later event of the same call. */
 static bool goes_on(const Etch__Sync *last, const Etch__Sync *next)
 {
     return next->caller == last->caller && next->object == last->object &&
@@ -13,7 +13,7 @@ static bool goes_on(const Etch__Sync *last, const Etch__Sync *next)
             (last->op == ETCH__SYNC_OP__SYNC_BARRIER_ENTER && next->op == ETCH__SYNC_OP__SYNC_BARRIER_LEAVE));
 }
 
-/* Whether the steps can show the call: with the software recorder only the program's own are there. */
+/* True if the steps can show the call. With the software recorder only the program's own calls have steps. */
 static bool is_stepped(const struct build *b, const Etch__Sync *sync)
 {
     return sync->caller && (b->recording->source != ETCH__SOURCE__SOURCE_SOFT ||

@@ -134,8 +134,8 @@ void etch_run_order_bounds(const struct etch_run_order *o, uint32_t event, uint6
     *hi = e && e->hi.cpu != ETCH_CPU_NONE ? e->hi.tsc : UINT64_MAX;
 }
 
-/* Whether a contradiction concerns the clocks. One contradiction that names an object does not. More than one may have
- * made the order leave out all clocks. */
+/* True if a contradiction concerns the clocks. A single contradiction that names an object does not. More than one may
+ * have made the order leave out all clocks. */
 static bool clocks_contradicted(const struct etch_run_order *o)
 {
     size_t n;

@@ -69,8 +69,8 @@ static struct etch_run_visit *visit_of(struct etch_run *run, uint32_t thread, ui
     return etch_array_push(&run->visits, visit) ? &run->visits.v[run->visits.n - 1] : NULL;
 }
 
-/* Whether an access goes on with the execution of its statement that the events before it belong to: one execution uses
- * an operand once in each direction. */
+/* True if an access continues the execution of its statement to which the events before it belong. An execution uses an
+ * operand once in each direction. */
 static bool goes_on(const struct etch_run *run, const seen_list *list, size_t at)
 {
     const struct etch_run_access *a = list->v[at].sync ? NULL : &run->accesses.v[list->v[at].index];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a run without control flow shows of what was executed: a watched access, a synchronisation and a frame of the
- * stack at the end each prove that their statement ran, and in which order. */
+/* The executed statements of a run without control flow. A watched access, a synchronisation and a frame of the stack
+ * at the end each prove that their statement ran, and in which order. */
 #ifndef ETCH_SKETCH_RUNS_SEEN_H
 #define ETCH_SKETCH_RUNS_SEEN_H
 

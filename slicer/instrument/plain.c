@@ -200,7 +200,8 @@ static void drop_lists(LLVMModuleRef copy)
     LLVMSetModuleInlineAsm2(copy, "", 0);
 }
 
-/* Takes the name from a value, so that another value can have it. Nothing refers to the value, so it is not linked. */
+/* Takes the name from a value: another value can have the name then. Nothing refers to the value, so it is not linked.
+ */
 static char *take_name(LLVMValueRef value)
 {
     char *name = strdup(name_of(value));

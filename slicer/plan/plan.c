@@ -91,7 +91,8 @@ static bool add_operand(struct etch_slice *slice, Etch__Statement *out, const st
         op = out->operands[i];
         if (op->write != mention->write || strcmp(op->name, mention->name) != 0)
             continue;
-        if (!op->address && site.address) { /* several accesses have this name: take one that the machine code has */
+        if (!op->address &&
+            site.address) { /* several accesses have this name: take an access that the machine code has */
             op->address = site.address;
             op->unmapped[0] = '\0';
         }
