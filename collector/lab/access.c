@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Accesses in the lab. LLVM's ThreadSanitizer pass calls these before each access that other threads can see. An access
- * is a point if its instruction has ever touched memory that two threads use; which ones do is learnt from run to run.
- * A run uses only what earlier runs learnt, so that it can be repeated. */
+ * is a point if its instruction has ever touched memory that two threads use. The set of these instructions is learnt
+ * from run to run. A run uses only the set of earlier runs, so that the run can be repeated. */
 #include "collector/lab/runtime.h"
 
 #include <string.h>

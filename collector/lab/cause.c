@@ -276,7 +276,7 @@ bool etch_lab_order_is_proven(const struct etch_lab_order *o)
            o->alone.failed == o->alone.of;
 }
 
-/* What makes the program fail most surely comes first; then what is turned round most surely. */
+/* Orders that make the program fail most often come first, then orders whose reversal fails least often. */
 static int by_strength(const void *x, const void *y)
 {
     const struct etch_lab_order *a = x, *b = y;

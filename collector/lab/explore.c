@@ -96,7 +96,7 @@ static int keep(struct etch_lab_schedule *k, const struct search *s, const struc
     k->sites = malloc(sizeof(s->sites));
     if (!k->sites || !etch_array_reserve(&k->segments, n + 1) || !k->segments.v)
         return etch_error_no_memory(err);
-    memcpy(k->sites, r->shared->sites, sizeof(s->sites)); /* the sites that were points in this run */
+    memcpy(k->sites, r->shared->sites, sizeof(s->sites)); /* the access sites of this run's points */
     for (uint32_t i = 0; i < n; i++)
         k->segments.v[k->segments.n++] = r->shared->segments[i];
     k->spec = s->request.spec;

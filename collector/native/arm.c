@@ -90,7 +90,7 @@ static int arm_watch(struct native *n, uint32_t index, const struct etch_object 
     return 0;
 }
 
-/* Where the program's own code and data are. */
+/* The addresses of the program's own code and data. */
 struct own {
     uint64_t bias, start, end;
 };
@@ -324,7 +324,8 @@ bool native_arrive(struct native *n, pid_t tid)
     return true;
 }
 
-/* A site's trap in a program that nobody traces would be its end. Those that are on their way are taken yet. */
+/* Disarms the sites before etch detaches: the trap of a site would kill an untraced program. Also takes the traps that
+ * are already under way. */
 void native_leave_sites(struct native *n, struct etch_error *err)
 {
     const struct timespec moment = {.tv_nsec = 1000000};

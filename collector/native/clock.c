@@ -35,7 +35,7 @@ static void write_plain_clock(struct native *n, Etch__ClockPhase phase)
     native_write(n, ETCH__RECORD__BODY_CLOCK, &clock);
 }
 
-/* What keeps events of different CPUs from being ordered. */
+/* Notes the reasons why events of different CPUs are not ordered. */
 static void note_clocks(struct native *n, const struct etch_calibration *after)
 {
     struct etch_skew_interval change;
@@ -72,7 +72,7 @@ void native_write_clock(struct native *n, Etch__ClockPhase phase)
         write_plain_clock(n, phase);
     if (measured)
         etch__clock__free_unpacked(measured, NULL);
-    etch_calibration_free(&after); /* borrows from the one before, which goes last */
+    etch_calibration_free(&after); /* borrows from n->calibration, which is freed last */
 }
 
 /* By the line from the first pair to the latest, between which the event lies: as exact as the pairs. */

@@ -70,7 +70,7 @@ static bool follows_call(void *context, uint64_t address)
 
 /* ---- Stacks ---- */
 
-/* Whether the address is where signal handlers return to: the system call rt_sigreturn, as every libc has it. */
+/* Returns true if signal handlers return to this address: the code of every libc for the system call rt_sigreturn. */
 static bool returns_from_signal(const struct code *code, uint64_t address)
 {
     static const uint8_t far[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},
@@ -81,8 +81,8 @@ static bool returns_from_signal(const struct code *code, uint64_t address)
            (memcmp(bytes, far, sizeof(far)) == 0 || memcmp(bytes, near, sizeof(near)) == 0);
 }
 
-/* What the tables look for: return addresses, and in the frame of a signal the address of what it interrupted, which
- * stands 176 bytes above the return address (struct ucontext). */
+/* Accepts the words that the unwind tables look for: return addresses, and in a signal frame the address of the
+ * interrupted instruction. This address lies 176 bytes above the return address (struct ucontext). */
 static bool is_code(void *context, uint64_t address, uint64_t word)
 {
     struct code *code = context;
@@ -106,7 +106,7 @@ static void mask_stack(struct etch_failure *f, Etch__ThreadState *state, struct 
     state->stack_masked = true;
 }
 
-/* Where the kernel put arguments and environment, above the first thread's stack; 0: not known. */
+/* The start of arguments and environment, which the kernel puts above the first thread's stack; 0: not known. */
 static uint64_t arguments_start(pid_t pid)
 {
     char path[64], text[1024], *at;
@@ -170,7 +170,7 @@ static void take_thread(struct etch_failure *f, Etch__ThreadState *state, pid_t 
     etch_thread_wait(pid, tid, &wait);
     state->waiting_in = wait.call_plus_1;
     state->waiting_for = wait.call_plus_1 ? wait.arguments[0] : 0;
-    if (ptrace(PTRACE_GETREGS, tid, NULL, &registers) < 0) { /* not stopped: what /proc shows of it */
+    if (ptrace(PTRACE_GETREGS, tid, NULL, &registers) < 0) { /* not stopped: /proc has pc and sp only */
         take_stack(f, state, pid, wait.pc, wait.sp, 0);
         return;
     }
@@ -209,8 +209,8 @@ static void take_threads(struct etch_failure *f, struct etch_target *target, pid
         }
 }
 
-/* What assert() or libc itself said before it called abort(): glibc keeps it in __abort_msg, a pointer to a size and
- * the text. */
+/* The message of assert() or libc before abort(). glibc keeps the message in __abort_msg, a pointer to a size and the
+ * text. */
 static char *abort_message(pid_t pid, const struct etch_mappings *mappings)
 {
     const struct etch_mapping *libc = NULL;

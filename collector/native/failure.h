@@ -31,7 +31,7 @@ int etch_failure_capture(struct etch_failure *failure, struct etch_target *targe
 
 void etch_failure_release(struct etch_failure *failure);
 
-/* Whether a signal's default is to end the process as faulty, rather than at somebody's wish. */
+/* Returns true if the default action of the signal means a fault of the process, rather than a request to end. */
 bool etch_signal_is_failure(int signal);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether the address is directly behind a call instruction in mapped code. */
+/* Returns true if the address directly follows a call instruction in mapped code. */
 typedef bool etch_frames_follows_call(void *context, uint64_t address);
 
 struct etch_frames_stack {
@@ -24,7 +24,7 @@ struct etch_frames_stack {
  * they are words of the stack rather than a walked chain. */
 size_t etch_frames_find(const struct etch_frames_stack *stack, uint64_t *frames, size_t max, bool *scanned);
 
-/* Whether the code that ends at `end` (up to 7 bytes before it) ends in a call. */
+/* Returns true if the `before` bytes of code before `end` end in a call. At most 7 bytes are read. */
 bool etch_code_ends_in_call(const uint8_t *end, size_t before);
 
 #endif

@@ -153,7 +153,7 @@ static void on_stopped(void *context, struct etch_target *target, int signal)
     if (!target->launched || signal == SIGSTOP || getpgid(target->pid) != getpgrp())
         return;
     etch_watchdog_rest(n->watchdog, true);
-    raise(SIGSTOP); /* to this thread: one to the process may be taken by another, and this one would go on */
+    raise(SIGSTOP); /* to this thread: another thread could take a signal to the process, and this thread would go on */
     etch_watchdog_rest(n->watchdog, false);
     kill(target->pid, SIGCONT);
 }
@@ -343,7 +343,7 @@ static int run(struct native *n, struct loop *l, struct etch_error *err)
     if (trace_apart(n, l, err) < 0)
         return -1;
     if (!n->program_written)
-        native_write_program(n); /* it was killed before it began */
+        native_write_program(n); /* the program was killed before its start */
     conclude(n);
     if (!n->broken && etch_bundle_finish(n->bundle, &n->write_error) < 0)
         n->broken = true;

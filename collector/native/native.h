@@ -113,7 +113,7 @@ int native_flow_start(struct native *n, struct etch_error *err);
 void native_capture(struct native *n, Etch__FailureKind kind, pid_t tid, const siginfo_t *signal, bool hold,
                     const char *words);
 
-/* Where a recorder of control flow writes to. */
+/* The sink for a recorder of control flow. */
 struct etch_flow_sink native_flow_sink(struct native *n);
 
 void native_write(struct native *n, Etch__Record__BodyCase kind, void *message);

@@ -12,7 +12,7 @@
 struct etch_stack_mask {
     uint64_t start;     /* the address of the first byte */
     uint64_t low, high; /* pointers into [low, high) are the stack's own */
-    /* Whether the word at `address` is an address of code. Asked in the order of addresses. */
+    /* Returns true if the word at `address` is an address of code. Called in the order of addresses. */
     bool (*is_code)(void *context, uint64_t address, uint64_t word);
     void *context;
 };

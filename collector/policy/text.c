@@ -9,7 +9,8 @@
 
 /* ---- Words ---- */
 
-/* What ends a word within an argument: `sh -c 'mysql --password=x'`, a query of a URL, a quoted name in a message. */
+/* Characters that end a word within an argument: `sh -c 'mysql --password=x'`, a query of a URL, a quoted name in a
+ * message. */
 static bool ends_word(char c)
 {
     return c == '\0' || isspace((unsigned char)c) || strchr("\"'`;&,()<>", c) != NULL;
@@ -142,7 +143,7 @@ static void take_words(struct writer *w, const char *text)
     }
 }
 
-/* Whether a rule speaks of the whole of it. Of a name=value it is for the words to say. */
+/* The decision of a rule for the whole text. For name=value only a denial counts here; the words decide the rest. */
 static enum etch_policy_action decide_all(const struct writer *w, const char *text)
 {
     enum etch_policy_action action = etch_policy_decide(w->policy, w->kind, NULL, "text", text);
@@ -185,7 +186,7 @@ char *etch_policy_text(const struct etch_policy *policy, enum etch_policy_kind k
 
 /* ---- Paths ---- */
 
-/* Where the user's name begins and ends, behind "/home/"; 0: nowhere. */
+/* Finds the start and the end of the user's name after "/home/"; 0: no name. */
 static size_t home_name(const char *path, size_t *end)
 {
     const char *home = strstr(path, "/home/");

@@ -161,8 +161,8 @@ static void write_outcome(struct group *g, uint64_t start_ns, uint64_t start_cpu
 
 /* ---- Whom to record ---- */
 
-/* The processes of a control group now. The side-band reports processes that join it later. Returns the first, 0: none.
- */
+/* The processes of a control group now. The side-band reports processes that join the group later. Returns the first,
+ * 0: none. */
 static pid_t seed_cgroup(struct group *g, int cgroup)
 {
     int fd = openat(cgroup, "cgroup.procs", O_RDONLY | O_CLOEXEC);

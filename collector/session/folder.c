@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See folder.h. Everything is named relative to a descriptor whose owner was looked at. */
+/* See folder.h. All names are relative to a descriptor whose owner was checked. */
 #include "collector/folder.h"
 
 #include <dirent.h>
@@ -21,11 +21,11 @@
 #define STORY "story"
 #define RUN "run-"
 #define FRESH "new-" /* not yet locked; then renamed */
-#define FRESH_S 60   /* after which its maker is dead */
+#define FRESH_S 60   /* after that time its maker is dead */
 
 /* ---- The user's own folder ---- */
 
-/* A folder that is ours alone, and no link. Returns its descriptor, or -1. */
+/* Opens a folder that belongs to this user alone and is no link. Returns its descriptor, or -1. */
 static int open_own(int at, const char *name, mode_t forbidden)
 {
     int fd = at < 0 ? -1 : openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -49,7 +49,7 @@ static void random_name(char *name, size_t size, const char *prefix)
     snprintf(name, size, "%s%012" PRIx64, prefix, number & 0xffffffffffffu);
 }
 
-/* Names of the user's folders: the plain one, and those made because somebody else had it. */
+/* Names of the user's folders: etch-UID, and the names made because somebody else had etch-UID. */
 static bool is_place(const char *name)
 {
     char plain[24];
@@ -74,7 +74,8 @@ static int next_place(DIR *memory, char name[32])
     return -1;
 }
 
-/* The plain one, or one that is there already, or a new one that nobody could foresee. */
+/* Opens the user's folder: etch-UID, else an existing folder etch-UID.*, else a new folder with an unpredictable
+ * name. */
 static int find_place(char name[32])
 {
     DIR *memory = opendir(MEMORY);
@@ -103,7 +104,7 @@ static int find_place(char name[32])
 
 /* ---- Files in a folder ---- */
 
-/* A directory stream of its own on the same folder. */
+/* Opens a separate directory stream on the same folder. */
 static DIR *list_of(int fd)
 {
     int other = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -164,9 +165,9 @@ void etch_folder_remove(struct etch_folder *folder)
     etch_folder_leave(folder);
 }
 
-/* ---- Those of the dead ---- */
+/* ---- Folders of dead etches ---- */
 
-/* The lock is free only if its etch is gone; from here on it is ours. */
+/* The lock is free only if the folder's etch is gone. From here on this process holds the lock. */
 static int open_dead(int place, const char *name)
 {
     int fd = open_own(place, name, 0);
@@ -177,7 +178,7 @@ static int open_dead(int place, const char *name)
     return -1;
 }
 
-/* Removes it where it cannot hold anything; else it is one of those left. */
+/* Adds the folder to `lefts`. Removes a folder in which no recording began. */
 static void look_at(struct etch_lefts *lefts, int place, const char *place_name, const char *name)
 {
     bool fresh = strncmp(name, FRESH, strlen(FRESH)) == 0;
@@ -312,7 +313,7 @@ int etch_folder_take(struct etch_folder *folder, const char *path, struct etch_e
     return -1;
 }
 
-/* ---- A new one ---- */
+/* ---- A new folder ---- */
 
 static int cannot_make(struct etch_folder *folder, int cause, struct etch_error *err)
 {
@@ -321,7 +322,7 @@ static int cannot_make(struct etch_folder *folder, int cause, struct etch_error 
     return etch_error_advise(err, "mount a tmpfs on " MEMORY " that you may write to");
 }
 
-/* It gets its name when it is locked: nobody takes it for a dead one's. */
+/* The folder gets its final name after it is locked. Nobody can therefore take it for the folder of a dead etch. */
 int etch_folder_make(struct etch_folder *folder, struct etch_error *err)
 {
     struct etch_lefts lefts;
@@ -363,7 +364,7 @@ void etch_folder_tell(const struct etch_folder *folder, const struct etch_folder
         cwd[0] = '\0';
     n = snprintf(text, sizeof(text), "%s %" PRIu32 " %s%s%s", story->source, story->pid, cwd, cwd[0] ? "/" : "",
                  story->output);
-    if (write(fd, text, (size_t)n) != n) /* then it is not told, and what the rings hold stands for itself */
+    if (write(fd, text, (size_t)n) != n) /* then there is no story, and only the rings can be read */
         unlinkat(folder->fd, STORY, 0);
     close(fd);
 }

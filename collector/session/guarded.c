@@ -27,7 +27,7 @@ static void as_before(void)
     installed = false;
 }
 
-/* Zeros in place of what is gone. Anything else that is wrong is as it would be without us. */
+/* Maps zeros in place of the missing part. Any other SIGBUS gets its former action. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     uintptr_t address = (uintptr_t)info->si_addr;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* This machine, as the bundle describes it. */
+/* The description of this machine in a bundle. */
 #ifndef ETCH_COLLECTOR_SESSION_HOST_H
 #define ETCH_COLLECTOR_SESSION_HOST_H
 
 #include "base/error.h"
 #include "proto/bundle.h"
 
-/* What this CPU calls itself. */
+/* Reads vendor, family, model and stepping from CPUID. */
 void etch_host_cpu(char vendor[13], uint32_t *family, uint32_t *model, uint32_t *stepping);
 
 /* Writes the Host record. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A bound on a bundle's size. What comes in masses is left out beyond it, and counted; what there is little of, and
- * what says how the run ended, is still written. Private to the collector. */
+/* A bound on a bundle's size. Beyond the bound, records of frequent kinds are left out and counted. Rare records, and
+ * the records about the end of the run, are still written. Private to the collector. */
 #ifndef ETCH_COLLECTOR_SESSION_LIMIT_H
 #define ETCH_COLLECTOR_SESSION_LIMIT_H
 
@@ -12,8 +12,8 @@ struct etch_limit {
     uint64_t bytes, events; /* left out */
 };
 
-/* Whether `bytes` of control flow or `events` of another kind are beyond the bound; then they are counted. 0: no bound.
- */
+/* Returns true if `bytes` of control flow or `events` of another kind are beyond the bound `most`, and counts them. 0:
+ * no bound. */
 static inline bool etch_limit_reached(struct etch_limit *limit, const struct etch_bundle_writer *bundle, uint64_t most,
                                       uint64_t bytes, uint64_t events)
 {
@@ -24,7 +24,7 @@ static inline bool etch_limit_reached(struct etch_limit *limit, const struct etc
     return true;
 }
 
-/* The loss to tell; its words stay in `detail`. False where nothing was left out. */
+/* Fills in the loss; its text lies in `detail`. False if nothing was left out. */
 static inline bool etch_limit_loss(const struct etch_limit *limit, uint64_t most, Etch__Loss *loss, char detail[120])
 {
     if (!limit->bytes && !limit->events)

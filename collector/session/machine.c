@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this machine can record; see machine.h. */
+/* The checks of this machine; see machine.h. */
 #include "collector/machine.h"
 
 #include "base/sandbox.h"
@@ -198,7 +198,7 @@ static void check_pt(const struct probe *p)
         advise(check, "a CPU from Skylake on: without MTC events of different CPUs are ordered only coarsely");
 }
 
-/* The watched word; its own cache line, so that nothing else touches it. */
+/* The watched words. They have cache lines of their own, because no other variable may share them. */
 static _Alignas(64) volatile uint64_t watched[MAX_SLOTS];
 
 static int open_watchpoint(int slot)

@@ -48,24 +48,24 @@ struct etch_place {
 /* Returns 0, or -1 with `err` set. */
 int etch_place_parse(struct etch_place *place, const char *text, struct etch_error *err);
 
-/* Whether a debug register can watch such a place (sources pt, soft, none), or QEMU (vpt). Return 0, or -1 with `err`
- * set to the reason and to a form that the source takes. */
+/* Check if a debug register can watch the place (sources pt, soft, none), or QEMU (vpt). Both return 0, or -1 with
+ * `err` set to the reason and to a form that the source takes. */
 int etch_place_suits_debug_register(const struct etch_place *place, struct etch_error *err);
 int etch_place_suits_emulator(const struct etch_place *place, struct etch_error *err);
 
-/* Where a place lies in the file `path`, for an emulator: any length, not aligned. `address` and `size` are in the
- * file's numbering. Returns 0, or -1 with `err` set. */
+/* Finds a place in the file `path`, for an emulator: any length, not aligned. `address` and `size` are in the file's
+ * numbering. Returns 0, or -1 with `err` set. */
 int etch_place_find_in_file(const struct etch_place *place, const char *path, uint64_t *address, uint64_t *size,
                             struct etch_error *err);
 
-/* Whether a debug register takes this address and length. */
+/* Returns true if a debug register takes this address and length. */
 bool etch_place_fits(uint64_t address, uint64_t size);
 
 /* Reads memory of the program; returns how many bytes. */
 typedef size_t etch_place_read(void *context, uint64_t address, void *buffer, size_t size);
 
-/* Where a place lies in a program whose file is `object`, moved by `bias`. `size` is 0 for a site's instruction.
- * Returns 0, or -1 with `err` set. */
+/* Finds a place in a program whose file is `object`, moved by `bias`. `size` is 0 for a site's instruction. Returns 0,
+ * or -1 with `err` set. */
 int etch_place_find(const struct etch_place *place, const struct etch_object *object, uint64_t bias,
                     etch_place_read *read, void *context, uint64_t *address, uint32_t *size, struct etch_error *err);
 

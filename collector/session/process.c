@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc says of a process; see process.h. */
+/* Facts about a process from /proc; see process.h. */
 #include "collector/session/process.h"
 
 #include "binary/object.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What /proc says of a running process: its mappings, its threads, how it treats signals, how long it has run. Every
- * answer may be stale by the time it is used, and a process that is gone is an answer too. */
+/* Facts about a running process from /proc: its mappings, its threads, its signal actions, its CPU time. Every fact may
+ * be stale by the time of its use, and the process may be gone. */
 #ifndef ETCH_COLLECTOR_SESSION_PROCESS_H
 #define ETCH_COLLECTOR_SESSION_PROCESS_H
 
@@ -26,7 +26,7 @@ struct etch_mappings {
 /* A small file of /proc as a string. Returns its length, or -1. */
 ssize_t etch_process_text(const char *path, char *text, size_t size);
 
-/* One line of /proc/PID/maps; `path` points into `line`. False where it is no such line. */
+/* One line of /proc/PID/maps; `path` points into `line`. False if `line` has another format. */
 bool etch_mapping_parse(char *line, struct etch_mapping *mapping);
 
 /* Returns 0, or -1 with `err` set where the process is gone or may not be looked at. */
@@ -58,10 +58,10 @@ void etch_process_status_parse(const char *text, struct etch_process_status *sta
 /* Of one thread. Returns 0, or -1 where it is gone. */
 int etch_process_status(pid_t pid, pid_t tid, struct etch_process_status *status);
 
-/* Whether the signal ends the process when it is delivered now: neither caught nor ignored. */
+/* Returns true if the signal would end the process now: the process neither catches nor ignores the signal. */
 bool etch_signal_is_fatal(const struct etch_process_status *status, int signal);
 
-/* CPU time in nanoseconds that the threads there are have used; the sum changes whenever one of them runs. */
+/* CPU time of the existing threads in nanoseconds. The sum changes whenever a thread runs. */
 uint64_t etch_process_ran_ns(pid_t pid);
 
 /* The thread's name; empty where it is gone. */

@@ -111,7 +111,8 @@ static int write_flow(void *context, uint32_t stream, uint64_t offset, const voi
     return etch_bundle_write_flow(c->recorder.bundle, stream, offset, data, size, c->err);
 }
 
-/* Whether the file that the story names is this run's, and was cut: by now it may be another's. */
+/* Returns true if the file that the story names is the bundle of this run, and ends early. Another run may have
+ * replaced the file. */
 static bool is_its_bundle(const struct recover *c)
 {
     const Etch__Record__BodyCase wanted = ETCH__RECORD__BODY_PROGRAM;
@@ -177,7 +178,7 @@ static int copy_bundle(struct recover *c)
     return status;
 }
 
-/* Where there is no bundle the rings stand for themselves. */
+/* Without an old bundle, the new bundle begins with these records. */
 static int write_beginning(struct recover *c)
 {
     Etch__Program program = ETCH__PROGRAM__INIT;

@@ -208,8 +208,9 @@ static int write_outcome(struct etch_recorder *r, uint64_t end_ns, uint64_t end_
     return etch_bundle_write(r->bundle, &record, err);
 }
 
-/* What orders accesses across CPUs, before the run and again after it. A machine whose clocks cannot be measured gets
- * none, and its accesses stay unordered. `first` is the one before, and NULL for that one itself. */
+/* Writes the clock record that orders accesses across CPUs, before the run and again after the run. A machine whose
+ * clocks cannot be measured gets no record, and its accesses stay unordered. `first` is NULL before the run. After the
+ * run `first` is the measurement from before. */
 static int write_clock(struct etch_recorder *r, struct etch_calibration *calibration,
                        const struct etch_calibration *first, struct etch_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals that etch gets while it records. They are meant for the program: etch passes them on and goes on recording.
- */
+/* Signals to etch during a recording. The signals are meant for the program: etch passes them on and goes on
+ * recording. */
 #ifndef ETCH_COLLECTOR_SESSION_SIGNALS_H
 #define ETCH_COLLECTOR_SESSION_SIGNALS_H
 
@@ -42,7 +42,7 @@ bool etch_signals_read(struct etch_signals *signals, pid_t pid);
 /* Passes on what has waited long enough. */
 void etch_signals_pass_on(struct etch_signals *signals, pid_t pid);
 
-/* Whether a signal waits to be passed on. */
+/* Returns true if a signal waits to be passed on. */
 bool etch_signals_wait(const struct etch_signals *signals);
 
 #endif

@@ -110,7 +110,7 @@ static void put_down(pid_t pid)
         ptrace(PTRACE_CONT, pid, NULL, NULL);
 }
 
-/* Somebody else may end it, or stop it, before it is traced. */
+/* Somebody else may kill or stop the child before etch traces it. */
 static bool has_died(struct etch_target *t)
 {
     t->gone = waitpid(t->pid, &t->wait_status, __WALL | WNOHANG) == t->pid;
@@ -128,8 +128,9 @@ static int cannot_seize(struct etch_target *t, struct etch_error *err)
     return -1;
 }
 
-/* The pipe closes at a successful exec, which is then a stop that the pump reports. Until then it may get signals, and
- * be killed, as at any time: then it stops with the pipe still open, so that waiting for the pipe alone has no end. */
+/* The pipe closes at a successful exec. The exec is also a ptrace stop, and the pump reports it. Before the exec the
+ * child may get signals or be killed. The child then stops with the pipe still open, so that a wait for the pipe alone
+ * would never end. */
 static int await_exec(struct etch_target *t, int report, const char *path, struct etch_error *err)
 {
     struct pollfd poller = {.fd = report, .events = POLLIN};
@@ -151,7 +152,7 @@ static int let_go(struct etch_target *t, int go, int report, const char *path, s
 {
     if (ptrace(PTRACE_SEIZE, t->pid, NULL, (void *)(uintptr_t)OPTIONS) < 0)
         return cannot_seize(t, err);
-    if (write(go, "g", 1) != 1 && errno != EPIPE) { /* EPIPE: it is dead, which the pump finds */
+    if (write(go, "g", 1) != 1 && errno != EPIPE) { /* EPIPE: the child is dead; the pump will report its death */
         etch_error_set_errno(err, errno, "cannot start %s", path);
         put_down(t->pid);
         return -1;
@@ -362,9 +363,9 @@ bool etch_trap_is_ours(const siginfo_t *info)
            (info->si_code == ETCH_TRAP_PERF || info->si_code == TRAP_BRKPT || info->si_code == TRAP_HWBKPT);
 }
 
-/* A signal on its way. It is not taken from the kernel's list (WNOWAIT) before it is passed on: if we are killed in
- * between, the kernel delivers it as if we had never been. What etch itself caused is taken first, so that it is lost
- * with us instead. */
+/* A signal is about to be delivered. The stop stays in the kernel's list (WNOWAIT) until etch passes the signal on: if
+ * etch is killed in between, the kernel delivers the signal as without a tracer. A signal that etch itself caused is
+ * taken from the list first, so that the signal is lost if etch is killed. */
 static void on_signal(struct etch_target *t, pid_t tid, int signal)
 {
     siginfo_t info = {0};

@@ -51,7 +51,7 @@ static char etch_state(pid_t etch)
     return state_of(path);
 }
 
-/* Whether a thread of the program is in a stop that its tracer must end. */
+/* Returns true if a thread of the program is in a ptrace stop, which only its tracer can end. */
 static bool somebody_waits(pid_t target)
 {
     struct etch_tids tids;
@@ -72,8 +72,8 @@ static bool somebody_waits(pid_t target)
 struct look {
     uint32_t beats;
     unsigned idle;    /* looks without a beat */
-    unsigned waiting; /* looks in a row at which a thread waited for an etch that was stopped */
-    unsigned hanging; /* the same for one that was not */
+    unsigned waiting; /* looks in a row at which a thread waited and etch was stopped */
+    unsigned hanging; /* looks in a row at which a thread waited and etch was idle but not stopped */
 };
 
 static void look(struct look *l, struct shared *s, pid_t etch)
@@ -93,8 +93,8 @@ static void look(struct look *l, struct shared *s, pid_t etch)
         atomic_store(&s->barked, 1);
         kill(etch, SIGCONT);
     }
-    /* 't': somebody looks at etch in a debugger. Half the time it may do nothing without being looked at more closely.
-     */
+    /* 't': somebody debugs etch. The threads are looked at only after etch was idle for half of
+     * ETCH_WATCHDOG_HANG_MS. */
     if (state == 'T' || state == 't' || l->idle * ETCH_WATCHDOG_LOOK_MS < ETCH_WATCHDOG_HANG_MS / 2)
         l->hanging = 0;
     else
@@ -103,7 +103,7 @@ static void look(struct look *l, struct shared *s, pid_t etch)
         kill(etch, SIGKILL);
 }
 
-/* Nothing of etch's is held here: no pipe stays open and no lock taken because of it. */
+/* The watchdog closes all descriptors of etch, so that it keeps no pipe open and no lock taken. */
 static _Noreturn void watch(struct shared *s, pid_t etch)
 {
     const struct timespec turn = {.tv_nsec = ETCH_WATCHDOG_LOOK_MS * 1000000l};

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The software recorder's runtime, at a module's beginning and end: the only part that calls the kernel. It makes and
- * backs all memory before it publishes anything. Without memory it records nothing, and the program goes on. */
+/* The software recorder's runtime at a module's start and end: the only part that calls the kernel. All memory is made
+ * and backed before anything is published. Without memory nothing is recorded, and the program goes on. This file runs
+ * inside the recorded program and is linked without libc and without any library of etch. The file therefore reads the
+ * ELF header of its own module by itself instead of using binary/. */
 #include "collector/soft/runtime.h"
 
 #include <asm/statfs.h>

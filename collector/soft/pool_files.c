@@ -32,7 +32,7 @@ static bool read_at(int fd, void *to, size_t size, uint64_t at)
 struct source {
     int fd;
     const struct etch_soft_pool *pool;
-    uint64_t ring; /* where the one that is being taken begins */
+    uint64_t ring; /* start of the ring that is being taken */
 };
 
 static void write_record(struct etch_soft_pools *c, Etch__Record__BodyCase kind, void *message)
@@ -205,7 +205,8 @@ static void write_losses(struct etch_soft_pools *c, const struct etch_soft_pool 
     write_loss(c, ETCH__LOSS_CAUSE__LOSS_LIMIT, pool->maps_lost, "mappings of the program were not noted");
 }
 
-/* Whether the file has a byte there that was ever written: a file full of holes takes no time. */
+/* Returns true if the range of the file has a byte that was ever written. Holes in the file are skipped, so that they
+ * cost no time. */
 static bool has_data(int fd, uint64_t offset, uint64_t size)
 {
     off_t at = offset <= INT64_MAX ? lseek(fd, (off_t)offset, SEEK_DATA) : -1;
@@ -301,7 +302,7 @@ static void take_files(struct etch_soft_pools *c, int folder, struct dirent **li
         }
         if (!is_trusted(&st, fd))
             foreign++;
-        else if (etch_input_size(fd) == 0) /* what a process leaves that found no room */
+        else if (etch_input_size(fd) == 0) /* left by a process without room for its rings */
             write_loss(c, ETCH__LOSS_CAUSE__LOSS_NO_SPACE, 1, "a process found no room for its rings");
         else
             etch_soft_pool_take(c, fd);

@@ -5,7 +5,7 @@
 
 #include "collector/soft.h"
 
-/* What takes the rings of several files. */
+/* The reader of the rings of several files. */
 struct etch_soft_pools {
     const struct etch_soft_sink *sink;
     struct etch_soft_summary *summary;

@@ -40,7 +40,7 @@ int vpt_block_classify(struct vpt_block *b, const uint8_t *bytes, size_t size);
 /* True if the bytes are a whole instruction, not only its beginning. */
 bool vpt_instruction_is_whole(const uint8_t *bytes, size_t size);
 
-/* Traits of an instruction: it divides; it reads and writes memory in one step (lock, xchg); it repeats. */
+/* Traits of an instruction: `divides`; `atomic`: reads and writes memory in one step (lock, xchg); `repeats`. */
 struct vpt_traits {
     bool divides, atomic, repeats;
 };

@@ -176,8 +176,8 @@ static bool is_crash(uint32_t number)
            number == SIGTRAP || number == SIGSYS;
 }
 
-/* What ends a process, or may: where a handler that got a fault ends the process in its own way, the fault counts. The
- * program's own process goes before its children. */
+/* Takes a fault that ends a process or may end it. If a handler gets a fault and then ends the process in its own way,
+ * the fault counts. A fault of the program's own process has priority over faults of children. */
 static void take_fault(struct etch_recorder *r, const struct vpt_slot *s, const struct vpt_note *note)
 {
     struct etch_source_failure *f = &r->failure;

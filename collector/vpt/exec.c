@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
-/* Following an execve; see exec.h. */
+/* Following an execve; see exec.h. This file runs inside QEMU as part of the plugin, and the plugin links no library of
+ * etch. The file therefore checks the ELF header by itself instead of using binary/. */
 #include "collector/vpt/exec.h"
 
 #include <dlfcn.h>

@@ -14,7 +14,7 @@ struct vpt_exec {
     char argument[256];              /* ...and argument, or empty */
 };
 
-/* Whether `path` is something that QEMU can run as the kernel would: an x86-64 program, or a script of one, without
+/* Returns true if QEMU can run `path` as the kernel would: an x86-64 program, or a script for such a program, without
  * set-user-id. */
 bool vpt_exec_can_follow(const char *path, struct vpt_exec *exec);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where QEMU and the plugin are; see vpt_find.h. */
+/* Finds QEMU and the plugin; see vpt_find.h. */
 #include "collector/vpt_find.h"
 
 #include <fcntl.h>
@@ -83,7 +83,7 @@ size_t etch_vpt_plugin_option(const char *plugin, char *option, size_t size)
     return (size_t)(to - option);
 }
 
-/* What the program says, the beginning of it. */
+/* Runs the program and reads the first bytes of its output. */
 static bool ask(const char *const argv[], char *text, size_t size)
 {
     posix_spawn_file_actions_t actions;
@@ -121,7 +121,7 @@ bool etch_vpt_qemu_version(const char *qemu, char *line, size_t size)
     return line[0] != '\0';
 }
 
-/* Of a plugin that does not exist QEMU says "Could not load plugin", if it knows plugins at all. */
+/* A QEMU with support for plugins says "Could not load plugin" if the plugin does not exist. */
 bool etch_vpt_takes_plugins(const char *qemu)
 {
     const char *const argv[] = {qemu, "-plugin", "/nonexistent/etch", "/bin/true", NULL};
@@ -130,7 +130,7 @@ bool etch_vpt_takes_plugins(const char *qemu)
     return ask(argv, text, sizeof(text)) && strstr(text, "load plugin");
 }
 
-/* Ours says this once it is loaded and has all that it needs, where it is not told what to record into. */
+/* Etch's plugin prints this text once it is loaded and complete, if no folder to record into was given. */
 bool etch_vpt_takes_plugin(const char *qemu, const char *plugin)
 {
     char option[8300], text[1024];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
-/* The memory that the plugin, inside each traced process, shares with etch outside of them: files in one folder in
- * /dev/shm, which outlive whoever is killed.
+/* The memory that the plugin, inside each traced process, shares with etch. Etch runs outside these processes. The
+ * memory consists of files in one folder in /dev/shm, so that it outlives a killed process.
  *
- *   control    made by etch: what to record; one for all processes of a recording
- *   N.thread   made by the plugin, one for each guest thread: a page of header, the ring of PT bytes, the ring of
- * events
+ *   control    made by etch: the settings of the recording; one file for all processes
+ *   N.thread   made by the plugin, one file for each guest thread: a page of header, the ring of PT bytes, the ring of
+ *              events
  *
- * A ring's head and tail count bytes since its beginning; a byte's place is its count modulo the size, a power of two.
- * The plugin alone moves heads, etch alone moves tails. */
+ * A ring's head and tail count bytes from the ring's start. The position of a byte is its count modulo the size. The
+ * size is a power of two. Only the plugin moves heads, and only etch moves tails. */
 #ifndef ETCH_VPT_LAYOUT_H
 #define ETCH_VPT_LAYOUT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
 /* The part of QEMU's TCG plugin interface that vpt uses, declared here because Debian does not package the header.
- * Names and types are QEMU's. Versions 1 (QEMU 7.2) and 2 to 4 (to QEMU 10.0) are served; a plugin says which it wants
- * before it knows which it gets. */
+ * Names and types are QEMU's. Versions 1 (QEMU 7.2) and 2 to 4 (to QEMU 10.0) are supported. A plugin must name its
+ * version before QEMU names its own. */
 #ifndef ETCH_VPT_QEMU_PLUGIN_H
 #define ETCH_VPT_QEMU_PLUGIN_H
 

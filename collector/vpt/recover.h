@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rings of vpt still hold after their etch was killed. Private to the collector. */
+/* Recovers the rings of vpt after their etch was killed. Private to the collector. */
 #ifndef ETCH_COLLECTOR_VPT_RECOVER_H
 #define ETCH_COLLECTOR_VPT_RECOVER_H
 
@@ -7,7 +7,7 @@
 #include "collector/folder.h"
 #include "collector/source.h"
 
-/* What the bundle has already: the end of each stream, and each thread's newest access. */
+/* Data that the bundle has already: the end of each stream, and each thread's newest access. */
 struct etch_vpt_known {
     ETCH_ARRAY(struct {
         uint32_t id;

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WRITE_AT_LEAST (128u << 10) /* smaller pieces wait, so that records are not tiny */
+#define WRITE_AT_LEAST (128u << 10) /* smaller pieces wait, to avoid tiny records */
 #define MAX_THREADS 1000000u
 
 int vpt_out_of_memory(struct etch_error *err)
@@ -22,10 +22,9 @@ int vpt_out_of_memory(struct etch_error *err)
     return etch_error_set_errno(err, ENOMEM, "cannot record");
 }
 
-/* Only a program that loads libraries takes one more; QEMU's option for the environment knows no way to write a comma.
- * A C++ program takes the library also where no synchronisation is asked for: its exceptions are not in the control
- * flow.
- */
+/* Preloads the synchronisation library. Only a dynamically linked program can take the library. The library's path must
+ * have no comma, because QEMU's option for the environment cannot quote a comma. A C++ program gets the library even if
+ * no synchronisation is asked for: its exceptions are not in the control flow. */
 static int open_sync(struct vpt *v, const struct etch_recorder *r, struct etch_error *err)
 {
     struct etch_object *object = NULL;

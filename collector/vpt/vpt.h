@@ -19,7 +19,8 @@
 
 enum slot_state { SLOT_AWAITED, SLOT_OPEN, SLOT_DONE };
 
-/* One guest thread's shared memory. The program can write it, so what counts is here, taken once. */
+/* One guest thread's shared memory. The program can write to the shared memory. Values that etch relies on are
+ * therefore copied here once. */
 struct vpt_slot {
     enum slot_state state;
     struct etch_guarded *mapping;
