@@ -129,7 +129,7 @@ static int check_build(const struct native *n, const struct etch_object *object,
     return etch_error_advise(err, "etch slice, on this build");
 }
 
-/* The same for each CPU: where memory may not be locked without limit the first must not take all there is. */
+/* All CPUs get rings of the same size. If locked memory is limited, the first CPU must not take all of it. */
 static size_t ring_bytes(void)
 {
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -143,7 +143,8 @@ static size_t ring_bytes(void)
     return bytes;
 }
 
-/* In C++ code of headers is compiled into the program. Only the stack tells which line of the user's called it. */
+/* In C++, code of headers is compiled into the program. Only the stack shows the line of the user's code that called
+ * it. */
 static bool is_cplusplus(const struct etch_object *object)
 {
     static const char personality[] = "__gxx_personality_v0";
@@ -171,7 +172,7 @@ static void arm_in_library(struct native *n, uint32_t index)
     etch_object_free(object);
 }
 
-/* Stops the program where its own code begins. */
+/* Stops the program at its own first instruction. */
 static int await_libraries(struct native *n, uint32_t index, struct etch_error *err)
 {
     n->list[index].deferred = true;
@@ -231,7 +232,7 @@ int native_arm(struct native *n, struct etch_error *err)
     return status;
 }
 
-/* A plan may name several sites of one location: it needs one debug register only. */
+/* A plan may name several sites of one location. One debug register is enough for the location. */
 static bool is_armed_already(const struct native *n, uint32_t index)
 {
     for (uint32_t i = 0; i < n->n_list; i++)
@@ -259,7 +260,8 @@ static void give_up(struct native *n, uint32_t index, const char *why)
     native_write_watch(n, &n->list[index], why);
 }
 
-/* A plan may have a site several times: each time for another object. They wait for one another. */
+/* A plan may have several watches of one site, each for another object. Only one of these watches is armed at a time;
+ * the others wait. */
 static uint32_t waiting_at(const struct native *n, uint32_t index)
 {
     for (uint32_t i = 0; i < n->n_list; i++)
@@ -281,9 +283,9 @@ static void await_further(struct native *n, uint32_t index)
         give_up(n, next, "no debug register is left");
 }
 
-/* An arrival at a site: a location is now known. The thread is stopped before the instruction, and so are the others
- * meanwhile, as far as they do not notice: none gets past while its debug register is being set, and all of them are
- * late by the same. */
+/* A thread has reached a site, so that the location is now known. The thread is stopped before the instruction. The
+ * other threads are held meanwhile, unless the stop would show in the program. No held thread passes the site before
+ * its debug register is set, and all held threads lose the same time. */
 static void arrive(struct native *n, uint32_t index, pid_t tid, const uint64_t registers[24])
 {
     struct native_watch *w = &n->list[index];
@@ -347,7 +349,7 @@ void native_leave_sites(struct native *n, struct etch_error *err)
     }
 }
 
-/* The debug registers' own counts against what came through. */
+/* Compares the counts of the debug registers with the hits that arrived. */
 void native_watches_account(struct native *n)
 {
     for (uint32_t i = 0; n->watches && i < n->n_list; i++) {

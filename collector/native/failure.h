@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A failing process, looked at before it is gone: registers and frames of every thread, what it said, and of the stacks
- * what unwind tables need (stack_mask.h). */
+/* The state of a failing process before its end: registers and frames of every thread, the message, and the parts of
+ * the stacks that unwind tables need (stack_mask.h). */
 #ifndef ETCH_COLLECTOR_NATIVE_FAILURE_H
 #define ETCH_COLLECTOR_NATIVE_FAILURE_H
 

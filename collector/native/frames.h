@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Return addresses out of a copied stack: along the frame pointers where the code keeps them, else every word that
- * points behind a call. The first is right where it works; the second holds the true frames among stale ones. The
- * stack's addresses go into the bundle (stack_mask.h), so that a decoder with unwind tables can do better. */
+/* Return addresses from a copied stack. If the code keeps frame pointers, the addresses are found along the frame
+ * pointers, and are right. Else every word that points behind a call is taken, and the true frames are mixed with
+ * stale frames. The stack's addresses go into the bundle (stack_mask.h), so that a decoder with unwind tables can do
+ * better. */
 #ifndef ETCH_COLLECTOR_NATIVE_FRAMES_H
 #define ETCH_COLLECTOR_NATIVE_FRAMES_H
 

@@ -6,7 +6,7 @@
 #include <signal.h>
 
 #define LOOK_NS 500000000u   /* between two looks for threads that wait for each other */
-#define STUCK_NS 1000000000u /* how long they must have done so */
+#define STUCK_NS 1000000000u /* they must have waited for so long */
 
 static void give_up_on(struct native *n, Etch__FailureKind kind, const char *words)
 {
@@ -17,8 +17,9 @@ static void give_up_on(struct native *n, Etch__FailureKind kind, const char *wor
         kill(n->target.pid, SIGKILL);
 }
 
-/* A hang that is sure is not waited for: nothing in the process ran for a second, and nothing can make it. Only where
- * it would be ended for a hang anyway; and not where it may have an alarm from before an exec, or from before etch. */
+/* Etch does not wait for the time limit if the hang is certain: nothing in the process ran for a second, and nothing
+ * can wake the process. This check is made only if a hang would end the process anyway. The check is not made if the
+ * process may have an alarm from before an exec, or from before etch joined. */
 static bool is_stuck(struct native *n, struct native_hang *h, uint64_t now)
 {
     uint64_t print;

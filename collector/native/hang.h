@@ -12,8 +12,8 @@ struct native_hang {
     bool can_be_woken; /* by an alarm */
 };
 
-/* Looks, and writes the failure if there is one. Returns true if etch shall leave the process: it was asked to look so
- * long at a process that it did not start. */
+/* Looks for a hang and writes the failure if there is one. Returns true if etch shall detach: etch did not start the
+ * process, and the time to watch it is over. */
 bool native_hang_check(struct native *n, struct native_hang *hang, uint64_t now_ns);
 
 #endif

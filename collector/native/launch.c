@@ -67,7 +67,8 @@ static int refuse_tracer(struct native *n, const struct etch_object *object, str
                              "record the program that it traces; or --allow-ptrace if it traces none but children");
 }
 
-/* Our watches and its breakpoints would share four registers: it would meet refusals that it does not meet alone. */
+/* The watches and the program's own breakpoints would share four registers. The program would meet refusals that it
+ * does not meet without etch. */
 static int refuse_breakpoints(struct native *n, const struct etch_object *object, struct etch_error *err)
 {
     if (!n->n_list || n->options->allow_breakpoints || !etch_object_makes_call(object, SYS_perf_event_open))

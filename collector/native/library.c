@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Watches in the program's libraries. When a program is started none of them is there yet: they are looked for when the
- * dynamic loader has done its work, at the program's first instruction. */
+/* Watches in the program's libraries. No library is mapped yet when a program starts. The libraries are looked for at
+ * the program's own first instruction, after the dynamic loader has finished. */
 #include "collector/native/library.h"
 
 #include "collector/session/process.h"

@@ -109,9 +109,10 @@ static void on_thread_exit(void *context, struct etch_target *target, const stru
         native_write_images(n); /* the last chance to see the libraries */
     native_write_thread(n, thread, true);
 }
-/* On some virtual machines a debug trap comes, once in a great while, without its cause: the kernel knows it for
- * nobody's and sends a signal that would end the program. Its own int1 instruction looks the same but for its byte,
- * which is behind or, where the virtual machine did not step over it, ahead. */
+/* On some virtual machines a debug trap rarely arrives without its cause. The kernel knows no owner of the trap and
+ * sends a signal that would end the program. An int1 instruction of the program looks the same, except for its byte
+ * 0xf1. The byte lies before the instruction pointer, or at the instruction pointer if the virtual machine did not step
+ * over it. */
 static bool is_stray_trap(const struct native *n, pid_t tid, const siginfo_t *info)
 {
     struct user_regs_struct r;
@@ -144,8 +145,8 @@ static bool on_signal(void *context, struct etch_target *target, pid_t tid, cons
     return false;
 }
 
-/* Ctrl-Z: the shell waits for us, so we stop as well; SIGCONT goes to the whole group. A stop by hand (SIGSTOP to the
- * program alone) is its sender's to undo, for which we must be awake. */
+/* After Ctrl-Z the shell waits for etch, so that etch stops as well; SIGCONT goes to the whole group. After SIGSTOP to
+ * the program alone, the sender must resume the program, and etch must be awake for this. */
 static void on_stopped(void *context, struct etch_target *target, int signal)
 {
     struct native *n = context;
@@ -244,7 +245,8 @@ struct tracing {
     int status;
 };
 
-/* A thread of its own: when it ends the kernel lets go of all that it traces, wherever those are, without a stop. */
+/* The tracer is a thread of its own. When this thread ends, the kernel detaches all traced threads without a stop,
+ * whatever they do. */
 static void *trace(void *context)
 {
     struct tracing *t = context;
@@ -278,8 +280,8 @@ static int trace_apart(struct native *n, struct loop *l, struct etch_error *err)
     return t.status;
 }
 
-/* The program goes on without a tracer, and etch waits as its parent does: it is stopped again, as whoever stopped it
- * wanted it, and its end is the program's. */
+/* The program goes on without a tracer, and etch waits for it as a parent. Etch stops again first, because somebody had
+ * stopped etch. Etch ends with the program. */
 static void wait_untraced(struct native *n, struct loop *l)
 {
     if (!n->starved || !n->target.launched)

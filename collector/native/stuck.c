@@ -30,14 +30,15 @@ bool etch_wait_is_own(const struct etch_thread_wait *wait, const struct etch_map
         return false;
     if (is_private(wait))
         return true;
-    /* pthread_join() waits so, for a word on the other thread's stack. A page of a file could be another's too. */
+    /* pthread_join() waits like this, for a word on the other thread's stack. Another process could share a page of a
+     * file. */
     m = etch_mappings_at(mappings, wait->arguments[0]);
     return m && !m->shared && !m->inode;
 }
 
 bool etch_signals_may_wake(const struct etch_process_status *status)
 {
-    /* A fault's own: nobody sends them. */
+    /* Signals of faults: nobody sends them. */
     static const uint8_t harmless[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, OWN_SIGNALS};
     uint64_t caught = status->caught;
 
@@ -48,7 +49,7 @@ bool etch_signals_may_wake(const struct etch_process_status *status)
 
 /* ---- A look ---- */
 
-/* A file of /proc that is there and has nothing in it. */
+/* Returns true if the file of /proc exists and is empty. */
 static bool is_empty(const char *path)
 {
     char text[64];
@@ -81,7 +82,7 @@ static bool look_at_thread(pid_t pid, pid_t tid, const struct etch_mappings *map
     return true;
 }
 
-/* A ring may hold a request to wake somebody. */
+/* An io_uring may hold a request that wakes a thread. */
 static bool holds_ring(pid_t pid)
 {
     char name[64], target[64];
@@ -147,7 +148,7 @@ static bool can_set_alarm(pid_t pid, const char *file)
     return can;
 }
 
-/* libc and its loader have what others would call, and call none of it by themselves. */
+/* libc and its loader define these functions for other code, and do not call them by themselves. */
 static bool is_libc(const char *path)
 {
     const char *name = strrchr(path, '/');

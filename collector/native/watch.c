@@ -206,7 +206,7 @@ void etch_watches_set_own(struct etch_watches *watches, uint64_t start, uint64_t
 
 /* ---- Arming ---- */
 
-/* The CPU's ring, mapped on the event if it is the first there. A smaller ring where memory may not be locked. */
+/* The CPU's ring, mapped on the event if it is the first there. The ring is smaller if memory may not be locked. */
 static int give_ring(struct etch_watches *w, const struct event *event)
 {
     struct ring *ring = &w->rings[event->cpu];
@@ -442,8 +442,8 @@ static void keep_budget(struct etch_watches *w, const struct etch_watch_sink *si
         w->window_ns = now;
 }
 
-/* A thread made while its maker was being armed may have the watch twice: inherited, and its own. The own one counts.
- */
+/* A thread that was made while its maker was being armed may have the watch twice: an inherited event and its own
+ * event. Only its own event counts. */
 static bool is_double(const struct etch_watches *w, const struct event *event, uint32_t tid)
 {
     if (event->tid == (pid_t)tid)

@@ -18,7 +18,7 @@
 static char no_text[] = "";
 static char version[] = ETCH_VERSION;
 
-/* Of what comes in masses. */
+/* For the records of frequent kinds. */
 static bool is_beyond(struct native *n, Etch__Record__BodyCase kind, const void *message)
 {
     uint64_t events = 0;
@@ -157,8 +157,8 @@ static bool image_known(const struct native *n, const struct etch_mapping *m)
     return false;
 }
 
-/* A recorder that tells mappings with their times has told this one, once the first are written: all but generated
- * code, whose bytes nobody else looks at. */
+/* Returns true if the recorder of control flow writes this mapping by itself, with its time. Such a recorder writes all
+ * code mappings after its start, except generated code: only the native collector reads the bytes of generated code. */
 static bool is_told(const struct native *n, const struct etch_mapping *m)
 {
     return n->flow && n->flow->tells_mappings && n->flow_started && (m->prot & 4) &&

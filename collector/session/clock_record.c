@@ -16,7 +16,7 @@ static bool add_skew(Etch__Clock *clock, Etch__Skew skew)
     return true;
 }
 
-/* By how much it has moved since the calibration before, if that was compared line by line. */
+/* Sets the change of the skew since the calibration before, if both calibrations can be compared line by line. */
 static void set_moved(Etch__Skew *skew, const struct etch_calibration *c)
 {
     struct etch_skew_interval change;

@@ -62,7 +62,7 @@ __attribute__((format(printf, 2, 3))) static void advise(struct etch_check *chec
     va_end(args);
 }
 
-/* The first line of a small file below the root; false where there is none. */
+/* Reads the first line of a small file below the root; false: no such line. */
 static bool read_line(const struct probe *p, const char *name, char *line, size_t size)
 {
     char path[4096];
@@ -92,7 +92,7 @@ static int read_number(const struct probe *p, const char *name, int otherwise)
     return end == line || v < -1000000 || v > 1000000000 ? otherwise : (int)v;
 }
 
-/* The first line that a fixed command prints; false where it cannot be run or fails. */
+/* Reads the first line that a fixed command prints; false if the command fails or cannot be run. */
 static bool ask(const char *command, char *line, size_t size)
 {
     FILE *pipe = popen(command, "re");
@@ -142,7 +142,7 @@ static void check_kernel(const struct probe *p)
           p->m->hypervisor);
 }
 
-/* Why a machine has no intel_pt device, and what would help. */
+/* Explains why the machine has no intel_pt device, and gives advice. */
 static void explain_no_pt(const struct probe *p, struct etch_check *check)
 {
     unsigned a, b, c, d;
@@ -217,7 +217,7 @@ static int open_watchpoint(int slot)
     return open_event(&attr, 0, -1);
 }
 
-/* Takes every slot there is, then writes to the first: does the count move? */
+/* Takes all debug registers, then writes to the first watched word and tests if the count moves. */
 static void check_watchpoints(const struct probe *p)
 {
     struct etch_check *check = add(p->m, "watchpoints", "hardware watchpoints", ETCH_CHECK_MISSING);
@@ -420,8 +420,8 @@ static void check_sandbox(const struct probe *p)
     advise(check, "Linux 5.13 or later with lsm=landlock; until then read files of others as a user without rights");
 }
 
-/* Programs that were built with etch cc --record say nothing where the folder is of no use: standard error is theirs.
- */
+/* A program that was built with etch cc --record does not report an unusable folder, because standard error belongs to
+ * the program. */
 static void check_rings(const struct probe *p)
 {
     const char *folder = getenv(ETCH_SOFT_VARIABLE);

@@ -8,7 +8,7 @@
 
 #include <sys/resource.h>
 
-/* The exit status or the signal of `wait_status`, which is as waitpid has it. */
+/* The exit status or the signal of `wait_status`. `wait_status` is in the format of waitpid. */
 void etch_outcome_set(Etch__Outcome *outcome, int wait_status);
 
 /* The summary of a failure that is in the bundle. */

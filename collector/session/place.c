@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A place to watch: its grammar, and where it lies; see place.h. */
+/* A place to watch: its grammar and its address; see place.h. */
 #include "collector/session/place.h"
 
 #include <ctype.h>
@@ -120,7 +120,7 @@ static bool take_suffixes(struct etch_place *p, char *text)
     return true;
 }
 
-/* A name may have the :: of C++ in it, and no other colon. */
+/* A name may contain the :: of C++, and no other colon. */
 static bool is_name(const char *text)
 {
     for (const char *at = strchr(text, ':'); at; at = strchr(at + 2, ':'))
@@ -306,7 +306,7 @@ static int find_name(const struct etch_place *p, const struct etch_object *objec
     return 0;
 }
 
-/* The length where the user gave none, and whether an index makes sense. */
+/* Finds the length if the user gave none, and checks that an index is possible. */
 static int measure(const struct etch_place *p, const struct etch_symbol *symbol, uint32_t *size, struct etch_error *err)
 {
     *size = p->size ? p->size : p->dereference ? 8 : (uint32_t)(symbol->size > 8 ? 0 : symbol->size);

@@ -32,15 +32,15 @@ struct etch_place_operand {
 
 struct etch_place {
     char text[256];
-    char name[256];   /* empty: `address` alone says it */
-    uint64_t address; /* added to the name's, where there is one */
+    char name[256];   /* empty: the place is `address` */
+    uint64_t address; /* added to the address of `name`, if there is a name */
     uint64_t index;   /* in elements of `size` */
     bool indexed, dereference;
     uint32_t size; /* 0: the symbol's */
     bool reads, writes;
     bool in_file;    /* the address is in the file's numbering */
     bool site;       /* name and address are an instruction's, in the file's numbering */
-    bool by_operand; /* of a site: the location is what `operand` says; else what the instruction uses */
+    bool by_operand; /* of a site: `operand` gives the location; else the instruction's own operand does */
     bool here;       /* of a site: only that instruction's own accesses */
     struct etch_place_operand operand;
 };
@@ -69,7 +69,7 @@ typedef size_t etch_place_read(void *context, uint64_t address, void *buffer, si
 int etch_place_find(const struct etch_place *place, const struct etch_object *object, uint64_t bias,
                     etch_place_read *read, void *context, uint64_t *address, uint32_t *size, struct etch_error *err);
 
-/* "base,index,scale,offset" with registers by name, as plans have it. */
+/* Parses "base,index,scale,offset" with registers by name, the form in plans. */
 int etch_place_operand_parse(struct etch_place_operand *operand, const char *text, struct etch_error *err);
 
 uint64_t etch_place_operand_address(const struct etch_place_operand *operand, const uint64_t registers[24]);

@@ -241,7 +241,7 @@ size_t etch_process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
 {
     size_t done = 0;
 
-    /* A page at a time: one call over several would say nothing of where it stopped on some kernels. */
+    /* Reads one page at a time: on some kernels a call over several pages does not report the position of a failure. */
     while (done < size) {
         uint64_t at = address + done;
         size_t piece = 4096 - (at & 4095);

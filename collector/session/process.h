@@ -29,19 +29,19 @@ ssize_t etch_process_text(const char *path, char *text, size_t size);
 /* One line of /proc/PID/maps; `path` points into `line`. False if `line` has another format. */
 bool etch_mapping_parse(char *line, struct etch_mapping *mapping);
 
-/* Returns 0, or -1 with `err` set where the process is gone or may not be looked at. */
+/* Returns 0, or -1 with `err` set if the process is gone or may not be inspected. */
 int etch_process_mappings(pid_t pid, struct etch_mappings *mappings, struct etch_error *err);
 
 void etch_mappings_release(struct etch_mappings *mappings);
 
-/* NULL where nothing is mapped there. */
+/* NULL if nothing is mapped at `address`. */
 const struct etch_mapping *etch_mappings_at(const struct etch_mappings *mappings, uint64_t address);
 
 struct etch_tids {
     ETCH_ARRAY(pid_t) list;
 };
 
-/* The threads of a process, in /proc's order. Returns 0, or -1 where it is gone. */
+/* The threads of a process, in /proc's order. Returns 0, or -1 if the process is gone. */
 int etch_process_threads(pid_t pid, struct etch_tids *tids);
 
 struct etch_process_status {
@@ -55,7 +55,7 @@ struct etch_process_status {
 /* From the text of /proc/PID/task/TID/status. */
 void etch_process_status_parse(const char *text, struct etch_process_status *status);
 
-/* Of one thread. Returns 0, or -1 where it is gone. */
+/* Reads the status of a thread. Returns 0, or -1 if the thread is gone. */
 int etch_process_status(pid_t pid, pid_t tid, struct etch_process_status *status);
 
 /* Returns true if the signal would end the process now: the process neither catches nor ignores the signal. */
@@ -64,7 +64,7 @@ bool etch_signal_is_fatal(const struct etch_process_status *status, int signal);
 /* CPU time of the existing threads in nanoseconds. The sum changes whenever a thread runs. */
 uint64_t etch_process_ran_ns(pid_t pid);
 
-/* The thread's name; empty where it is gone. */
+/* The thread's name; empty if the thread is gone. */
 void etch_thread_name(pid_t pid, pid_t tid, char name[32]);
 
 struct etch_thread_wait {
@@ -80,13 +80,15 @@ void etch_thread_wait(pid_t pid, pid_t tid, struct etch_thread_wait *wait);
 /* Copies memory of the process. Returns how many bytes could be read, from `address` on. */
 size_t etch_process_read(pid_t pid, uint64_t address, void *buffer, size_t size);
 
-/* "/proc/PID/exe" resolved; empty where it is gone. */
+/* "/proc/PID/exe" resolved; empty if the process is gone. */
 void etch_process_exe(pid_t pid, char *path, size_t size);
 
-/* The build-id of a file as that process sees it. Returns its length; 0 where it has none or cannot be read. */
+/* The build-id of a file as that process sees it. Returns its length; 0 if the file has no build-id or cannot be
+ * read. */
 size_t etch_process_build_id(pid_t pid, const char *path, uint8_t id[64]);
 
-/* How many perf events the process itself holds open: it may use hardware breakpoints of its own. */
+/* The number of perf events that the process itself holds open. A process with perf events may use hardware breakpoints
+ * of its own. */
 int etch_process_perf_events(pid_t pid);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A recorder's bundle: what goes into it is bounded and counted; see source.h. */
+/* A recorder's bundle. All records are bounded and counted; see source.h. */
 #include "collector/source.h"
 
 #include <stdio.h>

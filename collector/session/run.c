@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One run of a program under a source that starts it in its own way; see source.h. */
+/* One run of a program under a source that starts the program itself; see source.h. */
 #include "collector/session/run.h"
 #include "base/time.h"
 #include "collector/clock_record.h"
@@ -81,7 +81,7 @@ static _Noreturn void become_target(struct etch_recorder *r, int report)
     _exit(127);
 }
 
-/* Starts the program and waits until it runs: a pipe that closes on exec says so. */
+/* Starts the program and waits until the exec closes a pipe. */
 static int launch(struct etch_recorder *r, struct etch_error *err)
 {
     int ends[2], cause = 0;
@@ -267,7 +267,7 @@ static bool ran(const struct etch_recorder *r)
     return r->pid && etch_bundle_ledger(r->bundle)->streams.n > 0;
 }
 
-/* Programs under a recorder that needs QEMU; see flow.h for those that run as they are. */
+/* Records a program under a source that needs QEMU; see flow.h for programs that run on the CPU itself. */
 int etch_run_record(const struct etch_source *source, const struct etch_record_options *options,
                     struct etch_record_summary *summary, struct etch_error *err)
 {
@@ -291,7 +291,7 @@ int etch_run_record(const struct etch_source *source, const struct etch_record_o
             if (status < 0 && !ran(r)) {
                 etch_bundle_discard(r->bundle); /* nothing was recorded */
             } else {
-                status = summary->broken[0] ? 0 : status; /* the summary says it; the program ran undisturbed */
+                status = summary->broken[0] ? 0 : status; /* the summary has the error; the program ran undisturbed */
                 etch_bundle_writer_free(r->bundle);
             }
         }

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FORWARD_NS 30000000u /* how long a signal waits to be seen at the program itself before it is passed on */
+#define FORWARD_NS 30000000u /* a signal waits this long to be seen at the program, and is then passed on */
 
 static const int taken[] = {SIGCHLD, SIGINT,  SIGQUIT, SIGTERM, SIGHUP, SIGUSR1,
                             SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
@@ -47,7 +47,7 @@ void etch_signals_give_back(struct etch_signals *s)
     if (s->fd >= 0)
         close(s->fd);
     while (sigtimedwait(&s->mask, NULL, &none) > 0)
-        ; /* what came for the program is not to end us now */
+        ; /* a signal for the program must not end etch now */
     sigprocmask(SIG_SETMASK, &s->mask_before, NULL);
     sigaction(SIGCHLD, &s->child_before, NULL);
 }
@@ -64,8 +64,9 @@ void etch_signals_seen(struct etch_signals *s, const siginfo_t *info)
         s->passing[number].due_ns = 0;
 }
 
-/* From the terminal the program gets a signal as well. From another process the signal was perhaps meant for the group,
- * perhaps for the program under our process id: it is passed on unless the program turns out to have got it. */
+/* A signal from the terminal reaches the program by itself. A signal from another process may be meant for the whole
+ * group, or for the program under the process id of etch. Such a signal is passed on unless the program is seen to get
+ * the same signal. */
 static void take(struct etch_signals *s, const struct signalfd_siginfo *info)
 {
     uint32_t number = info->ssi_signo;

@@ -23,23 +23,23 @@ struct etch_signals {
     } passing[65];
 };
 
-/* Blocks the signals and makes `fd`. `unseen`: what the program gets is not seen. Then SIGINT and SIGQUIT are not
- * passed on, because a sender usually means the whole group; all others are, at once. The stop signals are not taken,
- * and SIGCHLD ends a wait instead of making `fd` readable. Returns 0, or -1 with `err` set; etch_signals_give_back() is
- * due in both cases. */
+/* Blocks the signals and makes `fd`. `unseen`: etch does not see the signals that the program gets. SIGINT and SIGQUIT
+ * are then not passed on, because a sender usually means the whole group. All other signals are passed on at once. The
+ * stop signals are not taken, and SIGCHLD ends a wait instead of making `fd` readable. Returns 0, or -1 with `err` set;
+ * etch_signals_give_back() is due in both cases. */
 int etch_signals_take(struct etch_signals *signals, bool unseen, struct etch_error *err);
 
 /* As they were before. A signal that came for the program does not end etch. */
 void etch_signals_give_back(struct etch_signals *signals);
 
-/* The program was seen to get a signal, so that the same one from the same sender need not be passed on. */
+/* Reports a signal that the program got. The same signal from the same sender is then not passed on. */
 void etch_signals_seen(struct etch_signals *signals, const siginfo_t *info);
 
 /* Takes all that have come. `pid` is a program that etch started, or 0. Returns true if `pid` is 0 and a signal asks
  * etch to end. */
 bool etch_signals_read(struct etch_signals *signals, pid_t pid);
 
-/* Passes on what has waited long enough. */
+/* Passes on the signals that have waited long enough. */
 void etch_signals_pass_on(struct etch_signals *signals, pid_t pid);
 
 /* Returns true if a signal waits to be passed on. */

@@ -76,7 +76,8 @@ static void remove_thread(struct etch_target *t, pid_t tid)
 
 /* ---- Launch ---- */
 
-/* The child's side, up to exec. It waits for the tracer's word; if the tracer dies first it goes on alone. */
+/* The child's side, up to exec. The child waits for the tracer's word. If the tracer dies first, the child goes on
+ * alone. */
 static void become(const struct etch_launch *launch, int go, int report)
 {
     char word = 'g';
@@ -100,7 +101,7 @@ static void become(const struct etch_launch *launch, int go, int report)
     _exit(127);
 }
 
-/* Ends it. A process that is traced stops once more on its way, and is let go. */
+/* Kills the process. A traced process stops once more before its end, and is resumed. */
 static void put_down(pid_t pid)
 {
     int status;
@@ -213,7 +214,7 @@ static int seize_new(struct etch_target *t, struct etch_error *err)
                 seized = -1;
             seized++;
         } else if (errno != ESRCH && !(errno == EPERM && t->threads.n)) {
-            /* EPERM on a later thread: it is one that a seized thread has just made, ours already. */
+            /* EPERM on a later thread: a seized thread has just made this thread, and etch traces it already. */
             seized = explain_ptrace(err, errno, "trace", t->pid);
             break;
         }
@@ -305,8 +306,8 @@ static void note_begun(struct etch_target *t, pid_t tid)
         thread->begun = true;
 }
 
-/* A new thread, before the one that made it goes on: else the maker would be ahead by as long as it takes us to look
- * again, and races would be won that are lost otherwise. Whatever else became of it stays in the kernel's list. */
+/* Resumes a new thread before its maker goes on. Otherwise the maker would gain the time until etch looks again, and
+ * would win races that it loses without etch. Any other event of the new thread stays in the kernel's list. */
 static void let_begin(struct etch_target *t, pid_t tid)
 {
     const struct etch_target_thread *thread = etch_target_thread(t, tid);
@@ -429,7 +430,8 @@ static uint64_t now_ms(void)
     return etch_time_ns() / 1000000;
 }
 
-/* Whether the thread has stopped. A signal or an end that it stopped for stays on the kernel's list, for the pump. */
+/* Returns true if the thread has stopped. A stop for a signal or for the thread's end stays in the kernel's list, for
+ * the pump. */
 static bool has_stopped(pid_t tid, bool *ours)
 {
     siginfo_t info = {0};

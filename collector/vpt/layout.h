@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-or-later */
 /* The memory that the plugin, inside each traced process, shares with etch. Etch runs outside these processes. The
- * memory consists of files in one folder in /dev/shm, so that it outlives a killed process.
+ * memory consists of files in one folder in /dev/shm. The files outlive a killed process.
  *
- *   control    made by etch: the settings of the recording; one file for all processes
- *   N.thread   made by the plugin, one file for each guest thread: a page of header, the ring of PT bytes, the ring of
- *              events
+ *   control    Made by etch. Holds the settings of the recording. All processes share this file.
+ *   N.thread   Made by the plugin for each guest thread. Holds a page of header, the ring of PT bytes and the ring of
+ *              events.
  *
  * A ring's head and tail count bytes from the ring's start. The position of a byte is its count modulo the size. The
  * size is a power of two. Only the plugin moves heads, and only etch moves tails. */
