@@ -15,7 +15,7 @@
 
 #define FIRST_SIGMA 16u /* enough statements for most failures; with debug registers a round sees all its sets */
 #define SLOWDOWN 12.0   /* of a program by watches, beside its runs without */
-#define NAP 0.2         /* seconds between two looks at what an observer wants */
+#define NAP 0.2         /* seconds between two calls of the observer */
 
 /* ---- After each run ---- */
 
@@ -50,7 +50,7 @@ static int rank(struct etch_diagnosis *d, struct etch_error *err)
     if (best.text && (!same || old->f < ETCH_STOP_STRONG))
         d->needed = count_ours(d);
     if (!best.text)
-        best.text = old->text; /* the one before stays to be told of */
+        best.text = old->text; /* the previous predictor stays, for messages */
     else
         free(old->text);
     *old = best;
@@ -94,7 +94,7 @@ static int take_next(struct etch_diagnosis *d, enum etch_next next, struct etch_
     }
 }
 
-/* `set`: of a run that passed; NULL: of any other, and of those of the store. */
+/* `set`: the set of watches of a passing run; NULL: any other run, or a run of the store. */
 static int consider(struct etch_diagnosis *d, const struct etch_set_seen *set, struct etch_error *err)
 {
     if (!d->failures)

@@ -11,14 +11,14 @@
 struct etch_diagnose_options {
     char **argv;
     unsigned runs, jobs;
-    uint32_t sigma; /* statements to begin with; 0: as many as tell most failures */
+    uint32_t sigma; /* statements in the first round; 0: a number that explains most failures */
     double time, timeout;
     const char *fails_if, *store, *source, *input, *program, *bug;
     bool fresh;
     bool patient; /* the user said how many runs, or how long */
 };
 
-/* How it stands. */
+/* The progress of a diagnosis. */
 struct etch_diagnose_state {
     unsigned runs, failures;
     unsigned unplaced; /* runs that failed, but nowhere in the program */
@@ -26,14 +26,14 @@ struct etch_diagnose_state {
     uint32_t sigma;    /* statements that are watched */
     const char *best;  /* the best predictor's words; NULL: none yet */
     double best_f;
-    unsigned needed; /* failures of the bug after which a strong cause stood; 0: there is none */
+    unsigned needed; /* failures of the bug when the best cause became strong; 0: there is none */
     double seconds;
     const char *folder; /* of the store */
 };
 
 struct etch_diagnose_observer {
     void *context;
-    void (*progress)(void *context, const struct etch_diagnose_state *state); /* NULL: nobody wants to know */
+    void (*progress)(void *context, const struct etch_diagnose_state *state); /* NULL: progress is not wanted */
     bool (*is_interrupted)(void *context); /* asked between runs: true ends the loop; NULL: never */
 };
 
@@ -56,8 +56,8 @@ struct etch_diagnose_state etch_diagnosis_state(const struct etch_diagnosis *dia
 /* The runs, for the source lines of a sketch. */
 struct etch_run_set *etch_diagnosis_runs(struct etch_diagnosis *diagnosis);
 
-/* The sketch of the runs so far, of which one failed at least, to be freed with etch__sketch__free_unpacked(). NULL
- * with `err` set where there is none. */
+/* The sketch of the runs so far, to be freed with etch__sketch__free_unpacked(). At least one run must have failed.
+ * NULL with `err` set if there is no sketch. */
 Etch__Sketch *etch_diagnosis_sketch(struct etch_diagnosis *diagnosis, bool all, struct etch_error *err);
 
 void etch_diagnosis_free(struct etch_diagnosis *diagnosis);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which runs a diagnosis keeps, in the store and in memory: what adds nothing is only counted, so that the store stays
- * small and reading it quick. */
+/* The runs that a diagnosis keeps, in the store and in memory. A run that adds nothing is only counted, so that the
+ * store stays small and is read quickly. */
 #include "base/index.h"
 #include "base/log.h"
 #include "base/path.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A round of a diagnosis: what the next runs watch. */
+/* A round of a diagnosis: the watches of the next runs. */
 #include "base/assert.h"
 #include "base/log.h"
 #include "calibrate/calibration.h"
@@ -62,7 +62,7 @@ static int write_plan(const char *path, const Etch__Plan *plan, struct etch_erro
     return status;
 }
 
-/* A plan with what the runs so far have shown of where things are. NULL where memory is short. */
+/* A plan that uses the locations of objects which the runs so far have shown. NULL when memory is short. */
 static Etch__Plan *make_plan(const struct etch_diagnosis *d)
 {
     ETCH_ARRAY(struct etch_slice_seen) seen = {0};
@@ -137,7 +137,8 @@ static bool has_watch(const struct etch_round *r, const char *text)
 
 static bool add_watch(struct etch_diagnosis *d, const Etch__Operand *op)
 {
-    /* QEMU shows what an instruction accesses. A call accesses the stack; the code that it calls is asked. */
+    /* QEMU shows the accesses of an instruction. A call instruction accesses only the stack: the watch is on the
+     * instruction in the called code. */
     const uint64_t site = op->call ? op->inner : op->address;
     const Etch__Slice *slice = d->runs.slice;
     char text[64], *copy;

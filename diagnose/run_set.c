@@ -186,8 +186,7 @@ void etch_run_set_note(struct etch_run_set *s, const char *text)
 
 /* ---- Taking bundles in ---- */
 
-/* The statements that can have given a recording's exit status; NULL where it ended otherwise, or nothing can be said.
- */
+/* The statements that can have given a recording's exit status. NULL: the run ended otherwise, or nothing is known. */
 static const Etch__Slice *exits_of(struct etch_run_set *s, const struct etch_recording *recording)
 {
     uint32_t status = recording->outcome && recording->outcome->how_case == ETCH__OUTCOME__HOW_EXIT_STATUS
@@ -337,7 +336,7 @@ static int add_libraries(struct etch_run_set *s, const struct etch_recording *re
 
 enum taken { TAKEN, FOREIGN, UNENDED };
 
-/* Looks into a recording. Returns what is to be done with it, or -1 with `err` set. */
+/* Looks into a recording. Returns an enum taken, or -1 with `err` set. */
 static int look_into(struct etch_run_set *s, struct etch_run_bundle *b, struct etch_error *err)
 {
     const struct etch_recording *r = b->recording;

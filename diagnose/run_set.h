@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of runs of one program: owns what they have in common once (the program's model, the slice, the names), takes
+/* A set of runs of one program. It owns the data that the runs share (the program's model, the slice, the names), takes
  * bundles in, and makes a sketch of the failure in question. */
 #ifndef ETCH_DIAGNOSE_RUN_SET_H
 #define ETCH_DIAGNOSE_RUN_SET_H
@@ -23,11 +23,11 @@ struct etch_run_bundle {
     bool failing;
     bool threaded;          /* more than one thread ran */
     bool tracked;           /* something was watched */
-    bool unplaced;          /* it failed nowhere in the program, as far as is known: nothing can be sliced from it */
+    bool unplaced;          /* the run failed at no known place of the program: nothing can be sliced from it */
     char *bucket;           /* of a failing one, once known */
     Etch__Failure *failure; /* of a failing one, as the model had it when it was taken in */
     struct etch_run *run;   /* with the slice, once there is one */
-    struct etch_recording *recording; /* NULL: to be opened again when it is needed */
+    struct etch_recording *recording; /* NULL: opened again when needed */
     struct etch_kept_steps steps;
     size_t size; /* that the two take */
 };
@@ -57,7 +57,7 @@ struct etch_run_set {
     size_t unended;               /* bundles that end before their run did: whether it failed is not known */
     bool lenient;                 /* where there is none of that name: the commonest */
     struct etch_model *model;     /* opened when first needed */
-    ETCH_ARRAY(char *) libraries; /* that a run has loaded by itself, and that have bitcode */
+    ETCH_ARRAY(char *) libraries; /* libraries with bitcode that a run has loaded by itself */
     Etch__Slice *layout;          /* of the model */
     ETCH_ARRAY(struct etch_run_exits) exits;
     struct etch_slice *slicing;
@@ -66,7 +66,7 @@ struct etch_run_set {
     struct etch_names names;
     ETCH_ARRAY(struct etch_run_bundle) bundles;
     etch_run_notes notes;
-    etch_run_notes lasting; /* those that every sketch has */
+    etch_run_notes lasting; /* notes of every sketch */
     struct etch_source_text *source;
     struct etch_symbols *symbols;
     size_t kept; /* bytes of recordings and steps that are kept for another slice */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a set of runs to a sketch, with what its reader must know beside it. */
+/* From a set of runs to a sketch, with the notes that its reader needs. */
 #include "base/assert.h"
 #include "diagnose/run_set_model.h"
 #include "diagnose/source_text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which failure a set of runs is about: failures are told apart by their buckets. */
+/* The failure that a set of runs is about. Failures are different if their buckets differ. */
 #include "diagnose/run_set_model.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ static size_t list_failures(const struct etch_run_set *s, struct failure *list)
     return n;
 }
 
-/* The failure in question: the commonest, or the commonest of those that have the name asked for. */
+/* The failure in question: the commonest, or the commonest with the wanted name. */
 int etch_run_set_choose_failure(struct etch_run_set *s, struct etch_run_bundle **chosen, struct etch_error *err)
 {
     struct failure *list = calloc(s->bundles.n + 1, sizeof(*list));

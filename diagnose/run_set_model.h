@@ -5,7 +5,7 @@
 
 #include "diagnose/run_set.h"
 
-/* The failure in question: the commonest, or the commonest of those that have the name asked for. NULL: none failed. */
+/* The failure in question: the commonest, or the commonest with the wanted name. NULL: no run failed. */
 int etch_run_set_choose_failure(struct etch_run_set *s, struct etch_run_bundle **chosen, struct etch_error *err);
 
 /* The other failures, in words. */

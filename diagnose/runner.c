@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define WATCH_HITS 20000 /* a second, of source none: a watch that is hit more often is cut, and said to be */
-#define GRACE 10.0       /* seconds that a recorder has to finish its bundle, before it is ended by force */
+#define GRACE 10.0       /* seconds that a recorder has to finish its bundle, before it is killed */
 
 /* The report of a child, in memory that both processes share. */
 struct etch_runner_report {
@@ -44,7 +44,7 @@ int etch_runner_open(struct etch_runner *r, struct etch_error *err)
     return 0;
 }
 
-/* Only a check has use for what the program prints, and it may print without end. */
+/* Only a check needs the output of the program, and a program may print without end. */
 static int redirect(const struct etch_runner *r, const struct etch_runner_job *job, struct etch_error *err)
 {
     const char *input = r->input ? r->input : "/dev/null", *output = r->fails_if ? job->output : "/dev/null";
@@ -61,7 +61,7 @@ static int redirect(const struct etch_runner *r, const struct etch_runner_job *j
 static _Noreturn void become_recorder(struct etch_runner *r, const struct etch_runner_job *job,
                                       struct etch_runner_report *report, const struct etch_runner_watches *watches)
 {
-    bool bare = strcmp(r->source, "none") == 0; /* nothing but what watches, and the failure itself, tell */
+    bool bare = strcmp(r->source, "none") == 0; /* only watches and the failure itself give information */
     struct etch_record_options options = {.output = job->bundle,
                                           .max_size = ETCH_RECORD_MAX_SIZE,
                                           .max_rings = ETCH_RECORD_MAX_RINGS,
@@ -189,12 +189,12 @@ static void finish(struct etch_runner *r, unsigned i, int wait_status, struct et
         result->err = report->err;
     else
         etch_error_set(&result->err, "the recorder of a run died (status %d)", wait_status);
-    kill(-job->pid, SIGKILL); /* whatever the program left behind */
+    kill(-job->pid, SIGKILL); /* the processes that the program left */
     unlink(job->output);
     job->pid = 0;
 }
 
-/* A recorder ends its run in time by itself; one that does not is ended by force. */
+/* A recorder ends its run in time by itself. A recorder that does not is killed. */
 static void enforce_limits(struct etch_runner *r)
 {
     double now = etch_time_seconds();
@@ -209,7 +209,7 @@ bool etch_runner_wait(struct etch_runner *r, double seconds, struct etch_runner_
     double until = etch_time_seconds() + seconds;
     const struct timespec nap = {0, 5000000};
 
-    /* First those that have ended: the caller may have been away for longer than a run may take. */
+    /* Ended runs come first: the caller may have been away for longer than a run may take. */
     do {
         for (unsigned i = 0; i < r->jobs; i++) {
             int status;

@@ -4,14 +4,14 @@
 
 #include "base/assert.h"
 
-#define FAILING_ENOUGH 2u          /* failing runs of which a strong predictor is true */
+#define FAILING_ENOUGH 2u          /* failing runs in which a strong predictor is true */
 #define FAILING_ENOUGH_OF_VALUE 3u /* the same, of a value: two runs too often have the same value by chance */
 #define FAILING_MAX 4u             /* kept of a bug for each set of watches of a round */
-#define FAILING_MAX_AT_LAST 8u     /* the same, once all is watched: in many no register was on the object */
-#define PASSING_ENOUGH 5u          /* passing runs of which it is known not to be true */
+#define FAILING_MAX_AT_LAST 8u     /* the same, once all is watched: in many runs no register was on the object */
+#define PASSING_ENOUGH 5u          /* passing runs in which the predictor is known to be false */
 #define PASSING_KEPT 40u           /* recordings of passing runs, with watches */
 #define PASSING_KEPT_UNTRACKED 4u  /* the same, without watches */
-#define HOPELESS 20u               /* runs, of which none passed: more will not either */
+#define HOPELESS 20u               /* runs without a passing run: more runs will not pass either */
 #define HOPELESS_THREADED 100u     /* the same with threads, which a recorder delays: a few may yet pass */
 #define DISTURBED 16u              /* failures with a set of watches, and no pass, that the watches themselves cause */
 #define FOUND_MAX 3u               /* plans for the same statements, as runs show where objects are */
@@ -28,8 +28,8 @@ static bool is_seen(const struct etch_set_seen *set, unsigned failing)
     return set->failing >= failing && set->passing >= PASSING_ENOUGH;
 }
 
-/* The one nearest to the failure of which not enough is known. A set whose watches keep the program from failing, or
- * from passing, must not hold up the others for ever. */
+/* The set nearest to the failure of which not enough is known. A set whose watches keep the program from failing, or
+ * from passing, must not hold up the other sets for ever. */
 uint32_t etch_stop_next_set(const struct etch_set_seen *sets, size_t n)
 {
     size_t least = 0;
@@ -99,7 +99,7 @@ bool etch_stop_is_symptom(const struct etch_stop *s)
     return (s->best.is_value || s->best.is_said) && s->threaded;
 }
 
-/* As long as there is more to watch behind a symptom, the cause may be nearer. */
+/* As long as more can be watched, the cause of a symptom may be found nearer to its origin. */
 bool etch_stop_is_enough(const struct etch_stop *s)
 {
     return s->best.text && !(etch_stop_is_symptom(s) && !s->exhausted) && s->best.f >= ETCH_STOP_STRONG &&
@@ -107,9 +107,8 @@ bool etch_stop_is_enough(const struct etch_stop *s)
            s->best.passing >= PASSING_ENOUGH;
 }
 
-/* A set of watches that was not seen may hold what explains more: the round is brought to its end, if that does not
- * take for ever. The same holds for a failure with an object that a register is on, as long as only a symptom is known.
- */
+/* A set of watches without enough runs may explain more. So the round goes on to its end, unless that takes too long.
+ * If only a symptom is known, the round also goes on: a failure may come with an object that a register is on. */
 static bool is_told(struct etch_stop *s)
 {
     bool most = s->native && etch_stop_is_symptom(s);

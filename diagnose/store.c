@@ -51,7 +51,7 @@ static int make_folder(const char *folder)
     return mkdir(path, 0700) < 0 && errno != EEXIST ? errno : 0;
 }
 
-/* Whoever else may put files there could lead etch anywhere. */
+/* Another user who may put files there could lead etch anywhere. */
 static int check_folder(const char *folder, struct etch_error *err)
 {
     struct stat st;
@@ -65,10 +65,9 @@ static int check_folder(const char *folder, struct etch_error *err)
     return etch_error_advise(err, "--store DIR of your own");
 }
 
-/* ---- What is left behind ---- */
+/* ---- Files of unfinished runs ---- */
 
-/* The number of the run that a file of the folder is of: "000012.etch", or what its program printed; -1: no such file.
- */
+/* The run that a file of the folder belongs to: "000012.etch", or the program's output; -1: no such file. */
 static int64_t run_of(const char *name)
 {
     long long id;

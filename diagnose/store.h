@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The run store: which runs of a program there are, how each ended, under which plan, and where its bundle is; in
- * SQLite, so that a diagnosis goes on where another, or a killed one, stopped. */
+/* The run store. It lists the runs of a program, how each ended, under which plan, and its bundle. It is in SQLite, so
+ * that a diagnosis continues after an earlier or a killed diagnosis. */
 #ifndef ETCH_DIAGNOSE_STORE_H
 #define ETCH_DIAGNOSE_STORE_H
 

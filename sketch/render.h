@@ -14,14 +14,14 @@
 struct etch_render_terminal {
     unsigned width; /* columns; taken as 40 to 400 */
     bool colour;    /* ECMA-48 sequences */
-    bool unicode;   /* lines and arrows, and source text as it is; otherwise ASCII only */
+    bool unicode;   /* lines and arrows, and unchanged source text; otherwise ASCII only */
     bool all;       /* every predictor, not the best one of each kind */
 };
 
 char *etch_render_terminal(const Etch__Sketch *sketch, const struct etch_render_terminal *options, size_t *size);
 
-/* Source text around a step. Line `line` of `file` without its end, good until the next call; NULL where it is not at
- * hand, or is not the source that the program was built from. */
+/* Source text around a step. Line `line` of `file` without its end, valid until the next call; NULL: not available, or
+ * not the source that the program was built from. */
 typedef const char *etch_render_source(void *context, const char *file, uint32_t line);
 
 struct etch_render_html {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One recorded run as the sketch needs it: which statements of the slice each thread executed and how its branches
- * went, the accesses to what was watched with their statements and values, what is proven of their order, and how it
- * ended.
+/* A recorded run as the sketch needs it: the statements of the slice that each thread executed, the outcomes of its
+ * branches, the accesses to watched memory with their statements and values, their proven order, and how the run ended.
  *
  * A place is a line of the source. Places, variables and objects are numbered by a struct etch_names that all runs of a
  * sketch share, so that the same number means the same thing in each run. */
@@ -18,7 +17,7 @@
 
 #define ETCH_NOWHERE UINT32_MAX
 
-/* ---- What runs have in common ---- */
+/* ---- Data that runs share ---- */
 
 struct etch_line_place {
     char *file;
@@ -35,12 +34,12 @@ struct etch_names {
     ETCH_ARRAY(char *) variables;
     ETCH_ARRAY(char *) locations; /* by variable, as the slice has them; NULL: not known, "": more than one */
     struct etch_index by_place, by_variable;
-    const Etch__Slice *slice; /* that the places are of; NULL: none */
+    const Etch__Slice *slice; /* the slice of the places; NULL: none */
 };
 
 void etch_names_release(struct etch_names *names);
 
-/* The number of a place or of a variable, given one if it is new. ETCH_NOWHERE when memory is short. */
+/* The number of a place or of a variable. A new place or variable gets a number. ETCH_NOWHERE when memory is short. */
 uint32_t etch_names_place(struct etch_names *names, const char *file, uint32_t line, const char *function);
 uint32_t etch_names_variable(struct etch_names *names, const char *name);
 
@@ -128,32 +127,32 @@ struct etch_comparison_points {
 struct etch_run_thread {
     uint32_t tid, parent; /* parent: number of the thread that made it, or ETCH_NOWHERE */
     char *name;           /* of its start function, "main" for the first */
-    uint32_t
-        wait_place;   /* where it stood at the end, the nearest place within the program; ETCH_NOWHERE: it was done */
-    char *wait_in;    /* the function outside of the program in which it stood; NULL: none */
-    bool gave_status; /* frames are of where it decided on the exit status, not of its end */
-    bool called_exit; /* its last action in the program was a call that took the status */
-    bool part;        /* in a failing run: the thread failed, or it hangs */
-    bool lost;        /* some of its steps are missing */
-    char *unseen;     /* its steps end in this function, before where it stood: in there, and in those of its stack, it
-                         may have done more. NULL: they lead there */
+    uint32_t wait_place; /* the thread's position at the end, the nearest place within the program; ETCH_NOWHERE: it had
+                            ended */
+    char *wait_in;       /* the function outside of the program that the thread was in; NULL: none */
+    bool gave_status;    /* `frames` are of the statement that gave the exit status, not of the thread's end */
+    bool called_exit;    /* its last action in the program was a call that took the status */
+    bool part;           /* in a failing run: the thread failed, or it hangs */
+    bool lost;           /* some of its steps are missing */
+    char *unseen;     /* its steps end in this function, before its position at the end: it may have done more in this
+                         function and in the functions of its stack. NULL: the steps lead to that position */
     uint32_t made_at; /* place of its pthread_create, or ETCH_NOWHERE */
-    ETCH_ARRAY(uint64_t) frames; /* where it stood, innermost first: instruction, then return addresses */
-    ETCH_ARRAY(uint32_t) stack;  /* the same as places, of a failing run: those within the program */
+    ETCH_ARRAY(uint64_t) frames; /* position at the end, innermost first: instruction, then return addresses */
+    ETCH_ARRAY(uint32_t) stack;  /* the same as places, in a failing run: only places within the program */
 };
 
 struct etch_run {
     char *name;   /* for messages */
-    uint64_t key; /* orders runs the same way wherever their files are */
+    uint64_t key; /* sorts runs in the same way, independent of the path of their files */
     bool failing;
     char *bucket; /* failing statement and stack, in words; two bugs differ here. NULL of a passing run */
     uint32_t failing_place, failing_thread;
     uint32_t null_operand, null_variable; /* the null pointer that was dereferenced; ETCH_NOWHERE: none */
     const struct etch_names *names;       /* NULL: there was no slice */
-    bool flow; /* control flow was recorded: what of the slice is not among the visits did not run */
-    bool lost; /* except where this is set */
+    bool flow; /* control flow was recorded: a statement of the slice without a visit did not run */
+    bool lost; /* steps are missing: a statement without a visit may have run */
     bool cut;
-    bool inferred; /* it failed outside of any call of the program: failing_place is its thread's last call to the
+    bool inferred; /* the run failed outside of any call of the program: failing_place is its thread's last call to the
                       outside */
     Etch__Source source;
     Etch__Failure *failure;
@@ -165,12 +164,12 @@ struct etch_run {
     ETCH_ARRAY(struct etch_run_branch) branches;   /* each outcome once */
     ETCH_ARRAY(struct etch_run_access) accesses;   /* in an order that contradicts no proven pair */
     ETCH_ARRAY(struct etch_run_sync) syncs;        /* by thread, as they came */
-    bool synced;                                   /* all of them are there */
+    bool synced;                                   /* all synchronisations were recorded */
     ETCH_ARRAY(uint32_t) watched_operands;         /* all accesses to these were recorded, from their arming on */
     ETCH_ARRAY(uint32_t) watched;                  /* the same, as variables */
     ETCH_ARRAY(uint32_t)
-    sited_operands;             /* of those, what a debug register watches: the first object that came by, as
-                                   far as the registers reach, and no other */
+    sited_operands; /* the watched operands that a debug register watches: only the first objects that were used, as
+                       many as there are registers */
     ETCH_ARRAY(uint32_t) sited; /* the same, as variables */
     ETCH_ARRAY(struct etch_run_site) sites;
     /* Comparison points of a passing run: its accesses by the statement at which other runs failed, by number. The
@@ -188,9 +187,9 @@ struct etch_run {
     bool clocks_known;
     uint64_t clock_width;
     char clocks_why[160];
-    /* Facts about all accesses, and about those up to the first symptom; NULL: not computed yet. */
+    /* Facts about all accesses, and about the accesses up to the first symptom; NULL: not computed yet. */
     struct etch_facts *facts[2];
-    uint64_t facts_key;  /* a hash of what etch_runs_unify() gave to the accesses */
+    uint64_t facts_key;  /* a hash of the data that etch_runs_unify() gave to the accesses */
     unsigned facts_made; /* times */
 };
 
@@ -200,12 +199,12 @@ void etch_run_free(struct etch_run *run);
  * when memory is short. */
 int etch_run_index(struct etch_run *run);
 
-/* After visits or accesses changed: what predictors know of the run is found out again. */
+/* After visits or accesses changed: the facts about the run are computed again. */
 void etch_run_forget_facts(struct etch_run *run);
 
-/* Makes the runs of one bug comparable. Statements may know the same memory by different names: each gets one variable,
- * in all runs, which are indexed anew. And where passing runs executed what failed in others is noted. Returns 0, or -1
- * when memory is short. */
+/* Makes the runs of one bug comparable. Statements may have different names for the same memory: such memory gets the
+ * same variable in all runs, and the runs are indexed again. Notes the comparison points of passing runs. Returns 0, or
+ * -1 when memory is short. */
 int etch_runs_unify(const struct etch_names *names, struct etch_run *const *runs, size_t n);
 
 /* The order of two accesses: -1 `a` is first, 1 `b` is first, 0 unordered. */
@@ -223,7 +222,7 @@ const struct etch_run_visit *etch_run_visited_by(const struct etch_run *run, uin
 /* The visit that an access was made in, as far as the access knows. */
 struct etch_run_visit etch_run_visit_of(const struct etch_run_access *access);
 
-/* The newest one before a step of the thread, the first one behind it; NULL: none, or too long ago to be known. */
+/* The newest visit before a step of the thread, the first visit after it; NULL: none, or too long ago to be known. */
 const struct etch_run_visit *etch_run_visited_before(const struct etch_run *run, uint32_t thread, uint32_t place,
                                                      uint64_t seq);
 const struct etch_run_visit *etch_run_visited_after(const struct etch_run *run, uint32_t thread, uint32_t place,

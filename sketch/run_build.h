@@ -13,12 +13,12 @@ struct etch_run_options {
     const Etch__Slice *slice;            /* NULL: only threads, where they stood, and the failure */
     const Etch__Slice *layout;           /* without a slice: which libraries are the program's own; NULL: none */
     const ProtobufCBinaryData *build_id; /* of the program in question; NULL, or empty: the program that was recorded */
-    enum etch_verdict verdict;           /* what the caller knows of the run */
+    enum etch_verdict verdict;           /* the caller's verdict on the run */
     /* The statements that can have given the exit status, see slicer/slice.h; NULL: not known. */
     const Etch__Slice *exits;
     unsigned jobs;                /* threads to decode with; 0: as many as CPUs */
-    struct etch_symbols *symbols; /* that many recordings share; NULL: loaded for this recording only */
-    struct etch_kept_steps *kept; /* the recording's steps, where it is looked at more than once; NULL: it is not */
+    struct etch_symbols *symbols; /* shared by many recordings; NULL: loaded for this recording only */
+    struct etch_kept_steps *kept; /* the recording's steps, if the recording is read more than once; else NULL */
 };
 
 /* Returns 0, or -1 with `err` set: not a recording of the slice's program, or nothing that can be used. Loss is no

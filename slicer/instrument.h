@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The software recorder's compile-time half: adds to a module, after optimisation, the code that records which way
- * each thread takes, and the tables by which the decoder reads it. docs/soft.md has the design. */
+/* The software recorder's compile-time half. It adds to a module, after optimisation, the code that records the path of
+ * each thread, and the tables with which the decoder reads the paths. docs/soft.md has the design. */
 #ifndef ETCH_SLICER_INSTRUMENT_H
 #define ETCH_SLICER_INSTRUMENT_H
 
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A function of the source, wherever it was inlined. */
+/* A function of the source, at all places where it was inlined. */
 struct etch_instrument_scope {
     char *function, *file;
 };

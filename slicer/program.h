@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The program model: all modules of a binary as one program, from the bitcode that etch cc embedded. The bitcode is
- * that before optimisation: its statements and names are those of the source, whatever the optimiser made of them;
- * where each ended up in the machine code is the line table's to say. */
+ * from before optimisation, so its statements and names are those of the source. The line table gives the machine code
+ * of each statement. */
 #ifndef ETCH_SLICER_PROGRAM_H
 #define ETCH_SLICER_PROGRAM_H
 
@@ -31,13 +31,13 @@ void etch_model_measure(const struct etch_model *model, struct etch_model_size *
 /* The MD5 of a source file when it was compiled, 32 hexadecimal digits; NULL: the compiler did not say. */
 const char *etch_model_checksum(const struct etch_model *model, const char *file);
 
-/* Which libraries the slices do not go through although they have bitcode, and why: note `i`, NULL behind the last. */
+/* The libraries with bitcode that slices do not go through, and the reason: note `i`, NULL after the last note. */
 const char *etch_model_note(const struct etch_model *model, size_t i);
 
 /* True if the model contains the file, or a file with the same build-id. Also true for a file without bitcode. */
 bool etch_model_covers(const struct etch_model *model, const char *path, const uint8_t *build_id, size_t size);
 
-/* The binary's build-id; `*size` is 0 where it has none. */
+/* The binary's build-id; `*size` is 0 if the binary has none. */
 const uint8_t *etch_model_build_id(const struct etch_model *model, size_t *size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The backward slice: from where a program failed to the statements that can have caused it, nearest first; and the
- * plan for watching the nearest of them. */
+/* The backward slice: from the failing statement to the statements that can have caused the failure, nearest first.
+ * Also the plan for watching the nearest statements. */
 #ifndef ETCH_SLICER_SLICE_H
 #define ETCH_SLICER_SLICE_H
 
@@ -33,19 +33,19 @@ void etch_criterion_free(struct etch_criterion *criterion);
  * when memory is short. */
 Etch__Slice *etch_model_message(struct etch_model *model);
 
-/* Stands in place of the distance for a statement that gives an exit status. */
+/* Takes the place of the distance for a statement that gives an exit status. */
 enum {
-    ETCH_EXIT_ORIGIN, /* it made the value */
-    ETCH_EXIT_NEAR,   /* it did, and the code has its line only */
-    ETCH_EXIT_PASSED, /* the value passed there */
+    ETCH_EXIT_ORIGIN, /* the statement made the value */
+    ETCH_EXIT_NEAR,   /* the statement made the value, and the machine code has only its line */
+    ETCH_EXIT_PASSED, /* the value passed through the statement */
 };
 
 /* The statements from which the program may have its exit status: a return, an exit(), the assignment of a constant
- * that is returned later. As a slice whose distances are the above and whose calls are those that end the program, to
- * be freed with etch__slice__free_unpacked(); NULL when memory is short. */
+ * that is returned later. The result is a slice, to be freed with etch__slice__free_unpacked(). Its distances are the
+ * values above, and its calls are the calls that end the program. NULL when memory is short. */
 Etch__Slice *etch_exits_message(struct etch_model *model, int status);
 
-/* A call through a pointer as a run made it: the call instruction and where it went, addresses of the run. */
+/* A call through a pointer that a run made: the call instruction and its target, as addresses of the run. */
 struct etch_indirect_call {
     uint64_t site, target;
 };
@@ -57,7 +57,7 @@ int etch_model_narrow(struct etch_model *model, const Etch__Program *program, Et
                       size_t n_images, const struct etch_indirect_call *calls, size_t n_calls, struct etch_error *err);
 
 struct etch_slice_options {
-    bool alias; /* also stores through pointers of which only the type is known to fit */
+    bool alias; /* also stores through pointers of which only the type fits */
 };
 
 struct etch_slice;

@@ -31,7 +31,7 @@ struct etch_pattern {
     char name[4];
     uint32_t n;
     uint32_t group[3];
-    uint32_t at[3]; /* the access of each group that the letter of the name stands for */
+    uint32_t at[3]; /* the access of each group that the letter of the name means */
     bool proven;    /* the order of the groups is proven */
     bool alone;     /* WR within one thread: the origin of the value */
     bool last;      /* its last group (RW: its first) is the last one of that statement and object */

@@ -15,8 +15,9 @@ enum etch_hang_kind {
     ETCH_HANG_NEVER,    /* no wake-up at all */
 };
 
-/* places: of a ring, in turn where a thread took what it holds and where it waits; of a wake-up that came too early,
- * its place and the wait's; else the wait's. A ring begins with the thread whose wait has the lowest number. */
+/* The places of a ring: for each thread in turn, where it took the lock that it holds, and where it waits. The places
+ * of a wake-up that came too early: its place and the wait's place. Otherwise: the wait's place. A ring begins with the
+ * thread whose wait has the lowest number. */
 struct etch_hang {
     enum etch_hang_kind kind;
     uint32_t n, places[ETCH_HANG_PLACES];

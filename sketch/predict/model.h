@@ -8,7 +8,7 @@
 #include "sketch/predict/hang.h"
 #include "sketch/predictor.h"
 
-/* ---- What a run says of orders, once for all questions ---- */
+/* ---- Orders in a run, found once for all predictors ---- */
 
 struct order_fact {
     char pattern[4];
@@ -46,8 +46,8 @@ struct etch_facts {
  * etch_access_groups_make(). NULL when memory is short. */
 const struct etch_facts *etch_facts_of(const struct etch_run *run, bool early);
 
-/* The newest fact by which a predictor of an order is true; NULL: none. `open`: it may be, but the order of its
- * statements is not proven. */
+/* The newest fact that makes a predictor of an order true; NULL: none. `open`: such a fact is possible, but the order
+ * of its statements is not proven. */
 const struct order_fact *etch_facts_find(const struct etch_predictor *p, const struct etch_facts *facts, bool *open);
 
 /* ---- Truth ---- */
@@ -59,7 +59,7 @@ enum etch_truth etch_did_execute(const struct etch_run *run, uint32_t place);
 
 bool etch_is_watched(const struct etch_run *run, uint32_t variable);
 
-/* The two orders of which WRW, or WRRW of two variables, is made: the last write may be one that had not run. */
+/* The two orders that make up WRW, or WRRW of two variables. The last write may not have run. */
 void etch_take_halves(const struct etch_predictor *p, struct etch_predictor halves[2]);
 
 int64_t etch_signed_value(uint64_t value, uint32_t size);
@@ -90,7 +90,7 @@ bool etch_candidates_find(struct search *s);
 bool etch_candidates_find_orders(struct search *s);
 bool etch_candidates_pair(struct search *s);
 
-/* Holds a candidate against all runs, and says what else is to be known for its rank. */
+/* Counts a candidate in all runs, and finds the properties that decide its rank. */
 void etch_judge(struct etch_predictor *p, const struct search *s);
 
 /* True if a failing run had a first symptom before it failed. */
