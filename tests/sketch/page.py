@@ -81,7 +81,7 @@ def shows_the_cause(b):
     shoot(b, "loss")
     b.open(url("lost_update"))
     check(b.run("document.querySelectorAll('tr.unordered .step').length") == 2, "unordered steps stand in one row")
-    check("nothing proves which came first" in b.run("document.body.innerText"), "and the page says so")
+    check("Nothing proves which came first" in b.run("document.body.innerText"), "and the page says so")
     shoot(b, "unordered")
 
 
