@@ -63,7 +63,7 @@ for flow in ${SOURCES:-vpt soft none}; do
         continue
       fi
       took=$(($(date +%s%N) - start))
-      need=$(sed -n 's/.*stood after \([0-9]*\) failure.*/\1/p' "$dir/err")
+      need=$(sed -n 's/.*was clear after \([0-9]*\) failure.*/\1/p' "$dir/err")
       slower=$(python3 -c "import sys; a, b = float(sys.argv[1]), float(sys.argv[2]); print('%.1f' % (b / a) if a else '-')" \
         "$(by_itself "$dir/$name")" "$(tracked "$store")")
       python3 "$source/bench/accuracy.py" "$bug/ideal" "$bug/$file" "$dir/sketch.json" >"$dir/line" || exit 1

@@ -30,7 +30,7 @@ static void print_health(const struct etch_calibration *c)
     printf("clock        TSC %s, %s; the kernel's own clock source is %s\n", h->constant ? "constant" : "NOT constant",
            h->nonstop ? "nonstop" : "NOT nonstop", h->clocksource[0] ? h->clocksource : "not known");
     if (c->refused)
-        printf("             events are NOT ordered across CPUs by it: %s\n", c->why);
+        printf("             events are NOT ordered across CPUs by this clock: %s\n", c->why);
 }
 
 static void print_cell(const struct etch_skew_bounds *b)
@@ -94,7 +94,7 @@ static void print_cpus(const struct etch_calibration *c)
         printf("\n");
     }
     if (c->n_cpus && c->cpus[0].interval.values > 1)
-        printf("             statistics hold at %.5g %% if a line takes as long from one CPU to the other as back\n",
+        printf("             statistics hold at %.5g %% if a cache line takes equally long in both directions\n",
                100 * c->cpus[0].interval.confidence);
     for (size_t i = 0; i < c->n_checks; i++)
         printf("  check      CPU %u and CPU %u directly: %" PRId64 "..%" PRId64 ", %s\n", c->checks[i].a,
@@ -113,7 +113,7 @@ static void print_kernel_clock(const struct etch_calibration *c)
         printf("             perf's own clock: %.6f cycles/ns, within %" PRIu64 " cycles (%zu watched accesses)\n",
                c->scheduler.tsc_per_ns, c->scheduler.error, c->scheduler.pairs);
     if (c->offered.offered && c->scheduler.pairs)
-        printf("             offered conversion against what was measured: off by %" PRId64 " ns at most\n",
+        printf("             the offered conversion differs from the measurement by %" PRId64 " ns at most\n",
                c->offered_differs_ns);
     if (c->trap.samples)
         printf("watchpoints  stamped %" PRIu64 "..%" PRIu64 " cycles after the access, %" PRIu64
@@ -139,7 +139,7 @@ static void print_people(const struct etch_calibration *c)
     print_kernel_clock(c);
     printf("\ntook %.2f s", (double)c->duration_ns / 1e9);
     if (c->n_cpus)
-        printf(", of which %.0f ms per CPU beside the reference: linear in CPUs, the rounds of each shrink to keep the "
+        printf(", %.0f ms for each CPU beside the reference; with more CPUs each gets fewer rounds, to keep the time "
                "limit",
                (double)c->cpus[0].duration_ns / 1e6);
     printf("\n");
@@ -253,12 +253,12 @@ static int parse(const struct etch_command *self, int argc, char **argv, struct 
             break;
         case 's':
             if (parse_number(optarg, 0.01, 3600, &number) < 0)
-                return etch_command_usage(self, "'%s' is no number of seconds from 0.01 to 3600", optarg);
+                return etch_command_usage(self, "--seconds takes a number from 0.01 to 3600, not '%s'", optarg);
             options->calibration.budget_ns = (uint64_t)(number * 1e9);
             break;
         case 'c':
             if (parse_number(optarg, 0, 100, &number) < 0)
-                return etch_command_usage(self, "'%s' is no percentage between 0 and 100", optarg);
+                return etch_command_usage(self, "--confidence takes a percentage between 0 and 100, not '%s'", optarg);
             options->calibration.confidence = number / 100;
             break;
         default:
@@ -266,7 +266,7 @@ static int parse(const struct etch_command *self, int argc, char **argv, struct 
         }
     }
     if (optind != argc)
-        return etch_command_usage(self, "it takes no argument, and got '%s'", argv[optind]);
+        return etch_command_usage(self, "the command takes no argument, but got '%s'", argv[optind]);
     return -1;
 }
 

@@ -165,8 +165,7 @@ static void draw_ranges(FILE *out, const struct etch_calibration *c)
             "<rect x='%d' y='%d' width='14' height='10' rx='3' class='range'/><text x='%d' y='%d' class='dim'>cannot "
             "be wrong</text>"
             "<rect x='%d' y='%d' width='4' height='12' class='interval'/><text x='%d' y='%d' class='dim'>at %.5g %%, "
-            "if lines take as long "
-            "there as back</text>\n",
+            "if a cache line takes equally long in both directions</text>\n",
             LEFT, RANGES_TOP - 24, LEFT + 20, RANGES_TOP - 15, LEFT + 160, RANGES_TOP - 25, LEFT + 170, RANGES_TOP - 15,
             100 * (c->n_cpus ? c->cpus[0].interval.confidence : 0));
     for (size_t i = 0; i < c->n_cpus; i++)

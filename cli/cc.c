@@ -223,7 +223,7 @@ static int cannot_run(const struct etch_command *self, const char *clang, int er
     struct etch_error err;
 
     etch_error_set_errno(&err, errnum, "cannot run %s", clang);
-    etch_error_advise(&err, "install clang-19, or name one in ETCH_CLANG");
+    etch_error_advise(&err, "install clang-19, or name another clang of version 19 in ETCH_CLANG");
     return etch_command_failed(self, &err);
 }
 

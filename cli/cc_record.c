@@ -82,7 +82,7 @@ static char *ask(char **args, int *status, struct etch_error *err)
     close(ends[0]);
     if (errnum) {
         etch_error_set_errno(err, errnum, "cannot run %s", args[0]);
-        etch_error_advise(err, "install clang-19, or name one in ETCH_CLANG");
+        etch_error_advise(err, "install clang-19, or name another clang of version 19 in ETCH_CLANG");
         return NULL;
     }
     while (waitpid(pid, status, 0) < 0 && errno == EINTR)
@@ -308,7 +308,7 @@ static bool make_name(char path[PATH_MAX], struct etch_error *err)
     if (fd < 0) {
         path[0] = '\0';
         etch_error_set_errno(err, errno, "cannot make a file in %s", temporary_folder());
-        etch_error_advise(err, "TMPDIR=FOLDER names another one");
+        etch_error_advise(err, "TMPDIR=FOLDER names another folder");
         return false;
     }
     close(fd);

@@ -51,7 +51,7 @@ int etch_cc_slice_read(struct etch_cc_slice *slice, const char *path, struct etc
     bool whole = true;
 
     if (etch_bundle_open(&reader, path, err) < 0)
-        return etch_error_advise(err, "etch slice PROGRAM --at FILE:LINE --plan %s writes one", path);
+        return etch_error_advise(err, "etch slice PROGRAM --at FILE:LINE --plan %s writes a slice", path);
     while (whole && etch_bundle_next(reader, &item, err) < ETCH_BUNDLE_END) {
         const Etch__Record *r = item.record;
 
@@ -67,7 +67,7 @@ int etch_cc_slice_read(struct etch_cc_slice *slice, const char *path, struct etc
     if (slice->scopes.n > from)
         return 0;
     etch_error_set(err, "there is no slice in %s", path);
-    return etch_error_advise(err, "etch slice PROGRAM --at FILE:LINE --plan %s writes one", path);
+    return etch_error_advise(err, "etch slice PROGRAM --at FILE:LINE --plan %s writes a slice", path);
 }
 
 void etch_cc_slice_release(struct etch_cc_slice *slice)

@@ -45,7 +45,7 @@ int etch_command_bad_option(const struct etch_command *self, int c, char **argv)
         return etch_command_usage(self, "option '%s' needs a value", word);
     if (optopt && strncmp(word, "--", 2) != 0)
         return etch_command_usage(self, "there is no option '-%c'", optopt);
-    return etch_command_usage(self, "there is no option '%s', or it takes no value", word);
+    return etch_command_usage(self, "there is no option '%s', or the option takes no value", word);
 }
 
 int etch_command_failed(const struct etch_command *self, const struct etch_error *err)

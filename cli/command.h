@@ -11,10 +11,10 @@
 /* Exit statuses. `etch record` passes on its target's instead and has ETCH_EXIT_RECORD for a failure of its own. */
 enum { ETCH_EXIT_DONE = 0, ETCH_EXIT_FAILED = 1, ETCH_EXIT_USAGE = 2, ETCH_EXIT_RECORD = 125 };
 
-/* What `auto` says where all that it can take is none. */
+/* The warning if `auto` finds no source of control flow. */
 #define ETCH_NO_CONTROL_FLOW                                                                                           \
-    "no control flow is recorded (try: etch cc --record, which compiles a recorder in; etch doctor, for what else "    \
-    "there is)"
+    "no control flow is recorded (try: etch cc --record, which compiles a recorder in; etch doctor, which lists the "  \
+    "other sources)"
 
 struct etch_command {
     const char *name;

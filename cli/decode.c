@@ -84,21 +84,19 @@ static void print_summary(const struct etch_decode *d, const struct etch_steps_c
     char text[400];
 
     if (count->losses && d->n_fields)
-        fprintf(stderr,
-                "etch decode: %" PRIu64 " %s in what was decoded: %s (without --fields each is shown in its place)\n",
-                count->losses, count->losses == 1 ? "loss" : "losses",
-                etch_losses_text(count->lost, text, sizeof(text)));
+        fprintf(
+            stderr,
+            "etch decode: %" PRIu64 " %s in the decoded part: %s (without --fields each loss is shown in its place)\n",
+            count->losses, count->losses == 1 ? "loss" : "losses", etch_losses_text(count->lost, text, sizeof(text)));
     /* Not all of it has a place in what was decoded. */
     if (etch_recording_lost(d->recording, recorded))
-        fprintf(stderr, "etch decode: lost while it was recorded: %s\n",
-                etch_losses_text(recorded, text, sizeof(text)));
+        fprintf(stderr, "etch decode: lost during the recording: %s\n", etch_losses_text(recorded, text, sizeof(text)));
 }
 
 static void print_left_out(const struct etch_recording *r)
 {
     if (r->budget.refused)
-        fprintf(stderr,
-                "etch decode: %" PRIu64 " records were left out: memory for them is bounded (try: --max-memory SIZE)\n",
+        fprintf(stderr, "etch decode: %" PRIu64 " records were left out by the memory limit (try: --max-memory SIZE)\n",
                 r->budget.refused);
 }
 
@@ -136,9 +134,11 @@ static int check(const struct etch_command *self, const struct etch_decode *d)
             return etch_command_usage(self, "--as %s has no field '%s'", d->form->name,
                                       etch_decode_field_names[d->fields[i]]);
     if (!d->form->render && !d->form->visit && (d->options.tid || d->options.to || d->options.last))
-        return etch_command_usage(self, "--as %s is of the whole recording", d->form->name);
+        return etch_command_usage(
+            self, "--as %s always writes the whole recording, without --thread, --from, --to and --last",
+            d->form->name);
     if (d->options.to && d->options.from > d->options.to)
-        return etch_command_usage(self, "--from lies behind --to");
+        return etch_command_usage(self, "--from is later than --to");
     return 0;
 }
 
@@ -164,7 +164,7 @@ static int take_option(const struct etch_command *self, struct etch_decode *d, i
     case THREAD:
     case JOBS:
         if (!parse_number(optarg, c == JOBS ? 1024 : UINT32_MAX, &value))
-            return etch_command_usage(self, "%s is no number that fits", optarg);
+            return etch_command_usage(self, "'%s' is not a number in the allowed range", optarg);
         if (c == JOBS)
             d->options.jobs = (unsigned)value;
         else
@@ -174,7 +174,7 @@ static int take_option(const struct etch_command *self, struct etch_decode *d, i
     case TO:
     case LAST:
         if (!parse_number(optarg, UINT64_MAX, &value))
-            return etch_command_usage(self, "%s is no number", optarg);
+            return etch_command_usage(self, "'%s' is not a number", optarg);
         *(c == FROM ? &d->options.from : c == TO ? &d->options.to : &d->options.last) = value;
         return 0;
     default:

@@ -268,7 +268,7 @@ static int begin(void **out, const struct etch_view_options *options, struct etc
     }
     if (!view || !view->spool || !view->calls) {
         etch_error_set(err, "cannot make a temporary file");
-        etch_error_advise(err, "space in /tmp");
+        etch_error_advise(err, "free space in /tmp");
         if (view && view->spool)
             fclose(view->spool);
         etch_calls_free(view ? view->calls : NULL);

@@ -31,7 +31,7 @@ static int parse_fields(struct line_view *view, const char *list, struct etch_er
         while (f < FIELDS && (strlen(field_names[f]) != n || strncmp(field_names[f], list, n) != 0))
             f++;
         if (f == FIELDS || view->n_fields == sizeof(view->fields) / sizeof(view->fields[0])) {
-            etch_error_set(err, "--as line has no field '%.*s', or they are too many", (int)n, list);
+            etch_error_set(err, "--as line has no field '%.*s', or there are too many fields", (int)n, list);
             return etch_error_advise(err, "pid, tid, cpu, time, ip, srcline, sym, dso");
         }
         view->fields[view->n_fields++] = (enum field)f;

@@ -25,7 +25,7 @@ static int end(const struct etch_decode *d, void *context, int status, struct et
     if (d->output && strcmp(d->output, "-") != 0)
         return etch_perf_data_write_file(d->recording, d->options.sysroot, d->output, err);
     if (isatty(STDOUT_FILENO)) {
-        etch_error_set(err, "a perf.data is nothing for a terminal");
+        etch_error_set(err, "a perf.data cannot be printed on a terminal");
         return etch_error_advise(err, "-o FILE");
     }
     return etch_perf_data_write(d->recording, &options, &sink, err);

@@ -74,7 +74,7 @@ static int conclude(struct etch_diagnosis *d, const struct options *o, struct et
         printf("%sno failure in %u runs of %s\n", interrupted ? "interrupted; " : "", state.runs,
                etch_shown(o->d.argv[0]));
         if (!interrupted)
-            printf("etch explore looks for a schedule of its threads that fails, and needs no luck\n");
+            printf("etch explore can search for a schedule of the threads that fails\n");
         return ETCH_EXIT_FAILED;
     }
     sketch = etch_diagnosis_sketch(d, o->output.all, err);
@@ -91,7 +91,8 @@ static void summarise(const struct etch_diagnosis *d)
     char needed[80] = "";
 
     if (s.needed)
-        snprintf(needed, sizeof(needed), ", the cause stood after %u failure%s", s.needed, s.needed == 1 ? "" : "s");
+        snprintf(needed, sizeof(needed), ", the cause was clear after %u failure%s", s.needed,
+                 s.needed == 1 ? "" : "s");
     fprintf(stderr, "etch diagnose: %u runs, %u failed, %.1f s%s; kept in %s\n", s.runs, s.failures, s.seconds, needed,
             etch_shown(s.folder));
 }
@@ -245,16 +246,16 @@ static int run(const struct etch_command *self, int argc, char **argv)
         if (!o.d.source) {
             struct etch_error err;
 
-            etch_error_set(&err, "--program needs vpt or pt, and neither can be had here");
-            etch_error_advise(&err, "etch doctor, which says why; or diagnose %s itself", o.d.program);
+            etch_error_set(&err, "--program needs vpt or pt, and neither is available here");
+            etch_error_advise(&err, "etch doctor, which shows why; or diagnose %s itself", o.d.program);
             return etch_command_failed(self, &err);
         }
         if (strcmp(o.d.source, "none") == 0)
             fprintf(stderr, "etch diagnose: " ETCH_NO_CONTROL_FLOW "\n");
     }
     if (o.d.program && (strcmp(o.d.source, "none") == 0 || strcmp(o.d.source, "soft") == 0))
-        return etch_command_usage(self, "--source %s watches the program that it starts itself: no --program",
-                                  o.d.source);
+        return etch_command_usage(
+            self, "--source %s records only the program that etch starts, so --program cannot be used", o.d.source);
     if (o.d.jobs > ETCH_RUNNER_JOBS_MAX)
         o.d.jobs = ETCH_RUNNER_JOBS_MAX;
     o.d.argv = argv + optind;

@@ -25,7 +25,7 @@ static void print_people(const struct etch_machine *m)
     }
     printf("\nauto takes %s: %s.\n", m->source, etch_shown(m->source_reason));
     if (strcmp(m->source, "pt") != 0)
-        printf("Of a program built with etch cc --record it takes soft.\n");
+        printf("For a program built with etch cc --record, auto takes soft.\n");
 }
 
 static void print_json(const struct etch_machine *m)
@@ -72,7 +72,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
         }
     }
     if (optind != argc)
-        return etch_command_usage(self, "it takes no argument, and got '%s'", argv[optind]);
+        return etch_command_usage(self, "the command takes no argument, but got '%s'", argv[optind]);
     etch_machine_probe(&machine, "");
     if (json)
         print_json(&machine);

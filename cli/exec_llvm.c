@@ -22,7 +22,7 @@ static int run_elsewhere(const struct etch_command *self, int argc, char **argv)
     snprintf(path, sizeof(path), "%.*setch-llvm", slash ? (int)(slash + 1 - self_path) : 0, self_path);
     execv(path, argv - 1);
     etch_error_set_errno(&err, errno, "cannot run %s, which has the commands that need LLVM", path);
-    etch_error_advise(&err, "install it beside etch");
+    etch_error_advise(&err, "install etch-llvm beside etch");
     return etch_command_failed(self, &err);
 }
 

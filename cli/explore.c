@@ -206,8 +206,8 @@ static void print_partly(const struct etch_lab_found *f)
 {
     if (f->partly)
         printf("note       %" PRIu64
-               " schedules had more memory, heap blocks, instructions or points than the lab keeps: "
-               "it followed them in part\n",
+               " schedules had more memory, heap blocks, instructions or points than the lab keeps; "
+               "the lab followed these schedules in part\n",
                f->partly);
 }
 
@@ -221,7 +221,8 @@ static int report(const struct options *o, const struct etch_lab_found *f, const
                " points in a run, hash of all %016" PRIx64 "\n",
                f->schedules, argv[0], f->sites, f->points, f->hash);
         if (f->unended)
-            printf("%" PRIu64 " schedules did not end within the limits: they count as neither\n", f->unended);
+            printf("%" PRIu64 " schedules did not end within the limits: they count as neither passing nor failing\n",
+                   f->unended);
         print_partly(f);
         return ETCH_EXIT_FAILED;
     }

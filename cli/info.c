@@ -225,7 +225,7 @@ static void print_damage(const struct etch_contents *c, const char *path, FILE *
     if (c->ending == ETCH_BUNDLE_CUT)
         fprintf(out,
                 "%s: cut at byte %" PRIu64 ": its writer did not finish; %" PRIu64 " records are whole, %" PRIu64
-                " bytes of an unfinished one follow\n",
+                " bytes of an unfinished record follow\n",
                 etch_shown(path), c->cut_at, c->records, c->cut_tail);
 }
 
@@ -428,7 +428,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
             options.secrets = true;
             options.plain = optarg != NULL;
             if (optarg && strcmp(optarg, "plain") != 0)
-                return etch_command_usage(self, "--secrets or --secrets=plain");
+                return etch_command_usage(self, "--secrets takes no value other than plain");
             break;
         case 'v':
             options.verify = true;
@@ -440,9 +440,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
     if (argc - optind != 1)
         return etch_command_usage(self, argc == optind ? "which file?" : "one file at a time");
     if (options.records && (options.verify || options.json))
-        return etch_command_usage(self, "--records goes alone");
+        return etch_command_usage(self, "--records cannot be combined with --json or --verify");
     if (options.secrets && (options.verify || options.json || options.records))
-        return etch_command_usage(self, "--secrets goes alone");
+        return etch_command_usage(self, "--secrets cannot be combined with --json, --records or --verify");
     options.path = argv[optind];
     return show(self, &options);
 }

@@ -364,7 +364,7 @@ static void print_memory(const struct secrets *s)
 
 static void print_all(const struct secrets *s, const char *path)
 {
-    printf("%s: what it would give away\n", path);
+    printf("%s: what the file would give away\n", path);
     if (s->program)
         print_arguments(s);
     print_paths(s);

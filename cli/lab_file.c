@@ -125,7 +125,7 @@ int etch_lab_file_write(const char *path, const struct etch_lab_file *file, stru
 
 static int damaged(struct etch_error *err)
 {
-    return etch_error_set(err, "its schedule is damaged");
+    return etch_error_set(err, "the schedule is damaged");
 }
 
 static int take_program(struct etch_lab_file *f, const Etch__Program *p, struct etch_error *err)
@@ -212,7 +212,7 @@ static int read_all(struct etch_lab_file *f, struct etch_bundle_reader *reader, 
         return -1;
     if (f->schedule.sites && f->argv.n)
         return 0;
-    etch_error_set(err, "it holds no schedule");
+    etch_error_set(err, "the file holds no schedule");
     return etch_error_advise(err, "etch explore writes files that can be replayed");
 }
 
@@ -389,7 +389,7 @@ void etch_lab_print_cause(const struct etch_lab_cause *c, const char *twin, FILE
     image.size = c->end - c->base;
     image.prot = 5;
     fprintf(out, "shortened  to %zu switch%s\n", switches, switches == 1 ? "" : "es");
-    fprintf(out, "%s\n", c->n_orders ? "cause" : "cause      no order of two accesses decides it alone");
+    fprintf(out, "%s\n", c->n_orders ? "cause" : "cause      no order of two accesses alone decides the failure");
     for (uint32_t i = 0; i < c->n_orders && i < 4; i++)
         print_order(symbols, &image, &c->orders[i], out);
     if (c->n_orders > 4)

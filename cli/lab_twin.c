@@ -80,8 +80,8 @@ static int cache_folder(char path[PATH_MAX], struct etch_error *err)
         return -1;
     if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)))
         return 0;
-    etch_error_set(err, "lab builds cannot be kept in %s: others may write to it", path);
-    return etch_error_advise(err, "remove it, or set XDG_CACHE_HOME to a folder of your own");
+    etch_error_set(err, "lab builds cannot be kept in %s: other users may write to that folder", path);
+    return etch_error_advise(err, "remove that folder, or set XDG_CACHE_HOME to a folder of your own");
 }
 
 static int build(struct etch_lab_twin *twin, const char *program, const char *runtime, const char *cache,

@@ -27,12 +27,13 @@ static void print_help(FILE *out)
           out);
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\n"
-          "  etch COMMAND --help   says all about one of them, with examples\n"
-          "  etch --version        prints the version\n\n"
-          "ETCH_LOG=LEVEL makes etch report on its own work. The levels are error, warn (the default), info and\n"
-          "debug. ETCH_LOG=ROOM:LEVEL,... does so for single rooms of its source: ETCH_LOG=order,diagnose:info.\n",
-          out);
+    fputs(
+        "\n"
+        "  etch COMMAND --help   explains a command, with examples\n"
+        "  etch --version        prints the version\n\n"
+        "ETCH_LOG=LEVEL makes etch report on its own work. The levels are error, warn (the default), info and\n"
+        "debug. ETCH_LOG=ROOM:LEVEL,... sets the level of single rooms of the source: ETCH_LOG=order,diagnose:info.\n",
+        out);
 }
 
 static int unknown_command(const char *name)

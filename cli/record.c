@@ -72,8 +72,9 @@ static int explain_parts(struct etch_record_options *options, bool natively, cha
         if (etch_variable_find(&part, path, options->watches[i], err) < 0)
             return -1;
         if (natively && part.size != 1 && part.size != 2 && part.size != 4 && part.size != 8)
-            return etch_error_set(err, "cannot watch '%s': it has %" PRIu64 " bytes, a watchpoint covers 1, 2, 4 or 8",
-                                  options->watches[i], part.size);
+            return etch_error_set(
+                err, "cannot watch '%s': the variable has %" PRIu64 " bytes, and a watchpoint covers 1, 2, 4 or 8",
+                options->watches[i], part.size);
         snprintf(texts[i], sizeof(texts[i]), "%s%s+%" PRIu64 ":%" PRIu64 "%s", part.dereference ? "*" : "", part.name,
                  part.offset, part.size, mode ? mode : "");
         options->watch_names[i] = options->watches[i];
@@ -199,7 +200,7 @@ static int take_bound(const struct etch_command *self, uint64_t *bound)
         return 0;
     }
     return parse_size(optarg, (uint64_t)1 << 50, bound) < 0
-               ? usage(self, "a bound is a size from 4K on, or none, and not ", optarg)
+               ? usage(self, "a limit is a size of at least 4K, or none, not ", optarg)
                : 0;
 }
 
@@ -210,14 +211,14 @@ static int take_number(const struct etch_command *self, int c, struct etch_recor
 
     if (c == OPTION_SNAPSHOT)
         return parse_size(optarg, 1u << 30, &options->snapshot) < 0
-                   ? usage(self, "--snapshot takes a size from 4K to 1024M, and got ", optarg)
+                   ? usage(self, "--snapshot takes a size from 4K to 1024M, not ", optarg)
                    : 0;
     if (c == OPTION_MAX_SIZE || c == OPTION_MAX_RINGS)
         return take_bound(self, c == OPTION_MAX_SIZE ? &options->max_size : &options->max_rings);
     if (c == OPTION_BUDGET && strcmp(optarg, "none") == 0)
         return options->watch_hits_per_s = 0;
     if (parse_number(optarg, 0, 1e9, &value) < 0)
-        return usage(self, "this is not a number that the option takes: ", optarg);
+        return usage(self, "the option does not take this value: ", optarg);
     if (c == OPTION_HANG) {
         options->hang_s = value;
     } else if (c == OPTION_CLOCK) {
@@ -246,7 +247,7 @@ static int take_pids(const struct etch_command *self, struct etch_record_options
         long pid = strtol(text, &end, 10);
 
         if (end == text || (*end && *end != ',') || pid < 1 || pid > 1 << 22)
-            return usage(self, "--pid takes a process number, or several with commas between them, and got ", optarg);
+            return usage(self, "--pid takes a process number, or several separated by commas, not ", optarg);
         if (options->n_pids == ETCH_RECORD_MAX_PIDS)
             return usage(self, "too many processes, at most 64", "");
         options->pids[options->n_pids++] = (int)pid;
@@ -277,7 +278,7 @@ static int take_pt(const struct etch_command *self, int c, struct etch_record_op
     default:
         options->full = true;
         return optarg && parse_size(optarg, 1u << 30, &options->full_ring) < 0
-                   ? usage(self, "--full takes a size from 4K to 1024M, and got ", optarg)
+                   ? usage(self, "--full takes a size from 4K to 1024M, not ", optarg)
                    : 0;
     }
 }
@@ -381,15 +382,15 @@ static int run(const struct etch_command *self, int argc, char **argv)
     }
     if (rings)
         return optind == argc ? etch_record_rings(self, rings, &options)
-                              : usage(self, "--rings takes no program, and got ", argv[optind]);
+                              : usage(self, "--rings takes no program, but got ", argv[optind]);
     if (recovers)
         return optind == argc ? etch_record_recover(self, folder, options.output)
-                              : usage(self, "--recover takes no program, and got ", argv[optind]);
+                              : usage(self, "--recover takes no program, but got ", argv[optind]);
     running = options.pid || options.n_pids || options.cgroup;
     if (running && optind != argc)
-        return usage(self, "--pid and --cgroup take no program, and got ", argv[optind]);
+        return usage(self, "--pid and --cgroup take no program, but got ", argv[optind]);
     if (options.cgroup && (options.pid || options.n_pids))
-        return usage(self, "--pid or --cgroup, not both", "");
+        return usage(self, "--pid and --cgroup cannot be combined", "");
     if (!running && optind == argc)
         return usage(self, "which program?", "");
     if (!running)

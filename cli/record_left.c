@@ -77,9 +77,12 @@ void etch_record_mention_killed(void)
         n += is_missed(&lefts.list.v[i]);
     etch_array_free(&lefts.list);
     if (lefts.removed)
-        fprintf(stderr, "etch record: removed what %u killed etch%s left in memory, beyond what is kept\n",
+        fprintf(stderr,
+                "etch record: removed the rings of %u killed etch process%s: they were too many, too large or too old "
+                "to keep\n",
                 lefts.removed, lefts.removed == 1 ? "" : "es");
     if (n)
-        fprintf(stderr, "etch record: %zu recording%s ended by a kill of etch; etch record --recover has %s\n", n,
+        fprintf(stderr,
+                "etch record: %zu recording%s ended because etch was killed; etch record --recover recovers %s\n", n,
                 n == 1 ? "" : "s", n == 1 ? "it" : "them");
 }

@@ -123,7 +123,7 @@ static int create(struct redaction *r, struct etch_error *err)
 
     if (fd < 0) {
         etch_error_set_errno(err, errno, "cannot create %s", r->out);
-        return etch_error_advise(err, "a name that is not taken, in a folder that you may write to");
+        return etch_error_advise(err, "a new name, in a folder that you may write to");
     }
     if (etch_bundle_create_fd(&r->writer, fd, r->out, err) < 0) {
         unlink(r->out);
@@ -206,7 +206,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
     r.in = argv[optind];
     r.out = argv[optind + 1];
     if (strcmp(r.in, "-") == 0)
-        return etch_command_usage(self, "IN is read twice, and cannot be -");
+        return etch_command_usage(self, "IN cannot be -, because etch reads IN twice");
     return redact(self, &r);
 }
 

@@ -15,10 +15,10 @@
 static void print_difference(const struct etch_lab_result *r, const struct etch_lab_schedule *s, const char *text)
 {
     if (r->end == ETCH_LAB_UNLIKE)
-        printf("not the same: at point %" PRIu64 " T%u was to run, and cannot\n", r->shared->points,
+        printf("not the same: at point %" PRIu64 " T%u was to run, but cannot\n", r->shared->points,
                r->shared->desync_thread + 1);
     else
-        printf("not the same: %s after %" PRIu64 " points, where there were %" PRIu64 "\n", text, r->shared->points,
+        printf("not the same: %s after %" PRIu64 " points instead of %" PRIu64 "\n", text, r->shared->points,
                s->points);
 }
 
@@ -63,7 +63,7 @@ static int replay(const char *path, unsigned long times, struct etch_error *err)
     if (etch_lab_twin(&twin, file.exe, err) == 0) {
         if (memcmp(twin.program, file.program, sizeof(file.program)) != 0) {
             etch_error_set(err, "the schedule in %s is of another build of %s", path, file.exe);
-            etch_error_advise(err, "build it as it was, or look again: etch explore %s", file.argv.v[0]);
+            etch_error_advise(err, "build the program as it was, or search again: etch explore %s", file.argv.v[0]);
         } else {
             status = repeat(&file, twin.path, times, err);
         }

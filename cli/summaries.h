@@ -5,7 +5,7 @@
 
 #define ETCH_SUMMARY_CC "clang with what etch needs built in: CC=\"etch cc\""
 #define ETCH_SUMMARY_CXX "the same for C++: CXX=\"etch c++\""
-#define ETCH_SUMMARY_DIAGNOSE "runs a program until it fails, and on, and says how the failure happens"
+#define ETCH_SUMMARY_DIAGNOSE "runs a program again and again, and shows how its failure happens"
 #define ETCH_SUMMARY_EXPLORE "runs a program under many schedules until one fails"
 #define ETCH_SUMMARY_REPLAY "repeats a run that etch explore found"
 #define ETCH_SUMMARY_SKETCH "how a failure happened, from recorded runs of a program"

@@ -34,7 +34,7 @@ for lacks in constant nonstop; do
   sed "s/ ${lacks}_tsc//" /proc/cpuinfo >"$work/root/proc/cpuinfo"
   ETCH_CLOCK_ROOT=$work/root expect 1 "$ETCH" calibrate --seconds 0.2
   has "$work/out" "NOT $lacks"
-  has "$work/out" "events are NOT ordered across CPUs by it: the time stamp counter is not $lacks"
+  has "$work/out" "events are NOT ordered across CPUs by this clock: the time stamp counter is not $lacks"
   ETCH_CLOCK_ROOT=$work/root expect 1 "$ETCH" calibrate --seconds 0.2 --json
   has "$work/out" '"orders": false'
   has "$work/out" "the time stamp counter is not $lacks"

@@ -107,7 +107,7 @@ has err "cannot repeat the link"
 # What etch runs is in a folder that nobody else can write to.
 mkdir -p open/etch/lab && chmod 777 open/etch/lab
 XDG_CACHE_HOME=$work/open expect 1 "$ETCH" explore ./prog
-has err "others may write to it"
+has err "other users may write to that folder"
 expect 1 env -u XDG_CACHE_HOME -u HOME "$ETCH" explore ./prog
 has err "neither XDG_CACHE_HOME nor HOME is set"
 

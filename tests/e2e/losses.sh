@@ -38,7 +38,7 @@ agree() {
     return
   fi
   expect 0 "$ETCH" decode "$1"
-  has err "lost while it was recorded: $2"
+  has err "lost during the recording: $2"
 }
 
 expect 0 "$ETCH" record --source soft --clock 0 -o a.etch ./p
@@ -71,13 +71,13 @@ head -c $(($(stat -c %s a.etch) - 1)) a.etch >cut.etch
 expect 0 "$ETCH" info cut.etch
 has out "lost       file cut (1)"
 expect 0 "$ETCH" decode cut.etch
-has err "lost while it was recorded: file cut (1)"
+has err "lost during the recording: file cut (1)"
 cp a.etch damaged.etch
 printf 'X' | dd of=damaged.etch bs=1 seek=60 conv=notrunc status=none
 expect 0 "$ETCH" info damaged.etch
 has out "lost       damaged (1)"
 expect 0 "$ETCH" decode damaged.etch
-has err "lost while it was recorded: damaged (1)"
+has err "lost during the recording: damaged (1)"
 
 # ---- The binary was rebuilt since: that is said, where nothing can be decoded
 sed -i 's/? 1 : 2/? 2 : 1/' p.c

@@ -75,7 +75,7 @@ has err "nothing to recover"
 # ---- It is mentioned, it is not written over, and it is kept within bounds
 kill_etch soft etch ./count
 expect 0 "$ETCH" record --clock 0 --source none -o other.etch -- true
-has err "1 recording ended by a kill of etch"
+has err "1 recording ended because etch was killed"
 cp run.etch before.etch
 expect 125 "$ETCH" record --recover -o run.etch
 has err "is not written over"
@@ -83,8 +83,8 @@ same before.etch run.etch
 for i in 1 2 3 4 5 6 7 8; do kill_etch soft etch ./count; done
 [ "$(kept)" -eq 9 ] || fail "$(kept) are kept before the next start, not 9"
 expect 0 "$ETCH" record --clock 0 --source none -o other.etch -- true
-has err "removed what 1 killed etch left in memory"
-has err "8 recordings ended by a kill of etch"
+has err "removed the rings of 1 killed etch process"
+has err "8 recordings ended because etch was killed"
 [ "$(kept)" -eq 8 ] || fail "$(kept) are kept, not 8"
 # One that lives is not taken.
 rm -f seen

@@ -36,7 +36,7 @@ lacks() {
 "$tools/bomb" images.etch images 100
 [ "$(stat -c %s accesses.etch)" -lt 200000 ] || fail "the bomb is no small file"
 expect 0 python3 "$ETCH_SOURCE/tests/tools/peak.py" $bound "$ETCH" decode accesses.etch
-has err 'records were left out: memory for them is bounded (try: --max-memory SIZE)'
+has err 'records were left out by the memory limit (try: --max-memory SIZE)'
 expect 0 python3 "$ETCH_SOURCE/tests/tools/peak.py" $bound "$ETCH" info accesses.etch
 has out '16000160'
 expect 0 python3 "$ETCH_SOURCE/tests/tools/peak.py" $bound "$ETCH" info --json images.etch

@@ -82,7 +82,7 @@ class Case:
                 return f"status {got.returncode}, and a part of {self.output} is left"
             left = [n for n in os.listdir(".") if self.output and n.startswith(self.output) and n != self.output]
             return f"left behind: {left}" if left and self.kind != "bundle" else None
-        told = b"loss" in got.stderr or b"lost while" in got.stderr
+        told = b"loss" in got.stderr or b"lost during" in got.stderr
         if self.kind == "bundle" and not told and result != self.wanted:
             return f"nothing lost, it says, and has {result}, not {self.wanted}"
         if self.kind == "text" and self.output and result != self.wanted:
