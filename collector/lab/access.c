@@ -146,7 +146,7 @@ static void learn_site(uint64_t site)
         lab->sites_lost++;
 }
 
-/* Memory that two threads use, and at least one of them writes: both instructions are of interest. */
+/* Two threads use the memory and at least one of them writes to it: both instructions are of interest. */
 static void learn(uint64_t address, bool write, uint64_t site)
 {
     struct page *p = page_of(address, true);
@@ -185,7 +185,7 @@ void lab_access(const void *at, size_t size, bool write, uint64_t site)
         learn(LAB_OBJECT(at) + size - 1, write, site);
     if (lab_alive > 1 && is_point(site))
         lab_point(op, site);
-    check_heap(LAB_OBJECT(at), site); /* behind the point: another thread may have freed it there */
+    check_heap(LAB_OBJECT(at), site); /* after the point, at which another thread may have freed the memory */
     if (size > 8)
         check_heap(LAB_OBJECT(at) + size - 1, site);
 }
@@ -197,8 +197,8 @@ void __tsan_init(void)
 {
 }
 
-/* The calls that lead to where a thread is. A longjmp leaves too many: they are for people to read, and decide nothing.
- */
+/* The call stack of a thread. A longjmp leaves too many calls on it. The stack is only shown to people and decides
+ * nothing. */
 LAB_API void __tsan_func_entry(void *caller);
 void __tsan_func_entry(void *caller)
 {

@@ -42,7 +42,7 @@ static enum outcome judge(const struct work *w, const struct etch_lab_result *r)
     return w->site && failing_site(r) != w->site ? FAILED_OTHERWISE : FAILED;
 }
 
-/* Runs once; the caller releases `r` unless it is BROKEN. */
+/* Runs once. The caller releases `r` unless the outcome is BROKEN. */
 static enum outcome experiment(struct work *w, struct etch_lab_result *r)
 {
     w->cause->runs++;
@@ -60,7 +60,8 @@ static bool add_segment(segments *to, struct etch_lab_segment s)
     return etch_array_push(to, s);
 }
 
-/* Without the segments from `at` on: what their threads did there comes with the next segment that each has. */
+/* Copies the segments without the `n` segments from `at` on. The points of a dropped segment are added to the next
+ * segment of the same thread. */
 static bool drop(const segments *from, size_t at, size_t n, segments *to)
 {
     to->n = 0;
@@ -105,8 +106,8 @@ static bool keep_events(struct work *w, const struct etch_lab_result *r)
     return true;
 }
 
-/* Tries a schedule. If it fails as the first one did, what really ran becomes the schedule. Returns 1 if so, 0 if not,
- * -1 with the error set. */
+/* Tries a schedule. If the run fails in the same way and is shorter, the segments that really ran become the schedule.
+ * Returns 1 if so, 0 if not, -1 with the error set. */
 static int attempt(struct work *w, const segments *trial, segments *shortest)
 {
     struct etch_lab_result r;
@@ -168,7 +169,7 @@ static bool is_known(const struct etch_lab_order *v, uint32_t n, const struct et
     return false;
 }
 
-/* Pairs of the failing run, the last first; of each access with the nearest one before it. */
+/* Lists pairs of the failing run, the last first. A pair is an access and the nearest conflicting access before it. */
 static uint32_t list_present(const struct work *w, struct etch_lab_order *v)
 {
     uint32_t n = 0;
@@ -194,8 +195,8 @@ static bool happened(const struct work *w, const struct etch_lab_event *e)
     return false;
 }
 
-/* The other half of a pair may not have come when the program failed: a use before the initialisation. A passing run
- * has both, the other way round. */
+/* The second access of a pair may be missing because the program failed first: a use before the initialisation. A
+ * passing run has both accesses in the other order. */
 static uint32_t list_absent(const struct work *w, struct etch_lab_order *v, uint32_t n)
 {
     for (uint32_t k = w->n_passing; k-- > 0 && n < 2 * PAIRS;)
@@ -216,8 +217,8 @@ static struct etch_lab_rule rule_of(const struct etch_lab_event *first, const st
     return (struct etch_lab_rule){{first->site, first->thread, first->visit}, {then->site, then->thread, then->visit}};
 }
 
-/* Runs with rules under another seed each, and counts. With `guided` the failing schedule is followed as far as the
- * rules let it. */
+/* Runs with the rules, each time with another seed, and counts. With `guided` a run follows the failing schedule as far
+ * as the rules allow. */
 static int try_rules(struct work *w, bool guided, uint32_t tries, struct etch_lab_count *count)
 {
     for (uint32_t i = 0; i < tries; i++) {
@@ -254,7 +255,7 @@ static int count_failures(struct work *w, const struct etch_lab_rule *rules, uin
     return status;
 }
 
-/* Returns 1 if turning it round cures, 0 if not, -1 with the error set. */
+/* Returns 1 if the failure disappears with the order reversed, 0 if not, -1 with the error set. */
 static int turn_round(struct work *w, struct etch_lab_order *o)
 {
     const struct etch_lab_rule turned = rule_of(&o->after, &o->before), kept = rule_of(&o->before, &o->after);

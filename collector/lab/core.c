@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #define POINT_NS 1000    /* how much virtual time a point takes */
-#define SPIN_READS 100   /* so many points of one thread without a write: it waits for others in a loop */
-#define SPIN_POINTS 5000 /* so many of any kind, while others could run */
+#define SPIN_READS 100   /* a thread with so many points in a row without a write waits for others in a loop */
+#define SPIN_POINTS 5000 /* the same for points of any kind, while others could run */
 
 struct etch_lab_shared *lab;
 struct lab_thread lab_threads[ETCH_LAB_THREADS];
@@ -153,7 +153,7 @@ static bool is_any_held(void)
 
 /* ---- Points ---- */
 
-/* How often the thread was at the site, by a table that forgets nothing until it is full. */
+/* The number of the thread's visits to the site. The table forgets no visit until it is full. */
 static uint32_t visit_of(uint32_t thread, uint64_t site)
 {
     static struct {
@@ -280,7 +280,7 @@ static bool await_outside(uint64_t deadline)
     return lab_real_poll(list, n, ms) > 0;
 }
 
-/* Time jumps to where somebody can run. */
+/* Virtual time jumps to the next moment at which a thread can run. */
 static void make_runnable(void)
 {
     uint64_t deadline = next_deadline();
@@ -303,7 +303,7 @@ static bool is_among(const struct etch_lab_candidate *list, uint32_t n, uint32_t
     return false;
 }
 
-/* The schedule to repeat says who. False at its end. */
+/* Chooses the thread from the schedule to repeat. False at the end of the schedule. */
 static bool choose_repeated(const struct etch_lab_candidate *list, uint32_t n, uint32_t *at)
 {
     const struct etch_lab_segment *s = &lab->input[input_at];

@@ -43,7 +43,7 @@ static bool is_failure(const struct etch_lab_result *r)
            (r->end == ETCH_LAB_EXITED && r->number != 0);
 }
 
-/* The first run is close to what the machine would do; then random ones learn what is shared. */
+/* The first run is close to a run outside the lab. The next runs are random and learn the shared memory. */
 static struct etch_lab_spec spec_of(const struct search *s)
 {
     uint64_t i = s->found->schedules;
@@ -65,7 +65,7 @@ static void keep_passing(struct etch_lab_found *f, const struct etch_lab_result 
     struct etch_lab_event *v = realloc(f->passing, (n + 1) * sizeof(*v));
 
     if (!v)
-        return; /* the one before serves as well */
+        return; /* the events of the run before serve as well */
     memcpy(v, r->shared->events, n * sizeof(*v));
     f->passing = v;
     f->n_passing = n;

@@ -237,7 +237,7 @@ void free(void *block)
     if (twice && lab_controlled())
         report(ETCH_LAB_FREED_TWICE, b, LAB_OBJECT(block), site);
     if (!twice)
-        __libc_free(block); /* made before the lab knew of it */
+        __libc_free(block); /* made before the lab knew of the block */
 }
 
 LAB_API void *realloc(void *block, size_t size);

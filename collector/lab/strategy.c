@@ -31,7 +31,7 @@ const char *etch_lab_strategy_name(uint32_t kind)
     return kind < KINDS ? names[kind] : "unknown";
 }
 
-/* The text behind `name`, or NULL if `text` begins otherwise. */
+/* The text after `name`, or NULL if `text` does not begin with `name`. */
 static const char *behind(const char *text, const char *name)
 {
     while (*name && *text == *name)
@@ -101,8 +101,8 @@ void etch_lab_strategy_expect(struct etch_lab_strategy *s, uint32_t thread, uint
 
 static uint32_t any(struct etch_lab_strategy *s, const struct etch_lab_view *v);
 
-/* The first enabled thread behind the one that ran last. Now and then it is anybody's turn: threads that step back for
- * each other in lockstep would do so for ever. */
+/* The first enabled thread after the thread that ran last. Every 61st choice is random: threads that yield to each
+ * other in lockstep would otherwise do so forever. */
 static uint32_t next_in_turn(struct etch_lab_strategy *s, const struct etch_lab_view *v)
 {
     if (v->point % 61 == 60)
@@ -136,7 +136,7 @@ static uint32_t highest(const struct etch_lab_strategy *s, const struct etch_lab
     return best;
 }
 
-/* A thread that is new gets a random priority above those of the change points. */
+/* A new thread gets a random priority above the priorities of the change points. */
 static void give_priorities(struct etch_lab_strategy *s, const struct etch_lab_view *v)
 {
     for (uint32_t i = 0; i < v->n; i++) {
@@ -156,7 +156,8 @@ static bool is_change(const struct etch_lab_strategy *s, uint64_t point)
     return false;
 }
 
-/* A thread that gives way falls too: a spinning thread of the highest priority would starve the one it waits for. */
+/* A thread that yields falls too: a spinning thread of the highest priority would starve the thread that it waits
+ * for. */
 static uint32_t by_pct(struct etch_lab_strategy *s, const struct etch_lab_view *v)
 {
     uint32_t best;
@@ -202,7 +203,7 @@ static uint32_t by_pos(struct etch_lab_strategy *s, const struct etch_lab_view *
 
 /* ---- Selectively uniform ---- */
 
-/* A thread, by the number of interesting operations that it has ahead. */
+/* Draws a thread, weighted by the number of interesting operations ahead of the thread. */
 static void intend(struct etch_lab_strategy *s, const struct etch_lab_view *v)
 {
     uint64_t sum = 0, at;

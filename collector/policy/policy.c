@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules and what they decide; see policy.h. */
+/* Rules and their decisions; see policy.h. */
 #include "collector/policy.h"
 
 #include "base/array.h"
@@ -81,7 +81,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The next word, without its quotes; an empty one at the end of the line. False: no end of a quote, or no memory. */
+/* Takes the next word, without its quotes. The word is empty at the end of the line. False: a quote has no end, or no
+ * memory. */
 static bool take_word(struct line *l, char **word)
 {
     size_t n = 0;
@@ -159,7 +160,7 @@ static int take_head(struct line *l, struct rule *r, const char *action, const c
     return 0;
 }
 
-/* Returns 1 where there is a rule on the line, 0 where it is empty, -1 with `err` set. */
+/* Returns 1 if the line has a rule, 0 if the line is empty, -1 with `err` set. */
 static int take_line(struct line *l, struct rule *r, struct etch_error *err)
 {
     char *words[8] = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records without secrets; see privacy.h. A record that may hold one is copied, and the copy is changed. */
+/* Records without secrets; see privacy.h. A record that may hold a secret is copied, and the copy is changed. */
 #include "collector/privacy.h"
 
 #include "base/array.h"
@@ -32,7 +32,7 @@ struct etch_privacy {
     Etch__Record *copy;
     uint8_t *packed;
     size_t packed_capacity;
-    char *source; /* the policy's name, as it may be written */
+    char *source; /* the policy's name, with secrets masked */
     Etch__Redaction count;
     Etch__Record last;
 };
@@ -279,7 +279,7 @@ static const char *watch_name(const struct etch_privacy *p, uint32_t id)
     return NULL;
 }
 
-/* A watch may be told twice: the later name counts. */
+/* A watch may be reported twice: the later name counts. */
 static bool learn_watch(struct etch_privacy *p, const Etch__Watch *w)
 {
     struct name name = {w->id, strdup(w->name)};

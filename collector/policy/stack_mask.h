@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A copied stack without what the program kept there: only words that are addresses of code, or of the stack itself,
- * stay, and that is all that unwind tables ask for. Return addresses and saved frame pointers are such words; the
- * strings, numbers and keys of the program are not, nor is its environment. */
+/* Removes the program's data from a copied stack. Only addresses of code and addresses of the stack itself stay,
+ * because unwind tables need no other words. Return addresses and saved frame pointers stay. Strings, numbers and keys
+ * of the program do not stay, and its environment does not stay. */
 #ifndef ETCH_COLLECTOR_POLICY_STACK_MASK_H
 #define ETCH_COLLECTOR_POLICY_STACK_MASK_H
 

@@ -31,7 +31,8 @@ static void put(struct writer *w, const char *text, size_t n)
     w->n += n;
 }
 
-/* Room for it is there: a word may be empty, but each is followed by something, and three bytes are kept for each. */
+/* `out` has room for the mask: three bytes are reserved for every byte of the text. Even an empty word is followed by a
+ * byte. */
 static void put_masked(struct writer *w)
 {
     put(w, ETCH_POLICY_MASKED, strlen(ETCH_POLICY_MASKED));
@@ -70,7 +71,7 @@ static enum etch_policy_action decide(const struct writer *w, const char *name, 
     return action;
 }
 
-/* The length of a name before '=' or ": "; 0: the word has none. `rest`: the secret goes on behind blanks. */
+/* The length of a name before '=' or ": "; 0: the word has no name. `rest`: the secret goes on after blanks. */
 static size_t name_length(const char *word, size_t n, bool *rest)
 {
     for (size_t i = 1; i < n; i++) {
@@ -86,7 +87,8 @@ static size_t name_length(const char *word, size_t n, bool *rest)
     return 0;
 }
 
-/* Puts scheme://user:password@host without the password. False: the word has none, or it may be shown. */
+/* Writes scheme://user:password@host without the password. False: the word has no password, or the password may be
+ * shown. */
 static bool put_url(struct writer *w, const char *word, size_t n)
 {
     const char *end = word + n, *user = memmem(word, n, "://", 3), *at, *colon;
@@ -101,7 +103,8 @@ static bool put_url(struct writer *w, const char *word, size_t n)
     return true;
 }
 
-/* One word of `n` bytes. Returns how much of the text it took, which is more where the rest of it is the secret. */
+/* Takes a word of `n` bytes. Returns the number of bytes taken. The number is larger than `n` if the rest of the text
+ * is the secret. */
 static size_t take_word(struct writer *w, const char *word, size_t n)
 {
     struct etch_policy_words given = *w->words;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the software recorder's runtime: the calling thread's ring, its chunks, and where in them it writes. */
+/* Private to the software recorder's runtime: the calling thread's ring, its chunks, and its write position. */
 #ifndef ETCH_COLLECTOR_SOFT_CHUNK_H
 #define ETCH_COLLECTOR_SOFT_CHUNK_H
 
@@ -9,10 +9,10 @@ extern SHARED __thread uint8_t *etch_soft_cur __attribute__((tls_model("initial-
 extern SHARED __thread struct etch_soft_act *etch_soft_top __attribute__((tls_model("initial-exec")));
 extern SHARED __thread struct etch_soft_ring *etch_soft_ring __attribute__((tls_model("initial-exec")));
 
-/* Threads without a ring write there. */
+/* Threads without a ring write to this memory. */
 extern HIDDEN uint8_t etch_soft_nowhere[2 * ETCH_SOFT_CHUNK];
 
-/* All modules of a process use the same place, so that each knows it. */
+/* All modules of a process use the same memory, so that each module recognises it. */
 static inline uint8_t *nowhere_begin(void)
 {
     if (!etch_soft_recorder.nowhere)
@@ -21,7 +21,7 @@ static inline uint8_t *nowhere_begin(void)
 }
 #define NOWHERE nowhere_begin()
 
-/* 0 where the program may not read it. */
+/* Reads the time stamp counter; 0 if the program may not read the counter. */
 static inline uint64_t stamp(uint32_t *cpu)
 {
     uint32_t lo, hi, aux;
@@ -70,7 +70,7 @@ static inline size_t room(const uint8_t *cur)
     return used < ETCH_SOFT_FULL ? ETCH_SOFT_FULL - 1 - used : 0;
 }
 
-/* Begins a chunk and returns where its records go; NULL where all chunks are in use. */
+/* Begins a chunk and returns the address of its first record; NULL if all chunks are in use. */
 HIDDEN uint8_t *etch_soft_begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrupted, uint64_t ip);
 
 #endif

@@ -14,8 +14,8 @@ static bool push_frame(struct etch_soft_frames *f, uintptr_t ip)
     return true;
 }
 
-/* Compiled code keeps frame pointers, so up to the entry from outside each frame leads to the next. Beyond it they may
- * lead on, where compiled code called by a pointer; a 0 stands between. */
+/* Compiled code keeps frame pointers. Each frame therefore leads to the next, up to the entry from outside. The frame
+ * pointers may lead on beyond the entry, if compiled code called by a pointer. A 0 then separates the two parts. */
 void etch_soft_collect_frames(struct etch_soft_frames *f, const struct etch_soft_act *top, uintptr_t frame)
 {
     f->n = f->flags = 0;

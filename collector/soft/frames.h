@@ -5,13 +5,15 @@
 
 #include "collector/soft/chunk.h"
 
-/* They are written where they belong, not gathered on the stack first: that may be a handler's, and small. */
+/* The frames are written into the ring directly and not gathered on the stack first: the stack may be a handler's, and
+ * small. */
 struct etch_soft_frames {
     uint8_t *to; /* NULL: they are counted only */
     uint8_t n, flags;
 };
 
-/* On the stack between the two: else it was made by other code, or is on another stack, and is not touched. */
+/* Returns true if the frame lies on the stack between `below` and `top`. Any other frame is from other code, or on
+ * another stack, and is not read. */
 static inline bool is_between(uintptr_t frame, uintptr_t below, const struct etch_soft_act *top)
 {
     return frame > below && frame <= top->frame && !(frame & 7);
@@ -24,7 +26,7 @@ static inline uint8_t *frames_of(uint8_t *sync)
 
 HIDDEN void etch_soft_collect_frames(struct etch_soft_frames *f, const struct etch_soft_act *top, uintptr_t frame);
 
-/* Writes the record before its frames, which are in place. Returns where the next record goes. */
+/* Writes the record in front of its frames, which are already in place. Returns the address of the next record. */
 HIDDEN uint8_t *etch_soft_put_sync(uint8_t *cur, struct etch_soft_sync sync, const struct etch_soft_frames *f);
 
 /* Writes the record and its frames. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The software recorder's runtime: which code the process has, noted in the pool when a module comes. It runs behind
- * the dynamic linker, which made the same system calls just now. */
+/* The software recorder's runtime: notes the code mappings of the process in the pool when a module is loaded. The
+ * notes are made after the dynamic linker, which has just made the same system calls. */
 #include "collector/soft/runtime.h"
 
 #include <fcntl.h>
@@ -56,7 +56,8 @@ static bool is_noted(const struct etch_soft_pool *pool, const char *line, size_t
     return false;
 }
 
-/* The loader lets one module begin at a time, but a child process has a loader of its own. */
+/* The loader starts one module at a time. A child process has a loader of its own, so that the size is changed
+ * atomically. */
 static bool note_line(void *context, const char *line, size_t n)
 {
     struct etch_soft_pool *pool = context;

@@ -215,7 +215,7 @@ static uint64_t file_limit(void)
     return call6(__NR_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0) == 0 ? limit.rlim_cur : UINT64_MAX;
 }
 
-/* Half of what is free: the rest is the program's. */
+/* Half of the free bytes: the rest belongs to the program. */
 static uint64_t half_of_free(int fd)
 {
     struct statfs64 fs;
@@ -297,7 +297,7 @@ static struct etch_soft_pool *map(const struct etch_soft_recorder *s, int fd)
     return at < 0 && at > -PAGE ? NULL : (struct etch_soft_pool *)at;
 }
 
-/* The file of no bytes that stays says that there was no room. */
+/* Without room, an empty file stays and reports the lack of room. */
 static struct etch_soft_pool *create_pool(struct etch_soft_recorder *s, const struct folder *f)
 {
     struct etch_soft_pool *pool = NULL;
@@ -523,8 +523,8 @@ __attribute__((constructor(101))) static void begin_module(int argc, char **argv
 
 /* ---- End ---- */
 
-/* The library goes, or the process ends and other threads still run: what they use stays. The next recorder of this
- * process goes on with the pool. */
+/* The library is unloaded, or the process ends while other threads still run. Memory that the threads use stays. The
+ * next recorder of this process goes on with the pool. */
 __attribute__((destructor(101))) static void end_module(void)
 {
     struct etch_soft_recorder *s = &etch_soft_recorder;

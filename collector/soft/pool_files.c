@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See soft_pool.h. The files are read, not mapped: their writer may be alive, and cut or change them at any moment. */
+/* See pool_files.h. The files are read, not mapped: their writer may be alive, and may truncate or change them at any
+ * moment. */
 #include "collector/soft/pool_files.h"
 
 #include "base/array.h"
@@ -22,8 +23,8 @@
 #define MAX_SLOTS (1u << 16)
 #define MAX_CHUNKS (1u << 20)
 
-/* Read, not mapped: of a file that is cut meanwhile, or that the tmpfs has no room left for, there is less to read and
- * no signal. */
+/* The file is read, not mapped. If the file is truncated meanwhile, or the tmpfs is full, a read returns less and no
+ * signal comes. */
 static bool read_at(int fd, void *to, size_t size, uint64_t at)
 {
     return at <= INT64_MAX && pread(fd, to, size, (off_t)at) == (ssize_t)size;
@@ -83,7 +84,7 @@ static bool next_mapping(const struct etch_soft_pool *pool, size_t *at, char lin
     return false;
 }
 
-/* The same line may be there several times: each module that came wrote them all. */
+/* The same line may occur several times: each loaded module wrote all lines. */
 static void write_images(struct etch_soft_pools *c, const struct etch_soft_pool *pool, uint32_t pid)
 {
     ETCH_ARRAY(uint64_t) seen = {0};
@@ -277,7 +278,8 @@ static bool is_pool(const char *name)
     return n > k && strcmp(name + n - k, ETCH_SOFT_SUFFIX) == 0;
 }
 
-/* Whose files are believed: one's own, and in a folder that nobody else can write to its owner's. */
+/* Returns true for the caller's own files. Files of the folder's owner are accepted too if nobody else can write to the
+ * folder. */
 static bool is_trusted(const struct stat *folder, int fd)
 {
     struct stat st;

@@ -84,7 +84,7 @@ struct soft {
     pid_t pid;
 };
 
-/* All rings are made at the start: more of small ones. */
+/* All rings are made at the start. Small rings are made in larger numbers. */
 static unsigned rings_for(uint64_t ring)
 {
     uint64_t n = (64u << 20) / (ring ? ring : 64u << 10);
@@ -153,7 +153,7 @@ static size_t poll_soft(const void *state, struct pollfd *fds, size_t max)
     return 0;
 }
 
-/* The program writes the rings itself, and they keep what was last in them. */
+/* The program itself writes the rings, and the rings keep the newest bytes. */
 static void leave_soft(void *state)
 {
     (void)state;

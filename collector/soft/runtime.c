@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The software recorder's runtime, linked into recorded programs by etch cc --record. Compiled code writes most bytes
- * itself; this is what happens when a chunk of the ring is full, a function is entered from code without a recorder, or
- * control comes back by longjmp or an exception.
+ * itself. This file handles the rest: a chunk of the ring is full, a function is entered from code without a recorder,
+ * or control comes back by longjmp or an exception.
  *
- * It uses one libc function (weakly), no vector register, no lock that waits, no system call, little stack, and no
- * memory but the ring, so it may run at any point of any program, signal handlers and sandboxes included. System calls
- * happen at the start only (pool.c). The reader may be another process, or come after this one's death: what counts is
- * the order of the stores, which is the program's own. */
+ * The runtime uses one libc function (weakly), no vector register, no lock that waits, no system call, little stack,
+ * and no memory except the ring. The runtime may therefore run at any point of any program, also in signal handlers and
+ * sandboxes. System calls happen at the start only (pool.c). The reader may be another process, or read after this
+ * process is dead. The reader depends on the order of the stores, and this order is the program's own. */
 #include "collector/soft/runtime.h"
 
 #include "collector/soft/frames.h"
@@ -30,7 +30,7 @@ static void continue_at(const struct etch_soft_sync *sync, uintptr_t frame)
     *(uint8_t *volatile *)&etch_soft_cur = cur ? etch_soft_put_place(cur, *sync, frame) : NOWHERE;
 }
 
-/* The chunk is full. Called by etch_soft_turn3 with the registers saved; returns where it goes on. */
+/* Handles a full chunk. Called by etch_soft_turn3 with the registers saved. Returns the new write position. */
 HIDDEN uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint8_t *cur);
 uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint8_t *cur)
 {
@@ -47,8 +47,8 @@ uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint
     return etch_soft_cur;
 }
 
-/* Functions that compiled code calls where the compiler knows of no call: no register changes but what is said. `ready`
- * finds nine on the stack, the last saved first, then what the call left there. */
+/* Functions that compiled code calls at points where the compiler knows of no call. They change no register except as
+ * stated. At `ready` the stack has nine registers, the last saved first, and then the return address. */
 #define SAVED_CALL(name, ready, function, done)                                                                        \
     __asm__(".text\n.hidden " name "\n.globl " name "\n.type " name ",@function\n" name ":\n"                          \
             "  .cfi_startproc\n"                                                                                       \
@@ -80,13 +80,14 @@ uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint
             "  .cfi_endproc\n"                                                                                         \
             ".size " name ",.-" name "\n")
 
-/* On the stack is where it writes, which changes, and the edge taken. */
+/* The stack has the write position, which changes, and the edge taken. */
 SAVED_CALL("etch_soft_turn3",
            "  mov 72(%rsp), %rdi\n  mov 80(%rsp), %rcx\n"
            "  mov 88(%rsp), %rsi\n  mov %rbp, %rdx\n",
            "etch_soft_turned", "  mov %rax, 80(%rsp)\n");
 
-/* A chunk is full behind OUT. `where` is what the function outside returns to, `frame` that of who called it. */
+/* Handles a chunk that is full after OUT. `where` is the return address of the function outside, `frame` is the frame
+ * of its caller. */
 HIDDEN void etch_soft_gone(uintptr_t where, uintptr_t frame);
 void etch_soft_gone(uintptr_t where, uintptr_t frame)
 {
@@ -104,7 +105,7 @@ SAVED_CALL("etch_soft_outside", "  mov 80(%rsp), %rdi\n  mov %rbp, %rsi\n", "etc
 
 /* ---- Entered from outside ---- */
 
-/* Does the kernel's way back from a signal handler stand there: rt_sigreturn? */
+/* Returns true if the code at `at` returns from a signal handler: rt_sigreturn. */
 static bool is_signal_return(const uint8_t *at)
 {
     static const uint8_t glibc[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},
@@ -125,9 +126,9 @@ static uint64_t interrupted_ip(uintptr_t frame)
     return *(const uint64_t *)(frame + 8 + 8 + 40 + (uintptr_t)16 * 8);
 }
 
-/* Compiled code that was interrupted, or left from a handler, may have written beyond what the variable says: paths,
- * and which function was called through a pointer. A record starts with a non-zero byte. Unused bytes after the last
- * record are zero. */
+/* Compiled code that was interrupted, or left from a handler, may have written beyond etch_soft_cur: paths, and the
+ * function that was called through a pointer. A record starts with a non-zero byte. Unused bytes after the last record
+ * are zero. */
 static uint8_t *behind_paths(uint8_t *cur)
 {
     const uint8_t *end = chunk_of(cur) + ETCH_SOFT_CHUNK;
@@ -137,7 +138,7 @@ static uint8_t *behind_paths(uint8_t *cur)
     return cur < end ? cur : (uint8_t *)(uintptr_t)end;
 }
 
-/* A handler writes into chunks of its own: the code it interrupted may be between any two instructions. */
+/* A handler writes into chunks of its own: the interrupted code may be between any two instructions. */
 static void begin_signal(struct etch_soft_act *act, uint64_t ip)
 {
     uint8_t *chunk = chunk_of(etch_soft_cur), *cur;
@@ -148,13 +149,13 @@ static void begin_signal(struct etch_soft_act *act, uint64_t ip)
     etch_soft_ring->handler[etch_soft_ring->handlers].act = (uintptr_t)act;
     etch_soft_ring->handler[etch_soft_ring->handlers].cur = (uintptr_t)etch_soft_cur;
     etch_soft_ring->handler[etch_soft_ring->handlers].context = etch_soft_ring->context;
-    __asm__ volatile("" : : : "memory"); /* another handler may come at any time: whole before it counts */
+    __asm__ volatile("" : : : "memory"); /* another handler may run now: complete before counted */
     etch_soft_ring->handlers++;
     cur = etch_soft_begin_chunk(ETCH_SOFT_SIGNAL, seq * ETCH_SOFT_CHUNK + written, ip);
     etch_soft_cur = cur ? cur : NOWHERE;
 }
 
-/* A chunk that begins with where the entered function was called from, as far as frame pointers lead there. */
+/* Begins a chunk with the callers of the entered function, as far as frame pointers lead. */
 static uint8_t *begin_with_caller(const struct etch_soft_act *act, const uint8_t *from)
 {
     struct etch_soft_sync sync = {.flags = ETCH_SOFT_OUTSIDE, .where = (uintptr_t)from};
@@ -185,22 +186,22 @@ static void put_entry(const struct etch_soft_act *act, uint64_t function, const 
     etch_soft_cur = cur + ETCH_SOFT_ENTRY_SIZE;
 }
 
-/* Entered by a handler without a recorder: the code that it interrupted wrote paths that the variable does not know of.
- */
+/* Returns true if a handler without a recorder entered the function: the interrupted code wrote paths beyond
+ * etch_soft_cur. */
 static bool is_behind(void)
 {
     return behind_paths(etch_soft_cur) != etch_soft_cur;
 }
 
-/* Without a ring the place moves on as well, and only some of what writes asks for room. */
+/* Without a ring the write position moves on as well, and only some writers check for room. */
 static void begin_nowhere(void)
 {
     if (is_nowhere(etch_soft_cur))
         etch_soft_cur = NOWHERE;
 }
 
-/* Code without a recorder entered a function. Returns where the function writes on. A function that can be entered so
- * does the usual case itself (instrument_entry.c). */
+/* Code without a recorder entered a function. Returns the function's write position. A function that can be entered in
+ * this way handles the usual case itself (instrument_entry.c). */
 HIDDEN uint8_t *etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from);
 uint8_t *etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from)
 {
@@ -224,7 +225,7 @@ uint8_t *etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_
     return etch_soft_cur;
 }
 
-/* In r11 is the act, in r10 the function, and then where it goes on; rbp is the entry's. */
+/* r11 has the act. r10 has the function, and afterwards the new write position. rbp is the entry's. */
 SAVED_CALL("etch_soft_entered3",
            "  mov %r11, %rdi\n  mov %r10, %rsi\n"
            "  mov %rbp, %rdx\n  mov 8(%rbp), %rcx\n",
@@ -244,7 +245,7 @@ static void put_byte(uint8_t byte)
     etch_soft_cur = cur + 1;
 }
 
-/* Back to what the innermost handler interrupted. */
+/* Goes back to the code that the innermost handler interrupted. */
 static void end_signal(void)
 {
     struct etch_soft_ring *ring = etch_soft_ring;
@@ -255,7 +256,7 @@ static void end_signal(void)
     *(volatile uint32_t *)&ring->handlers = last;
 }
 
-/* In the slack there is always room for this byte. */
+/* The slack always has room for this byte. */
 static void put_left(const struct etch_soft_act *act)
 {
     uint8_t *cur = etch_soft_cur;
@@ -266,7 +267,7 @@ static void put_left(const struct etch_soft_act *act)
     etch_soft_cur = cur ? cur : NOWHERE;
 }
 
-/* An exception leaves the function: where it lands is told. */
+/* An exception leaves the function. etch_soft_land() records its landing pad. */
 HIDDEN void etch_soft_unwind(struct etch_soft_act *act);
 void etch_soft_unwind(struct etch_soft_act *act)
 {
@@ -309,7 +310,8 @@ static bool is_alive(const struct etch_soft_act *top, uint64_t act)
     return top != NULL;
 }
 
-/* After setjmp, in a landing pad, and after fork: `top` is what etch_soft_top was when the function began. */
+/* Called after setjmp, in a landing pad, and after fork. `top` is the value of etch_soft_top at the function's
+ * start. */
 HIDDEN void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node);
 void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to the software recorder's runtime: what its two parts share, and the few things it has of its own instead of
- * libc's. */
+/* Private to the software recorder's runtime: declarations that its parts share, and replacements for a few functions
+ * of libc. */
 #ifndef ETCH_COLLECTOR_SOFT_RUNTIME_H
 #define ETCH_COLLECTOR_SOFT_RUNTIME_H
 
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The names of what recorded code calls end with the version of how it calls recorded code of other files: objects of
- * another version are refused by the linker, where calls between them would go wrong. */
+/* Functions that recorded code calls have a name that ends with the version of the calling convention between recorded
+ * files. The linker therefore refuses objects of another version, whose calls would go wrong. */
 #define SHARED __attribute__((visibility("default"))) /* one for all modules of a process */
 #define HIDDEN __attribute__((visibility("hidden")))
 
@@ -90,10 +90,10 @@ static inline bool ends_in(const char *text, size_t n, const char *with)
     return n > k && is_same(text + n - k, with, k);
 }
 
-/* Returns whether it has seen enough. */
+/* Returns true to stop. */
 typedef bool etch_soft_on_line(void *context, const char *line, size_t size);
 
-/* Lines of /proc/self/maps, those that are too long cut. False: they cannot be read. */
+/* Hands out the lines of /proc/self/maps. Lines that are too long are cut. False: the file cannot be read. */
 HIDDEN bool etch_soft_each_mapping(etch_soft_on_line *take, void *context);
 
 HIDDEN void etch_soft_note_maps(struct etch_soft_pool *pool);

@@ -114,7 +114,7 @@ static void own(struct etch_soft_recorder *s, struct etch_soft_ring *ring)
     __atomic_store_n(&ring->state, ETCH_SOFT_CLAIMED, __ATOMIC_RELEASE);
 }
 
-/* A signal handler may come at any point and do the same: what it set is kept. */
+/* A signal handler may run at any point and set the same variable. The handler's value is kept. */
 static bool set_once(void *variable, void *value)
 {
     void *expected = NULL;

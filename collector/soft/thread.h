@@ -5,14 +5,15 @@
 
 #include "collector/soft/chunk.h"
 
-/* The calling thread has none yet: takes one and begins a chunk of this kind, or writes nowhere from now on. */
+/* For a calling thread without a ring: takes a ring and begins a chunk of this kind. If no ring is left, the thread
+ * records nothing from now on. */
 HIDDEN void etch_soft_begin_thread(enum etch_soft_chunk_kind kind);
 
 /* In a child that libc's fork did not make, libc's notion of the thread is still the parent's, and a lock would be
  * taken in the parent's name. The child records no more. */
 HIDDEN void etch_soft_detach(struct etch_soft_recorder *s);
 
-/* The page is empty in a child, by whatever call it was made. */
+/* The page is empty in a child process, whichever call made the child. */
 static inline bool is_copy(const struct etch_soft_recorder *s)
 {
     return s->here && !*(volatile uint32_t *)s->here;

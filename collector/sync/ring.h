@@ -85,7 +85,7 @@ enum etch_terminate_state {
 enum etch_terminate_known {
     ETCH_TERMINATE_VALUE = 1,   /* the object's first eight bytes */
     ETCH_TERMINATE_MESSAGE = 2, /* `what` is the text that the exception was made with */
-    ETCH_TERMINATE_WHAT = 4,    /* `what` is the text that the exception's what() returned */
+    ETCH_TERMINATE_WHAT = 4,    /* `what` is the text from a call of the exception's what() */
     ETCH_TERMINATE_TEXT = 8,    /* `what` is the text that was thrown: a string, or the target of a pointer to char */
     ETCH_TERMINATE_ABORT = 16,  /* seen at abort() only */
 };
