@@ -91,7 +91,7 @@ static bool is_sync(const struct sync *s, LLVMValueRef i)
     return !LLVMIsAIntrinsicInst(i) || may_be_call(i);
 }
 
-/* ---- What is dirty where ---- */
+/* ---- Dirty blocks ---- */
 
 static bool dirty_behind(const struct sync *s, LLVMBasicBlockRef block)
 {
@@ -176,7 +176,8 @@ static LLVMValueRef load_slot(const struct emitter *e)
     return LLVMBuildLoad2(e->builder, e->pointer, e->slot, "");
 }
 
-/* The cursor behind a call with the cursor ABI. If the called function had no recorder, the variable has it. */
+/* The cursor after a call with the cursor ABI. If the called function had no recorder, the cursor is in the
+ * variable. */
 static LLVMValueRef place_behind(const struct sync *s, LLVMValueRef call)
 {
     const struct emitter *e = s->e;
@@ -258,7 +259,7 @@ static void sync_block(const struct sync *s, LLVMBasicBlockRef block)
         if (ends)
             continue;
         stand_before(s->e, next);
-        if (!LLVMIsAReturnInst(next) || s->cursor_abi) /* of a call that can be a jump nothing stands behind */
+        if (!LLVMIsAReturnInst(next) || s->cursor_abi) /* no code may follow a call that can be a jump */
             copy(s->e, s->e->cursor, s->e->slot);
     }
 }

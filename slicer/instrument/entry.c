@@ -122,7 +122,7 @@ static void unless(struct emitter *e, LLVMValueRef so, LLVMBasicBlockRef rare)
     etch_emit_at_end(e, next);
 }
 
-/* No more bytes are looked at than what begins so must have. */
+/* Reads no more bytes than code with such a first byte must have. */
 static void unless_code(struct emitter *e, LLVMBasicBlockRef block, LLVMValueRef at, LLVMTypeRef type, uint64_t code,
                         LLVMBasicBlockRef rare, LLVMBasicBlockRef usual)
 {
@@ -131,8 +131,8 @@ static void unless_code(struct emitter *e, LLVMBasicBlockRef block, LLVMValueRef
     LLVMBuildBr(e->builder, usual);
 }
 
-/* Does what we return to begin as the kernel's way back from a signal handler does: `mov $15, %rax` or `mov $15, %eax`?
- * The runtime looks closer. */
+/* Checks whether the code at the return address begins like the kernel's return from a signal handler: `mov $15, %rax`
+ * or `mov $15, %eax`. The runtime looks closer. */
 static void unless_handler(struct emitter *e, LLVMValueRef function, LLVMBasicBlockRef rare)
 {
     LLVMValueRef at = intrinsic_pointer(e, "llvm.returnaddress"), first = get(e, e->byte, at), ways;
@@ -187,8 +187,8 @@ static LLVMValueRef enter_quickly(struct emitter *e, LLVMValueRef act, LLVMValue
     return next;
 }
 
-/* Returns where the body writes. Other code may have written behind what the variable says: what a handler without a
- * recorder interrupted. */
+/* Returns the cursor for the body. The ring may have bytes after the variable's cursor: code that a handler without a
+ * recorder interrupted has written them. */
 static LLVMValueRef enter(struct emitter *e, LLVMValueRef entry, LLVMValueRef act, LLVMValueRef body)
 {
     LLVMBasicBlockRef rare = new_block(e, entry), on = new_block(e, entry), from[2];

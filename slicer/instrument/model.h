@@ -20,7 +20,7 @@ struct edge {
     bool checks_slack; /* the code of the edge checks the slack of the chunk */
 };
 
-/* A block, or the part of one up to or behind a call. */
+/* A block, or the part of a block up to a call or after it. */
 struct node {
     LLVMBasicBlockRef block;
     LLVMValueRef begin, end; /* end: the call or the terminator */
@@ -69,17 +69,17 @@ bool etch_has_attribute(LLVMValueRef function, const char *name);
 
 /* ---- Functions that are only declared, by name ---- */
 
-/* Is this a library function that may wait for other threads or processes, or that they may wait for? The time is
+/* True for a library function that may wait for other threads or processes, or that they may wait for. The time is
  * recorded around its calls. A function of the program with the same name and number of parameters counts, too. */
 bool etch_may_wait(const char *name, LLVMTypeRef type);
 
-/* Is this a library function that calls no function of the program? No segment needs to end before its call. If the
+/* True for a library function that calls no function of the program. No segment needs to end before its call. If the
  * program has its own version that does call back, the entry is recorded, but not its place in the segment. */
 bool etch_calls_nobody(const char *name);
 
 typedef ETCH_ARRAY(LLVMValueRef) values;
 
-/* Does code of one of the scopes stand in the function? */
+/* True if the function has code of one of the scopes. */
 bool etch_has_scope(LLVMValueRef function, const struct etch_instrument_options *options);
 
 /* ---- Copies without a recorder ---- */
@@ -90,11 +90,11 @@ struct plain_copy {
     bool wanted;
 };
 
-/* Can there be another function with the same code? Tables of its labels that it then needs too go to `tables`. */
+/* True if the function can be copied. Tables of its labels, which the copy needs too, go to `tables`. */
 bool etch_can_copy(LLVMValueRef function, values *tables);
 
-/* Copies functions within the module; all else, the address of a copied function too, stays what it is. False where
- * memory is short, and then the module is of no use. */
+/* Copies functions within the module. All other values, and the address of a copied function, stay unchanged. False if
+ * memory is short; the module is then unusable. */
 bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, const values *tables);
 
 /* Replaces all uses of a function by another one, except the addresses of its labels. */
@@ -106,10 +106,10 @@ struct emitter;
 
 bool etch_cursor_abi_allows(LLVMValueRef function);
 
-/* Are all arguments and the result in registers? A stub can stand before such a function. */
+/* True if all arguments and the result are in registers. Such a function can have a stub. */
 bool etch_fits_registers(LLVMTypeRef type, LLVMValueRef function_or_call);
 
-/* Can one call instruction reach functions of this type with and without a recorder? */
+/* True if a single call instruction can reach functions of this type with and without a recorder. */
 bool etch_can_pass_by(LLVMTypeRef type);
 
 /* Moves the code of a function into a new one with the cursor ABI. NULL if memory is short. */
@@ -122,17 +122,17 @@ LLVMValueRef etch_cursor_abi_call(struct emitter *emitter, LLVMValueRef call, LL
                                   LLVMValueRef distance);
 void etch_cursor_abi_returns(struct emitter *emitter, LLVMValueRef body);
 
-/* A call with only a return of the same kind behind it becomes two: one with the cursor ABI, which runs if `is`, and
- * the old one. False if memory is short. */
+/* A call that is followed only by a return of the same kind becomes two calls: a call with the cursor ABI, which runs
+ * if `is`, and the old call. False if memory is short. */
 bool etch_can_stay_tail(const struct emitter *emitter, LLVMValueRef call);
 bool etch_cursor_abi_tail(struct emitter *emitter, LLVMValueRef call, LLVMValueRef callee, LLVMValueRef is);
 
-/* Is there nothing but the return behind the call? The compiler can make such a call a jump. */
+/* True if only the return follows the call. The compiler can make such a call a jump. */
 bool etch_is_tail_call(LLVMValueRef call);
 
 /* ---- Code ---- */
 
-/* Of the module at hand. */
+/* The emitter of a module. */
 struct emitter {
     LLVMModuleRef module;
     LLVMContextRef context;
@@ -167,10 +167,11 @@ void etch_emit_before(const struct emitter *emitter, LLVMValueRef instruction);
 
 void etch_set_flag(const struct emitter *emitter, LLVMValueRef function, const char *name);
 
-/* Stands the builder at a block's end, where code has no place in the source. */
+/* Puts the builder at a block's end. The code has no place in the source. */
 void etch_emit_at_end(struct emitter *emitter, LLVMBasicBlockRef block);
 
-/* PHIs of a block take what came from one block from another. The counts of `graph` follow, where it is not NULL. */
+/* PHIs of a block take the values that came from block `from` from block `by`. The counts of `graph` follow, unless it
+ * is NULL. */
 void etch_redirect_phis(struct emitter *emitter, struct flow_graph *graph, LLVMBasicBlockRef block,
                         LLVMBasicBlockRef from, LLVMBasicBlockRef by);
 
@@ -213,11 +214,12 @@ LLVMValueRef etch_emit_entry(struct emitter *emitter, LLVMValueRef body, LLVMVal
 LLVMValueRef etch_emit_gate(struct emitter *emitter, LLVMValueRef body, LLVMValueRef like, LLVMValueRef reporter,
                             LLVMValueRef plain, const char *name);
 
-/* A gate of fixed layout starts with a certain no-operation. PASS bytes behind it loads the address of the body. */
+/* A gate of fixed layout starts with a certain no-operation. The code PASS bytes after its start loads the address of
+ * the body. */
 #define PASS 32u
 #define PASS_WORD 0xb71cd36500841f0fu
 
-/* Can the gate of a function with the cursor ABI have a fixed layout? */
+/* True if the gate of a function with the cursor ABI can have a fixed layout. */
 bool etch_can_pass(const struct emitter *emitter, LLVMValueRef function);
 
 /* Makes a call through a pointer skip the reporter if the pointer leads to a gate of fixed layout. False if memory is

@@ -62,7 +62,7 @@ static struct node *add_node(struct flow_graph *g, LLVMBasicBlockRef block, LLVM
     return etch_array_push(&g->nodes, node) ? &g->nodes.v[g->nodes.n - 1] : NULL;
 }
 
-/* The first instruction that code may stand before. */
+/* The first instruction that other code may be put before. */
 static LLVMValueRef first_place(LLVMBasicBlockRef block)
 {
     LLVMValueRef i = LLVMGetFirstInstruction(block);
@@ -292,8 +292,8 @@ static uint32_t number_edges(struct flow_graph *g, const struct node *n)
     return paths;
 }
 
-/* So many ways that a byte cannot tell them: segments end on the edges that lead to many. To end them on the widest
- * only would leave so many that the next branch before this one has too many again. */
+/* The node has more paths than a byte can number: segments end on the edges that lead to many paths. If they ended only
+ * on the widest edge, the next branch before this node would have too many paths again. */
 static void cut_wide(struct flow_graph *g, const struct node *n)
 {
     const uint32_t many = 16;
@@ -314,7 +314,7 @@ static void cut_wide(struct flow_graph *g, const struct node *n)
         widest->cut = true;
 }
 
-/* Does the only path from a node end at a computed goto? The target of the goto reports. */
+/* True if the only path from a node ends at a computed goto. The target of the goto reports. */
 static bool is_reported_anyway(const struct flow_graph *g, const struct node *n)
 {
     for (uint32_t i = 0; i < g->nodes.n && n->n_edges == 1; i++) {
@@ -334,7 +334,7 @@ static bool begins_alone(const struct flow_graph *g, const struct node *n)
     return n->reports || n->lands || (n->loop && is_reported_anyway(g, n));
 }
 
-/* Does one of the ways from a node go back to a loop's head? */
+/* True if an edge of a node goes back to a loop's head. */
 static bool goes_back(const struct flow_graph *g, const struct node *n, const bool *back)
 {
     for (uint32_t k = 0; k < n->n_edges; k++)
@@ -366,8 +366,8 @@ static bool number(struct flow_graph *g, const bool *back, bool apart)
     return crowded;
 }
 
-/* A way that goes on behind a loop is one more for each of the loop's own: where those become too many, the segment
- * ends behind the loop rather than in it. */
+/* A path that goes on after a loop multiplies the paths of the loop. If there are too many paths, the segment ends
+ * after the loop and not in it. */
 static bool number_all(struct flow_graph *g)
 {
     bool *back = calloc(g->edges.n + 1, sizeof(bool));

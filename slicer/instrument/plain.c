@@ -265,7 +265,7 @@ void etch_replace_function(LLVMValueRef function, LLVMValueRef by)
         }
 }
 
-/* In the copy: the function gets its name, and all that speak of it mean the module's. */
+/* In the copy: the function gets its name, and all uses of it now refer to the module's function. */
 static LLVMValueRef rename_copy(LLVMModuleRef copy, const char *name, const char *plain)
 {
     LLVMValueRef function = LLVMGetNamedFunction(copy, name), reference;

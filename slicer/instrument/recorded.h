@@ -49,7 +49,7 @@ bool etch_recorded_choose(struct instrument *in);
 /* Gives each function of `all` its symbols, and fills `index`. */
 bool etch_recorded_separate(struct instrument *in);
 
-/* Can the name stand between quotes in assembly, and in a buffer of 512 bytes with an ending? */
+/* True if the name can be between quotes in assembly, and fits a buffer of 512 bytes with an ending. */
 bool etch_is_simple_name(const char *name);
 
 /* ---- calls.c ---- */

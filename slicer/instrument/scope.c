@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which functions of the source a function's code comes from: its own, and what was inlined into it. */
+/* The functions of the source that a function's code comes from: its own, and functions that were inlined into it. */
 #include "base/function_name.h"
 #include "slicer/instrument/model.h"
 #include "slicer/model/subprogram.h"
@@ -31,7 +31,7 @@ static bool is_text(LLVMContextRef context, LLVMMetadataRef node, unsigned which
     return name && n == strlen(text) && memcmp(name, text, n) == 0;
 }
 
-/* The function that a scope is of; NULL where it is of none. */
+/* The function of a scope; NULL: none. */
 static LLVMMetadataRef subprogram_of(LLVMContextRef context, LLVMMetadataRef scope)
 {
     for (unsigned i = 0; scope && i < 1000; i++) {

@@ -26,7 +26,7 @@ static bool is_recorded(const struct instrument *in, LLVMValueRef function)
     return etch_pointers_get(&in->index, function) != ETCH_NONE;
 }
 
-/* Is the function used only by calls from functions with a recorder? */
+/* True if the function is used only by calls from functions with a recorder. */
 static bool is_only_called(const struct instrument *in, LLVMValueRef function)
 {
     for (LLVMUseRef u = LLVMGetFirstUse(function); u; u = LLVMGetNextUse(u)) {

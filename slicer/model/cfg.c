@@ -59,7 +59,7 @@ static uint32_t meet(const uint32_t *idom, const uint32_t *number, uint32_t a, u
     return a;
 }
 
-/* idom[root] = root; idom of what cannot be reached = ETCH_NONE. */
+/* idom[root] = root; idom of an unreachable block = ETCH_NONE. */
 static bool dominators(const struct graph *g, uint32_t *idom)
 {
     uint32_t *order = malloc(((size_t)g->n + 1) * sizeof(*order)), *number = calloc(g->n + 1, sizeof(*number));
@@ -145,7 +145,7 @@ static bool connect_exit(struct etch_cfg *cfg)
     return ok;
 }
 
-/* For each branch a -> b: what lies on the postdominator tree from b up to, not including, a's own postdominator. */
+/* For each branch a -> b: the blocks on the postdominator tree from b up to, not including, a's own postdominator. */
 static bool find_controlled(struct etch_cfg *cfg)
 {
     for (uint32_t a = 0; a < cfg->n; a++) {

@@ -12,8 +12,8 @@ struct etch_classes;
 struct etch_classes *etch_classes_new(struct etch_model *m);
 void etch_classes_free(struct etch_classes *classes);
 
-/* Is this a call of a virtual function? Then adds the functions that it may reach: those in that place of the tables of
- * the object's class and of the classes derived from it. False when memory is short. */
+/* Sets `is_virtual` for a call of a virtual function, and adds the functions that the call may reach: the functions in
+ * that place of the tables of the object's class and of its derived classes. False when memory is short. */
 bool etch_classes_targets(const struct etch_classes *classes, LLVMValueRef call, bool *is_virtual,
                           etch_numbers *functions);
 

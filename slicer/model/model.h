@@ -20,7 +20,7 @@ struct etch_insn {
     uint32_t block;
     uint32_t file; /* in files; ETCH_NONE: belongs to no place in the source */
     uint32_t line, column;
-    bool own;        /* that place is in the program's own source, not in a header of the system's */
+    bool own;        /* that place is in the program's own source, not in a system header */
     uint32_t callee; /* the called function, for a direct call of a function in the model */
 };
 
@@ -29,7 +29,8 @@ struct etch_ir_block {
     uint32_t first, n; /* instructions */
 };
 
-/* MADE: a virtual function that nobody here calls; the object was made there and went outside. */
+/* MADE: a virtual function that no code of the model calls. The instruction made the object, which then went to outside
+ * code. */
 enum etch_edge { ETCH_EDGE_CALL, ETCH_EDGE_THREAD, ETCH_EDGE_CALLBACK, ETCH_EDGE_MADE, ETCH_EDGE_TAKEN };
 
 /* An entry into a function: the calling instruction, and which of its operands the first parameter gets. */
@@ -60,7 +61,7 @@ struct etch_function {
 };
 
 struct etch_ir_module {
-    uint32_t image; /* of the program, or of which of its libraries */
+    uint32_t image; /* 0: the program; else the number of a library */
     LLVMContextRef context;
     LLVMModuleRef module;
     LLVMMemoryBufferRef buffer;
@@ -83,7 +84,7 @@ struct etch_effect_table;
 struct etch_model {
     char *path;
     etch_paths images; /* the program's file and its libraries'; the number is that of the line table's */
-    etch_paths notes;  /* what is left out, and why */
+    etch_paths notes;  /* the parts that are left out, and why */
     struct etch_line_table *lines;
     ETCH_ARRAY(struct etch_ir_module) modules;
     ETCH_ARRAY(struct etch_function) functions;
@@ -128,7 +129,7 @@ bool etch_is_call(LLVMValueRef value);
 /* The function that a call names, through aliases and casts; NULL for a pointer. */
 LLVMValueRef etch_called(LLVMValueRef call);
 
-/* The name of the function that a call names, "" where it is a pointer. */
+/* The name of the function that a call names, "" for a pointer. */
 const char *etch_called_name(LLVMValueRef call);
 
 static inline uint32_t etch_function_image(const struct etch_model *m, uint32_t function)
@@ -178,7 +179,7 @@ bool etch_memory_key(struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef acc
 /* The t: key of the outermost struct that the location is a field of. */
 bool etch_memory_owner_key(struct etch_model *m, LLVMValueRef pointer, char key[ETCH_KEY_SIZE]);
 
-/* The f: key of the same location, where it is a field of a variable that others can reach by a pointer. */
+/* The f: key of the same location, if it is a field of a variable that other code can reach by a pointer. */
 bool etch_memory_field_key(struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char key[ETCH_KEY_SIZE]);
 
 /* Fills keys and writers. */
@@ -190,10 +191,10 @@ const etch_numbers *etch_memory_writers(const struct etch_model *m, const char *
 /* The variable on the stack that a pointer points into; NULL for none. */
 LLVMValueRef etch_memory_local(LLVMValueRef pointer);
 
-/* Can others than this function reach the variable? */
+/* True if code other than this function can reach the variable. */
 bool etch_memory_escapes(LLVMValueRef variable);
 
-/* Does this call of code that we do not have leave what its argument points to as it is? */
+/* True if a call of a function outside of the model does not change the target of its argument. */
 bool etch_call_only_reads(const char *name, unsigned argument);
 bool etch_call_synchronises(const char *name);
 
@@ -201,22 +202,22 @@ bool etch_call_synchronises(const char *name);
 struct etch_def {
     uint32_t insn;
     LLVMValueRef pointer; /* through which */
-    bool whole;           /* a store to all of the variable: what was before is gone */
+    bool whole;           /* a store to all of the variable: the old value is gone */
     bool call;
 };
 typedef ETCH_ARRAY(struct etch_def) etch_defs;
 
-/* All of them, by instruction number. False when memory is short. */
+/* All definitions, by instruction number. False when memory is short. */
 bool etch_memory_defs(struct etch_model *m, LLVMValueRef variable, etch_defs *defs);
 
 /* ---- names.c ---- */
 
-/* The name of what an access of this type through a pointer is of, as the source would write it ("fifo->mut"). False
- * where there is no name to give. */
+/* The name of the object that an access of this type through a pointer reaches, as in the source ("fifo->mut"). False
+ * if there is no name. */
 bool etch_name_object(const struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char *text, size_t size);
 
-/* The name of what lies `offset` bytes within a library's object, as a C++ programmer would write it: a smart pointer
- * or an atomic is its own value ("session"), a string's length is "name.size()". */
+/* The name of the member at `offset` within a library's object, as a C++ programmer would write it: a smart pointer or
+ * an atomic is its own value ("session"), a string's length is "name.size()". */
 bool etch_name_within(const struct etch_model *m, LLVMValueRef pointer, int64_t offset, char *text, size_t size);
 
 #define ETCH_MEMBERS_MAX 4u
@@ -230,10 +231,10 @@ struct etch_members {
  * string. */
 void etch_name_members(const struct etch_model *m, LLVMValueRef pointer, struct etch_members *found);
 
-/* The struct's name of the type that `pointer` points to, by the source's types; false where it is no struct. */
+/* The name of the struct type that `pointer` points to, by the source's types; false if it is no struct. */
 bool etch_name_pointee_struct(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size);
 
-/* The identifier of that type, "_ZTS" and the mangled name of a C++ class; false where it has none. */
+/* The identifier of that type, "_ZTS" and the mangled name of a C++ class; false if it has none. */
 bool etch_name_pointee_identifier(const struct etch_model *m, LLVMValueRef pointer, char *text, size_t size);
 
 /* ---- cfg.c ---- */
@@ -248,14 +249,14 @@ struct etch_cfg {
     uint32_t *dominator;      /* immediate; of the entry and of blocks never reached: itself */
 };
 
-/* Of function `function`, made once. NULL when memory is short. */
+/* The control-flow graph of a function, made once. NULL when memory is short. */
 const struct etch_cfg *etch_cfg_of(struct etch_model *m, uint32_t function);
 void etch_cfg_free(struct etch_cfg *cfg);
 
-/* The same from the successors alone, for n blocks of which the first is the entry. Takes the lists over. */
+/* The same from the successors alone, for n blocks. The first block is the entry. Takes the lists over. */
 struct etch_cfg *etch_cfg_make(uint32_t n, etch_numbers *succs);
 
-/* Does a dominate b, or are they the same? */
+/* True if a dominates b, or if both are the same. */
 bool etch_cfg_dominates(const struct etch_cfg *cfg, uint32_t a, uint32_t b);
 
 #endif

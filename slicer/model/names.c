@@ -128,7 +128,7 @@ static void append(struct name *name, const char *fmt, ...)
 
 static bool object(const struct etch_model *m, LLVMValueRef pointer, struct name *name, int depth);
 
-/* The text of a value: a variable that was read, a number, or "..." for what would take too long to say. */
+/* The text of a value: a variable that was read, a number, or "..." for a longer expression. */
 static void value_text(const struct etch_model *m, LLVMValueRef value, char *text, size_t size, int depth)
 {
     struct name name;

@@ -278,7 +278,7 @@ static bool is_internal(LLVMValueRef global)
     return linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
 }
 
-/* The name in the object file. LLVM marks one that the source itself gave by a first byte of 1. */
+/* The name in the object file. LLVM marks a name that the source itself gave by a first byte of 1. */
 static const char *symbol_of(LLVMValueRef value)
 {
     size_t n;
@@ -287,7 +287,7 @@ static const char *symbol_of(LLVMValueRef value)
     return name[0] == '\1' ? name + 1 : name;
 }
 
-/* How sure it is that the linker takes this of several definitions of a name. */
+/* Ranks a definition among several definitions of a name: the linker takes the strongest. */
 static int strength(LLVMValueRef function)
 {
     switch (LLVMGetLinkage(function)) {

@@ -5,8 +5,8 @@
 
 #include <llvm-c/Core.h>
 
-/* The whole name (base/function_name.h), to be freed: the one that the binary's debug information gives it too. NULL
- * when memory is short, or without a name. */
+/* The whole name (base/function_name.h), to be freed. The binary's debug information has the same name. NULL when
+ * memory is short, or without a name. */
 char *etch_subprogram_name(LLVMContextRef context, LLVMMetadataRef subprogram);
 
 #endif

@@ -247,7 +247,7 @@ Etch__Slice *etch_model_message(struct etch_model *model)
 
 /* ---- The plan ---- */
 
-#define SITES_BEHIND 64u /* statements that are looked through for earlier uses of what is watched */
+#define SITES_BEHIND 64u /* statements that are searched for earlier uses of watched locations */
 
 /* A location's watches: from the mention nearest to the failure, and from the furthest; NULL: there is no other. */
 struct planned {
@@ -284,7 +284,7 @@ static Etch__PlanWatch *watch_at(uint32_t statement, const struct etch_mention *
     w->site = site->global && !site->seen ? 0 : site->address;
     w->site_operand = strdup(w->site ? site->operand : "");
     w->size = site->size;
-    w->writes = w->reads = true; /* the order of reads and writes is what a sketch is made of */
+    w->writes = w->reads = true; /* a sketch is made of the order of reads and writes */
     if (w->name && w->site_operand)
         return w;
     etch__plan_watch__free_unpacked(w, NULL);
@@ -316,8 +316,8 @@ static void name_location(const struct planning *p, const struct etch_mention *m
     free(location);
 }
 
-/* Notes what runs have shown of a mention's location: the variable that its instruction used. An element is one of
- * many: the next object that comes by is another. */
+/* Notes the variable that a mention's instruction used in the runs so far. An array element does not count: the next
+ * object that the instruction uses is another element. */
 static bool learn(struct planning *p, uint32_t statement, const struct etch_mention *mention, bool behind)
 {
     char location[ETCH_KEY_SIZE + 300];
@@ -345,7 +345,7 @@ static bool learn(struct planning *p, uint32_t statement, const struct etch_ment
     return true;
 }
 
-/* `behind`: only as a further site of a location that is watched already. */
+/* `behind`: only adds a further site of a location that is watched already. */
 static bool add_watch(struct planning *p, uint32_t statement, const struct etch_mention *mention, bool behind)
 {
     char location[ETCH_KEY_SIZE + 300];
@@ -382,8 +382,8 @@ static bool add_watch(struct planning *p, uint32_t statement, const struct etch_
 
 typedef bool visit_mention(struct planning *p, uint32_t statement, const struct etch_mention *mention, bool behind);
 
-/* Statements behind the first sigma are asked for sites only: the earlier a location is known the more is seen of it.
- */
+/* Statements after the first sigma only add sites: the earlier a location is known, the more accesses to it are
+ * seen. */
 static bool visit_mentions(struct planning *p, uint32_t sigma, visit_mention *visit)
 {
     uint32_t all = (uint32_t)p->slice->statements.n, end = sigma + SITES_BEHIND < all ? sigma + SITES_BEHIND : all;
@@ -463,9 +463,8 @@ static Etch__PlanWatch *copy_watch(const Etch__PlanWatch *from)
     return NULL;
 }
 
-/* An instruction uses many objects, and the one that it will fail with is rarely the first that comes by: debug
- * registers that are left wait at the same sites for the next. Those furthest from the failure know an object earliest.
- */
+/* An instruction uses many objects, and the object of the failure is rarely the first. So the remaining debug registers
+ * wait at the same sites for the next objects. The sites furthest from the failure see an object earliest. */
 static bool fill_sets(struct planning *p)
 {
     for (size_t i = 0; i < p->plan->n_sets; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From an access in the bitcode to the instruction of the binary that makes it: the line table gives the machine code
- * of its line and column, and the right instruction there is the one whose memory operand fits. */
+/* From an access in the bitcode to the instruction of the binary that makes it. The line table gives the machine code
+ * of the access' line and column. The right instruction there has a memory operand that fits. */
 #include "base/log.h"
 #include "proto/soft_layout.h"
 #include "slicer/slice/frame_slot.h"
@@ -39,7 +39,7 @@ static bool look_at(void *context, uint64_t at, const ZydisDecodedInstruction *i
 #define CALLS_MAX 16u
 
 struct calls {
-    uint64_t wanted[4]; /* what is called: as it is, with a recorder, by the recorder's way out, and by a guard */
+    uint64_t wanted[4]; /* targets: the function itself, its recorded code, its stub, its guard */
     uint64_t found;     /* the call of that */
     uint64_t all[CALLS_MAX];
     unsigned n;

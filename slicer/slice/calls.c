@@ -64,7 +64,7 @@ static uint32_t index_of(LLVMValueRef argument)
     return i;
 }
 
-/* What one call passes. Its own context counts, not that of the function it calls. */
+/* The argument that a call passes. The call's own context counts, not the context of the called function. */
 static void need_passed(struct etch_walk *w, uint32_t from, uint32_t call, uint32_t index)
 {
     LLVMValueRef v = w->m->insns.v[call].value;
@@ -128,7 +128,8 @@ static void need_returns(struct etch_walk *w, uint32_t from, uint32_t function, 
     w->any_caller = before;
 }
 
-/* The threads that a join may wait for: those whose handle is kept where the join reads it, else all. */
+/* The threads that a join may wait for: threads whose handle is kept at the location that the join reads, else all
+ * threads. */
 static void need_joined(struct etch_walk *w, uint32_t from, LLVMValueRef join)
 {
     LLVMValueRef handle = LLVMGetOperand(join, 0);

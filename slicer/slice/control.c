@@ -50,7 +50,7 @@ static void need_landings(struct etch_walk *w, uint32_t from, const struct etch_
     etch_numbers work = {0};
 
     if (block == 0 || cfg->dominator[block] != block)
-        return; /* it is reached without */
+        return; /* the block is also reached without a landing pad */
     w->stamps++;
     w->stamp[block + cfg->first] = w->stamps;
     w->short_of_memory |= !etch_array_push(&work, block);

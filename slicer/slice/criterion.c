@@ -24,7 +24,7 @@ static bool ends_with_path(const char *path, const char *tail)
     return n >= k && strcmp(path + n - k, tail) == 0 && (n == k || path[n - k - 1] == '/' || tail[0] == '/');
 }
 
-/* Adds the instructions of a place; column 0 stands for any. Returns how many there were. */
+/* Adds the instructions of a place; column 0: any column. Returns how many there were. */
 static size_t add_place(struct etch_criterion *c, const struct etch_model *m, uint32_t file, uint32_t line,
                         uint32_t column)
 {
@@ -176,7 +176,7 @@ static int check_build(const struct etch_model *m, const struct run *run, struct
         return 0;
     if (theirs->len == n && memcmp(theirs->data, id, n) == 0)
         return 0;
-    for (size_t i = 0; i < run->n_images; i++) /* what was recorded may have started the program */
+    for (size_t i = 0; i < run->n_images; i++) /* the recorded command may have started the program */
         if (run->images[i]->build_id.len == n && memcmp(run->images[i]->build_id.data, id, n) == 0)
             return 0;
     hex(id, n, mine_text, sizeof(mine_text));
@@ -257,7 +257,7 @@ static bool add_row(struct etch_criterion *c, const struct etch_model *m, const 
         return false;
     if ((row->column && add_place(c, m, file, row->line, row->column)) || add_place(c, m, file, row->line, 0))
         return true;
-    /* The brace that ends a function has machine code, and none in the bitcode: what stands before it counts. */
+    /* The closing brace of a function has machine code but no bitcode: the line before it counts. */
     for (uint32_t back = 1; back <= LINES_BACK && back < row->line; back++)
         if (add_place(c, m, file, row->line - back, 0))
             return true;

@@ -112,7 +112,7 @@ static const etch_defs *defs_of(struct etch_walk *w, LLVMValueRef variable)
     return &w->defs.v[number];
 }
 
-/* Is one location part of the other, by their keys? */
+/* True if one location is part of the other, by their keys. */
 static bool overlaps(const char *a, const char *b)
 {
     while (*a && *a == *b)
@@ -235,7 +235,7 @@ static void need_local(struct etch_walk *w, uint32_t from, uint32_t at, LLVMValu
     etch_array_free(&work);
 }
 
-/* A local variable seen through a pointer from elsewhere: whatever may ever change it. */
+/* A local variable that is read through a pointer from elsewhere: all its definitions count. */
 static void need_variable(struct etch_walk *w, uint32_t from, const char *key)
 {
     uint32_t insn;
@@ -264,7 +264,7 @@ static void need_pointees(struct etch_walk *w, uint32_t from, const char *key)
     }
 }
 
-/* With --alias: stores of the same type through pointers of which nothing is known. */
+/* With --alias: stores of the same type through unknown pointers. */
 static void need_aliases(struct etch_walk *w, uint32_t from, LLVMValueRef read)
 {
     LLVMTypeRef type = LLVMTypeOf(read);

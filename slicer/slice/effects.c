@@ -17,7 +17,7 @@
 struct summary {
     enum { UNKNOWN, UNDER_WAY, KNOWN } state;
     etch_effects effects;
-    bool returns; /* a pointer into what a parameter points to */
+    bool returns; /* a pointer into the target of a parameter */
     struct etch_effect returned;
 };
 

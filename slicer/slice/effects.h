@@ -6,7 +6,7 @@
 
 #include "slicer/model/model.h"
 
-/* An access to what a parameter points to. */
+/* An access to the target of a parameter. */
 struct etch_effect {
     uint32_t parameter;
     int64_t offset; /* from where the parameter points */

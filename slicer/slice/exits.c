@@ -311,7 +311,7 @@ bool etch_exits_find(struct etch_model *m, int status, struct etch_exits *exits)
 /* ---- As a message: all pieces from malloc, so that protobuf-c frees them ---- */
 /* NOLINTBEGIN(clang-analyzer-unix.Malloc): the analyzer does not see that free_unpacked() frees */
 
-/* Is the program ended on this line, rather than a value only made there? */
+/* True if the program ends on this line; false if a value is only made there. */
 static bool ends_program(const struct etch_model *m, uint32_t insn)
 {
     const struct etch_ir_block *b = &m->blocks.v[m->insns.v[insn].block];

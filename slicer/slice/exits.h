@@ -7,7 +7,7 @@
 
 struct etch_exit {
     uint32_t insn;
-    bool origin; /* it made the value; else the value only passed there */
+    bool origin; /* the statement made the value; else the value only passed through it */
 };
 
 struct etch_exits {
@@ -19,7 +19,7 @@ struct etch_exits {
  */
 bool etch_exits_find(struct etch_model *m, int status, struct etch_exits *exits);
 
-/* Does a call of this outside function end the program with the status that it is first given? */
+/* True if a call of this outside function ends the program with its first argument as the status. */
 bool etch_call_exits(const char *name);
 
 #endif

@@ -124,8 +124,7 @@ static void gather_parameter(struct etch_model *m, LLVMValueRef variable, struct
     }
 }
 
-/* All accesses that say something must say the same: an optimised variable has no one place, and what is on the stack
- * near its line is something else. */
+/* All votes must agree. An optimised variable has no single slot, and other data is on the stack near its line. */
 const struct etch_ir_slot *etch_frame_slot_of(struct etch_model *m, LLVMValueRef variable)
 {
     uint32_t number = etch_pointers_get(&m->slot_of, variable);

@@ -21,7 +21,7 @@ uint64_t etch_code_variable(const struct etch_model *m, LLVMValueRef global, int
 /* The start of a function's code. With a recorder that is not the symbol that other code calls. */
 uint64_t etch_code_entry(const struct etch_model *m, LLVMValueRef function);
 
-/* Does the address lie in the very function that an instruction is in? Instances of a template share their lines. */
+/* True if the address lies in the very function of an instruction. Instances of a template share their lines. */
 bool etch_code_is_of(const struct etch_model *m, uint64_t address, uint32_t insn);
 
 /* ---- Instructions ---- */
@@ -33,7 +33,7 @@ typedef bool etch_code_visitor(void *context, uint64_t address, const ZydisDecod
 /* Calls `visit` for the instructions in [start, end), in order. */
 void etch_code_visit(const struct etch_model *m, uint64_t start, uint64_t end, etch_code_visitor *visit, void *context);
 
-/* Can code at the address be watched? Programs that are watched run their recorded code, not its plain copy. */
+/* True if code at the address can be watched. Watched programs run their recorded code, not its plain copy. */
 bool etch_code_is_watched(const struct etch_model *m, uint64_t address);
 
 /* ---- Registers ---- */
@@ -44,7 +44,7 @@ const char *etch_register_name(ZydisRegister reg);
  * and pointers. */
 ZydisRegister etch_register_of(LLVMValueRef function, LLVMValueRef parameter);
 
-/* Does the function of an instruction keep a frame pointer? If not, rbp is a register like any other. */
+/* True if the function of an instruction keeps a frame pointer. If not, rbp is a register like any other. */
 bool etch_code_keeps_frame_pointer(const struct etch_model *m, uint32_t insn);
 
 #endif

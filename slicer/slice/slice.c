@@ -9,8 +9,8 @@
 
 /* ---- Statements ---- */
 
-/* The statement of an instruction: made where `make`, else ETCH_NONE for a new one. ETCH_NONE also for what has no
- * place in the program's own source. */
+/* The statement of an instruction. A new statement is made if `make`, else it is ETCH_NONE. Also ETCH_NONE for an
+ * instruction without a place in the program's own source. */
 static uint32_t statement_of(struct etch_walk *w, uint32_t insn, bool make)
 {
     const struct etch_insn *i = &w->m->insns.v[insn];

@@ -48,7 +48,7 @@ static inline bool etch_is_pointer(LLVMValueRef value)
     return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMPointerTypeKind;
 }
 
-/* In all functions below, `from` is the statement that depends on what they queue. Lack of memory sets
+/* In all functions below, `from` is the statement that depends on the queued instructions. Lack of memory sets
  * short_of_memory. */
 
 /* ---- slice.c ---- */
@@ -61,16 +61,16 @@ void etch_walk_need(struct etch_walk *w, uint32_t from, uint32_t insn, uint8_t m
 /* Queues the instruction that makes a value. For a parameter these are the arguments of the callers. */
 void etch_walk_value(struct etch_walk *w, uint32_t from, LLVMValueRef value, Etch__StatementRole role);
 
-/* Queues what a call needs: what its function returns, and its arguments where `mode` asks for them. */
+/* Queues the needs of a call: the result of its function, and its arguments if `mode` asks for them. */
 void etch_walk_call(struct etch_walk *w, uint32_t from, uint32_t insn, uint8_t mode);
 
-/* Queues what a call gives to a function that may call back: pointers, and the memory behind them. */
+/* Queues the data that a call gives to a function that may call back: pointers, and the memory that they point to. */
 void etch_walk_callback(struct etch_walk *w, uint32_t from, uint32_t call);
 
 /* ---- definitions.c ---- */
 
-/* Queues the instructions that may have written what an access of type `access` at instruction `at` reads through
- * `pointer`. `access` NULL: all that `pointer` points to. */
+/* Queues the instructions that may have written the value that an access of type `access` at instruction `at` reads
+ * through `pointer`. `access` NULL: all of the memory that `pointer` points to. */
 void etch_walk_memory(struct etch_walk *w, uint32_t from, uint32_t at, LLVMValueRef pointer, LLVMTypeRef access);
 
 /* ---- control.c ---- */
