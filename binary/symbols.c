@@ -174,26 +174,7 @@ static Etch__Image *copy_image(const Etch__Image *image)
     return copy;
 }
 
-struct etch_symbols_module *module_new(const Etch__Image *image, const struct etch_symbols_options *options,
-                                       uint64_t number)
-{
-    struct etch_symbols_module *module = calloc(1, sizeof(*module));
-
-    if (!module)
-        return NULL;
-    module->file.fd = module->debug.fd = -1;
-    module->number = number;
-    module->mangled = options->mangled;
-    pthread_mutex_init(&module->lock, NULL);
-    module->image = copy_image(image);
-    module->path = strdup(image->path ? image->path : "");
-    if (module->image && module->path && read_module(module, options))
-        return module;
-    module_free(module);
-    return NULL;
-}
-
-void module_free(struct etch_symbols_module *module)
+static void module_free(struct etch_symbols_module *module)
 {
     if (!module)
         return;
@@ -215,6 +196,26 @@ void module_free(struct etch_symbols_module *module)
         etch__image__free_unpacked(module->image, NULL);
     free(module->path);
     free(module);
+}
+
+/* Opens the file behind `image` and makes all tables but those of the units. Returns NULL when memory is short. */
+static struct etch_symbols_module *module_new(const Etch__Image *image, const struct etch_symbols_options *options,
+                                              uint64_t number)
+{
+    struct etch_symbols_module *module = calloc(1, sizeof(*module));
+
+    if (!module)
+        return NULL;
+    module->file.fd = module->debug.fd = -1;
+    module->number = number;
+    module->mangled = options->mangled;
+    pthread_mutex_init(&module->lock, NULL);
+    module->image = copy_image(image);
+    module->path = strdup(image->path ? image->path : "");
+    if (module->image && module->path && read_module(module, options))
+        return module;
+    module_free(module);
+    return NULL;
 }
 
 /* ---- Images -------------------------------------------------------------------------------------------------------

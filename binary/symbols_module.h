@@ -76,11 +76,6 @@ struct etch_symbols_module {
     ETCH_ARRAY(char *) strings;
 };
 
-/* Opens the file behind `image` and makes all tables but those of the units. Returns NULL when memory is short. */
-struct etch_symbols_module *module_new(const Etch__Image *image, const struct etch_symbols_options *options,
-                                       uint64_t number);
-void module_free(struct etch_symbols_module *module);
-
 /* symbols_elf.c */
 bool module_is_code(const struct etch_symbols_module *module, uint64_t address);
 bool module_read_symbols(struct etch_symbols_module *module);

@@ -50,9 +50,6 @@ int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *
 
 void etch_lab_result_release(struct etch_lab_result *result);
 
-/* True if two runs ended alike. */
-bool etch_lab_same_end(const struct etch_lab_result *a, const struct etch_lab_result *b);
-
 /* "SIGSEGV", "exit status 3", "no thread can run", ... */
 void etch_lab_describe(const struct etch_lab_result *result, char *text, size_t size);
 

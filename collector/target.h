@@ -87,8 +87,6 @@ void etch_target_hold(struct etch_target *target, pid_t except, unsigned ms, boo
 /* Resumes the held threads. */
 void etch_target_release_held(struct etch_target *target);
 
-struct etch_target_thread *etch_target_thread(struct etch_target *target, pid_t tid);
-
 void etch_target_free(struct etch_target *target);
 
 #endif

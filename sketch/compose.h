@@ -36,8 +36,4 @@ Etch__Sketch *etch_compose(const struct etch_names *names, struct etch_run *cons
 int etch_rank(struct etch_predictors *predictors, const struct etch_names *names, struct etch_run *const *runs,
               size_t n, const char *bucket, struct etch_error *err);
 
-/* The bucket that etch_compose() would take: that of most failing runs; of as many, the first by name. NULL: none
- * fails. */
-const char *etch_commonest_failure(struct etch_run *const *runs, size_t n);
-
 #endif

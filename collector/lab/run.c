@@ -233,13 +233,6 @@ void etch_lab_result_release(struct etch_lab_result *result)
     result->shared = NULL;
 }
 
-bool etch_lab_same_end(const struct etch_lab_result *a, const struct etch_lab_result *b)
-{
-    bool by_number = a->end == ETCH_LAB_EXITED || a->end == ETCH_LAB_WRONG || a->end == ETCH_LAB_SIGNALED;
-
-    return a->end == b->end && (!by_number || a->number == b->number);
-}
-
 void etch_lab_describe(const struct etch_lab_result *result, char *text, size_t size)
 {
     const char *name = sigabbrev_np(result->number);

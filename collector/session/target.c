@@ -48,7 +48,7 @@ static int explain_ptrace(struct etch_error *err, int cause, const char *what, p
 
 /* ---- Threads ---- */
 
-struct etch_target_thread *etch_target_thread(struct etch_target *target, pid_t tid)
+static struct etch_target_thread *find_thread(struct etch_target *target, pid_t tid)
 {
     for (size_t i = 0; i < target->threads.n; i++)
         if (target->threads.v[i].tid == tid)
@@ -68,7 +68,7 @@ static struct etch_target_thread *add_thread(struct etch_target *t, pid_t tid, u
 
 static void remove_thread(struct etch_target *t, pid_t tid)
 {
-    struct etch_target_thread *thread = etch_target_thread(t, tid);
+    struct etch_target_thread *thread = find_thread(t, tid);
 
     if (thread)
         *thread = t->threads.v[--t->threads.n];
@@ -207,7 +207,7 @@ static int seize_new(struct etch_target *t, struct etch_error *err)
     for (size_t i = 0; i < tids.list.n; i++) {
         pid_t tid = tids.list.v[i];
 
-        if (etch_target_thread(t, tid))
+        if (find_thread(t, tid))
             continue;
         if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)(uintptr_t)OPTIONS) == 0) {
             if (!add_thread(t, tid, 0))
@@ -250,7 +250,7 @@ static void resume(pid_t tid, int signal)
 
 static void know_thread(struct etch_target *t, pid_t tid, pid_t parent)
 {
-    struct etch_target_thread *thread = etch_target_thread(t, tid);
+    struct etch_target_thread *thread = find_thread(t, tid);
     bool is_new = !thread;
 
     if (is_new)
@@ -284,7 +284,7 @@ static int on_exec(struct etch_target *t, struct etch_error *err)
 
 static void on_thread_exit(struct etch_target *t, pid_t tid)
 {
-    struct etch_target_thread *thread = etch_target_thread(t, tid);
+    struct etch_target_thread *thread = find_thread(t, tid);
     unsigned long status = 0;
 
     ptrace(PTRACE_GETEVENTMSG, tid, NULL, &status);
@@ -300,7 +300,7 @@ static bool is_stop_signal(int signal)
 
 static void note_begun(struct etch_target *t, pid_t tid)
 {
-    struct etch_target_thread *thread = etch_target_thread(t, tid);
+    struct etch_target_thread *thread = find_thread(t, tid);
 
     if (thread)
         thread->begun = true;
@@ -310,7 +310,7 @@ static void note_begun(struct etch_target *t, pid_t tid)
  * would win races that it loses without etch. Any other event of the new thread stays in the kernel's list. */
 static void let_begin(struct etch_target *t, pid_t tid)
 {
-    const struct etch_target_thread *thread = etch_target_thread(t, tid);
+    const struct etch_target_thread *thread = find_thread(t, tid);
     siginfo_t info = {0};
     int status = 0;
 
@@ -472,7 +472,7 @@ void etch_target_hold(struct etch_target *target, pid_t except, unsigned ms, boo
             bool ours;
 
             if (todo.v[i] && has_stopped(todo.v[i], &ours)) {
-                struct etch_target_thread *thread = etch_target_thread(target, todo.v[i]);
+                struct etch_target_thread *thread = find_thread(target, todo.v[i]);
 
                 if (thread)
                     thread->held = ours;

@@ -68,7 +68,6 @@ uint64_t etch_perf_loader_tsc(const struct etch_perf_loader *l, uint64_t ns);
 
 /* ---- perf_streams.c: the bytes of the trace ---- */
 
-bool etch_perf_streams_config(const struct etch_perf_loader *l, Etch__PtConfig *pt);
 struct etch_stream *etch_perf_streams_find(struct etch_recording *recording, bool by_cpu, uint32_t number);
 int etch_perf_streams_build(struct etch_perf_loader *l);
 

@@ -15,7 +15,7 @@ static const struct etch_perf_attr *pt_attr(const struct etch_perf_loader *l)
     return NULL;
 }
 
-bool etch_perf_streams_config(const struct etch_perf_loader *l, Etch__PtConfig *pt)
+static bool read_config(const struct etch_perf_loader *l, Etch__PtConfig *pt)
 {
     const struct etch_perf_attr *attr = pt_attr(l);
     const uint64_t *w = l->info.words;
@@ -73,7 +73,7 @@ static struct etch_stream *stream_of(struct etch_perf_loader *l, const struct et
     if (!about->pt)
         return NULL;
     etch__pt_config__init(about->pt);
-    return etch_perf_streams_config(l, about->pt) ? stream : NULL;
+    return read_config(l, about->pt) ? stream : NULL;
 }
 
 /* Where the next bytes of a snapshot belong: behind the last ones where the copies overlap, behind a hole of unknown

@@ -24,7 +24,8 @@ static size_t count_bucket(struct etch_run *const *runs, size_t n, const char *b
     return count;
 }
 
-const char *etch_commonest_failure(struct etch_run *const *runs, size_t n)
+/* The bucket of most failing runs; the first by name of several such buckets. NULL: no run fails. */
+static const char *commonest_failure(struct etch_run *const *runs, size_t n)
 {
     const char *best = NULL;
     size_t most = 0;
@@ -334,7 +335,7 @@ static void pick_best(struct composition *c)
 
 static bool select_runs(struct composition *c, struct etch_run *const *runs, size_t n)
 {
-    const char *bucket = c->options->bucket ? c->options->bucket : etch_commonest_failure(runs, n);
+    const char *bucket = c->options->bucket ? c->options->bucket : commonest_failure(runs, n);
 
     c->runs = calloc(n + 1, sizeof(*c->runs));
     if (!c->runs || !bucket)

@@ -38,7 +38,8 @@ void etch_page_escape(struct etch_page *page, const char *text)
     }
 }
 
-bool etch_page_is_picked(const struct etch_page *page, size_t predictor)
+/* The picture marks the predictor. Predictors that are not picked are behind a fold. */
+static bool is_picked(const struct etch_page *page, size_t predictor)
 {
     for (size_t i = 0; i < page->model.n_shown; i++)
         if (page->model.shown[i] == predictor)
@@ -52,7 +53,7 @@ void etch_page_letter(struct etch_page *page, size_t predictor)
 
     for (size_t i = 0; i < page->model.n_shown; i++)
         before += page->model.shown[i] < predictor;
-    at = etch_page_is_picked(page, predictor) ? before : page->model.n_shown + predictor - before;
+    at = is_picked(page, predictor) ? before : page->model.n_shown + predictor - before;
     etch_page_write(page, "<span class=\"letter\">");
     if (at < 26)
         etch_page_write(page, "%c", 'A' + (int)at);
@@ -163,7 +164,7 @@ static void put_other_causes(struct etch_page *page)
         return;
     etch_page_write(page, "<details><summary>%zu more</summary><ol>\n", page->model.unshown);
     for (size_t i = 0; i < page->sketch->n_predictors; i++)
-        if (!etch_page_is_picked(page, i))
+        if (!is_picked(page, i))
             put_cause(page, i, false);
     etch_page_write(page, "</ol></details>\n");
 }
@@ -259,7 +260,7 @@ static void put_step_classes(struct etch_page *page, const Etch__SketchStep *ste
     bool marked = false;
 
     for (size_t k = 0; k < step->n_predictors; k++)
-        marked |= etch_page_is_picked(page, step->predictors[k]);
+        marked |= is_picked(page, step->predictors[k]);
     etch_page_write(page, "class=\"step%s%s\" data-causes=\"", marked ? " marked" : "",
                     step->failing ? " failing" : "");
     for (size_t k = 0; k < step->n_predictors; k++)

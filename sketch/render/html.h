@@ -20,9 +20,6 @@ void etch_page_escape(struct etch_page *page, const char *text);
 /* Our own words. */
 void etch_page_write(struct etch_page *page, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The predictor is among those that the picture marks; the others are behind a fold. */
-bool etch_page_is_picked(const struct etch_page *page, size_t predictor);
-
 /* "A" for the first predictor that is picked, "B", ..., then those that are not; numbers where letters end. */
 void etch_page_letter(struct etch_page *page, size_t predictor);
 

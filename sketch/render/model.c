@@ -120,6 +120,17 @@ static bool kind_is_shown(const struct etch_render_model *m, const char *kind)
     return false;
 }
 
+/* The predictor may be called a cause: its F, and the difference between how often it holds in failing and in passing
+ * runs, are at least ETCH_RENDER_STRONG. Otherwise it is a hint. F alone does not tell: a predictor that holds in every
+ * run has an F of 0.56 if half of the runs fail. */
+static bool is_strong(const Etch__Predictor *p)
+{
+    double failing = p->failing ? (double)p->failing_true / p->failing : 0;
+    double passing = p->passing ? (double)p->passing_true / p->passing : 1;
+
+    return p->f >= ETCH_RENDER_STRONG && failing - passing >= ETCH_RENDER_STRONG;
+}
+
 static int pick_predictors(struct etch_render_model *m, bool all)
 {
     const Etch__Sketch *s = m->sketch;
@@ -132,7 +143,7 @@ static int pick_predictors(struct etch_render_model *m, bool all)
     for (size_t i = 0; i < n; i++) {
         const Etch__Predictor *p = s->predictors[i];
 
-        if (all || (!kind_is_shown(m, p->kind) && (!strong || etch_render_is_strong(p))))
+        if (all || (!kind_is_shown(m, p->kind) && (!strong || is_strong(p))))
             m->shown[m->n_shown++] = i;
     }
     m->unshown = n - m->n_shown;
@@ -181,18 +192,9 @@ bool etch_render_order_is_sound(const Etch__Sketch *sketch, const Etch__SketchOr
 
 /* ---- Words ---- */
 
-/* F alone does not tell: what holds in every run has an F of 0.56 where half of them fail. */
-bool etch_render_is_strong(const Etch__Predictor *p)
-{
-    double failing = p->failing ? (double)p->failing_true / p->failing : 0;
-    double passing = p->passing ? (double)p->passing_true / p->passing : 1;
-
-    return p->f >= ETCH_RENDER_STRONG && failing - passing >= ETCH_RENDER_STRONG;
-}
-
 bool etch_render_has_cause(const Etch__Sketch *sketch)
 {
-    return sketch->compared && sketch->n_predictors > 0 && etch_render_is_strong(sketch->predictors[0]);
+    return sketch->compared && sketch->n_predictors > 0 && is_strong(sketch->predictors[0]);
 }
 
 void etch_render_runs(const Etch__Sketch *s, char *text, size_t size)

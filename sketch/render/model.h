@@ -45,10 +45,6 @@ bool etch_render_step_has_predictor(const Etch__SketchStep *step, size_t predict
 /* Its two steps exist and are not the same. */
 bool etch_render_order_is_sound(const Etch__Sketch *sketch, const Etch__SketchOrder *order);
 
-/* It may be called a cause: its F, and the difference between how often it holds in failing and in passing runs, are at
- * least ETCH_RENDER_STRONG. Otherwise it is a hint. */
-bool etch_render_is_strong(const Etch__Predictor *predictor);
-
 /* The best predictor tells failing from passing runs well enough to be called a cause. */
 bool etch_render_has_cause(const Etch__Sketch *sketch);
 

@@ -328,7 +328,7 @@ static bool one_of(const char *name, const char *const *list)
     return false;
 }
 
-bool etch_call_synchronises(const char *name)
+static bool synchronises(const char *name)
 {
     return strncmp(name, "pthread_", 8) == 0 || strncmp(name, "sem_", 4) == 0 || strncmp(name, "mtx_", 4) == 0 ||
            strncmp(name, "cnd_", 4) == 0 || strncmp(name, "thrd_", 5) == 0;
@@ -410,7 +410,7 @@ static bool add_call_writers(struct etch_model *m, uint32_t insn)
             continue;
         if (!add_writer_through(m, argument, NULL, insn))
             return false;
-        if (!etch_call_synchronises(name) && !add_object_writer(m, argument, insn))
+        if (!synchronises(name) && !add_object_writer(m, argument, insn))
             return false;
     }
     return true;

@@ -196,7 +196,6 @@ bool etch_memory_escapes(LLVMValueRef variable);
 
 /* True if a call of a function outside of the model does not change the target of its argument. */
 bool etch_call_only_reads(const char *name, unsigned argument);
-bool etch_call_synchronises(const char *name);
 
 /* A definition: an instruction that may change a local variable. */
 struct etch_def {

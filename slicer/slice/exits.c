@@ -270,7 +270,8 @@ static bool follow(struct search *s, LLVMValueRef value, uint32_t at, int depth)
 
 /* ---- Where the program ends ---- */
 
-bool etch_call_exits(const char *name)
+/* True if a call of this outside function ends the program with its first argument as the status. */
+static bool is_exit(const char *name)
 {
     static const char *const all[] = {"exit", "_exit", "_Exit", "quick_exit",    "err", "errx",
                                       "verr", "verrx", "error", "error_at_line", NULL};
@@ -299,7 +300,7 @@ bool etch_exits_find(struct etch_model *m, int status, struct etch_exits *exits)
         LLVMValueRef v = m->insns.v[i].value;
 
         if (etch_is_call(v) && m->insns.v[i].callee == ETCH_NONE && LLVMGetNumArgOperands(v) &&
-            etch_call_exits(etch_called_name(v)))
+            is_exit(etch_called_name(v)))
             follow(&s, LLVMGetOperand(v, 0), own(&s, i, ETCH_NONE), 0);
     }
     etch_pointers_release(&s.seen);
@@ -318,7 +319,7 @@ static bool ends_program(const struct etch_model *m, uint32_t insn)
 
     for (uint32_t i = b->first; i < b->first + b->n; i++)
         if (m->insns.v[i].line == m->insns.v[insn].line && etch_is_call(m->insns.v[i].value) &&
-            etch_call_exits(etch_called_name(m->insns.v[i].value)))
+            is_exit(etch_called_name(m->insns.v[i].value)))
             return true;
     return false;
 }

@@ -19,7 +19,4 @@ struct etch_exits {
  */
 bool etch_exits_find(struct etch_model *m, int status, struct etch_exits *exits);
 
-/* True if a call of this outside function ends the program with its first argument as the status. */
-bool etch_call_exits(const char *name);
-
 #endif
