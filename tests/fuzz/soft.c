@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Etch__Image *images[] = {&image};
     struct etch_recording recording = {.path = (char *)(uintptr_t)"fuzz"};
     struct etch_soft_map *map = calloc(1, sizeof(*map));
-    struct etch_step_buffer tape = {0};
+    struct etch_step_buffer steps = {0};
     struct etch_blocks *blocks;
     struct etch_code *code;
     struct etch_error err;
@@ -49,12 +49,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                             .n_frames = 2,
                                             .failed = true};
 
-            etch_soft_decode(&input, blocks, &tape);
+            etch_soft_decode(&input, blocks, &steps);
         }
         etch_blocks_free(blocks);
         etch_code_free(code);
     }
-    etch_step_buffer_release(&tape);
+    etch_step_buffer_release(&steps);
     etch_soft_map_free(map);
     return 0;
 }
