@@ -2,6 +2,7 @@
 /* All clocks of this machine; see calibration.h. */
 #include "calibrate/calibration.h"
 
+#include "base/time.h"
 #include "calibrate/stamp.h"
 
 #include <math.h>
@@ -70,8 +71,7 @@ static int add_rounds(const struct etch_calibration_options *o, const struct etc
 {
     const struct etch_calibration_races *races = races_of(o);
     struct etch_skew_round *rounds = malloc(want * sizeof(*rounds));
-    int64_t n =
-        rounds ? races->write(races->context, race, variant, rounds, want, err) : etch_error_set(err, "out of memory");
+    int64_t n = rounds ? races->write(races->context, race, variant, rounds, want, err) : etch_error_no_memory(err);
 
     for (int64_t i = 0; i < n; i++)
         etch_skew_bounds_add(bounds, &rounds[i]);
@@ -135,7 +135,7 @@ static int refine_bounds(const struct etch_calibration *c, const struct etch_cal
     uint64_t now;
 
     set_bounds(cpu);
-    while ((now = etch_race_now()) < until || (now < patience && bounds_poor(cpu))) {
+    while ((now = etch_time_ns()) < until || (now < patience && bounds_poor(cpu))) {
         if (bounds_turn(c, o, cpu, false, now < until ? until : patience, err) < 0)
             return -1;
         set_bounds(cpu);
@@ -184,7 +184,7 @@ static int measure_statistics(struct etch_calibration *c, const struct etch_cali
     cpu->estimates = malloc(LINES * sizeof(*cpu->estimates));
     if (!d || !cpu->estimates) {
         free(d);
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     }
     for (size_t i = 0; i < LINES; i++)
         cpu->estimates[i] = NAN;
@@ -208,7 +208,7 @@ static int list_given_cpus(struct etch_calibration *c, unsigned n, struct etch_e
 {
     c->cpus = calloc(n + 1, sizeof(*c->cpus));
     if (!c->cpus)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     for (unsigned cpu = 1; cpu < n; cpu++)
         c->cpus[c->n_cpus++].cpu = cpu;
     return 0;
@@ -267,7 +267,7 @@ struct etch_skew_bounds etch_calibration_between(const struct etch_calibration *
 static int measure_cpu(struct etch_calibration *c, const struct etch_calibration_options *o,
                        struct etch_calibration_cpu *cpu, uint64_t share, uint64_t patience, struct etch_error *err)
 {
-    uint64_t start = etch_race_now();
+    uint64_t start = etch_time_ns();
 
     if (bounds_turn(c, o, cpu, true, start + share * 3 / 10, err) < 0 ||
         measure_statistics(c, o, cpu, start + share * 7 / 10, err) < 0 ||
@@ -283,13 +283,13 @@ static int measure_cpus(struct etch_calibration *c, const struct etch_calibratio
 {
     for (size_t i = 0; i < c->n_cpus; i++) {
         struct etch_calibration_cpu *cpu = &c->cpus[i];
-        uint64_t start = etch_race_now();
+        uint64_t start = etch_time_ns();
         size_t left = c->n_cpus - i + (c->n_cpus > 1 ? o->checks : 0);
         uint64_t share = end > start ? (end - start) / left : 1000000;
 
         if (measure_cpu(c, o, cpu, share, patience, err) < 0)
             return -1;
-        cpu->duration_ns = etch_race_now() - start;
+        cpu->duration_ns = etch_time_ns() - start;
         if (etch_skew_bounds_contradict(&cpu->bounds)) {
             c->refused = true;
             snprintf(c->why, sizeof(c->why), "the clock of CPU %u changed while it was measured", cpu->cpu);
@@ -302,7 +302,7 @@ static int measure_cpus(struct etch_calibration *c, const struct etch_calibratio
 
 static uint64_t check_until(uint64_t end, unsigned left)
 {
-    uint64_t now = etch_race_now();
+    uint64_t now = etch_time_ns();
     uint64_t share = end > now ? (end - now) / left : 0;
 
     return now + (share > CHECK_NS ? share : CHECK_NS);
@@ -318,9 +318,9 @@ static int check_pairs(struct etch_calibration *c, const struct etch_calibration
         return 0;
     c->checks = calloc(o->checks, sizeof(*c->checks));
     if (!c->checks)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     /* Makes at least one check, even if time is up. */
-    for (unsigned i = 0; i < o->checks && (i == 0 || etch_race_now() < end); i++) {
+    for (unsigned i = 0; i < o->checks && (i == 0 || etch_time_ns() < end); i++) {
         struct etch_calibration_check *check = &c->checks[c->n_checks++];
         struct etch_skew_bounds follows;
         struct etch_race race;
@@ -351,7 +351,7 @@ static int check_pairs(struct etch_calibration *c, const struct etch_calibration
 
 static void measure_drain(struct etch_calibration *c, const struct etch_calibration_options *o)
 {
-    struct etch_race race = race_of(c, o, c->reference, c->cpus[0].cpu, etch_race_now() + 50000000);
+    struct etch_race race = race_of(c, o, c->reference, c->cpus[0].cpu, etch_time_ns() + 50000000);
     uint64_t *waits = malloc(4000 * sizeof(*waits));
     struct etch_error ignored;
     int64_t n = waits ? etch_race_drain(&race, waits, 4000, &ignored) : 0;
@@ -390,7 +390,7 @@ static int measure_kernel_clock(struct etch_calibration *c, const struct etch_ca
 
     c->pairs = malloc((earlier + PAIRS) * sizeof(*c->pairs));
     if (!c->pairs)
-        return etch_error_set(err, "out of memory");
+        return etch_error_no_memory(err);
     if (earlier)
         memcpy(c->pairs, o->like->pairs, earlier * sizeof(*c->pairs));
     etch_clock_pairs_take(c->pairs + earlier, PAIRS, CLOCK_MONOTONIC_RAW, 1000000);
@@ -412,7 +412,7 @@ static int get_lines(struct etch_calibration *c, const struct etch_calibration_o
 
 int etch_calibrate(struct etch_calibration *c, const struct etch_calibration_options *o, struct etch_error *err)
 {
-    uint64_t start = etch_race_now();
+    uint64_t start = etch_time_ns();
     uint64_t budget = o->budget_ns ? o->budget_ns : DEFAULT_NS;
     uint64_t patience = 5 * budget < DEFAULT_NS ? 5 * budget : DEFAULT_NS * 9 / 10;
     uint32_t cpu;
@@ -436,7 +436,7 @@ int etch_calibrate(struct etch_calibration *c, const struct etch_calibration_opt
     if (measure_cpus(c, o, start + budget * 8 / 10, start + patience, err) < 0 ||
         check_pairs(c, o, start + budget * 9 / 10, err) < 0)
         goto failed;
-    c->duration_ns = etch_race_now() - start;
+    c->duration_ns = etch_time_ns() - start;
     return 0;
 failed:
     etch_calibration_free(c);

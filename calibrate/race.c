@@ -7,6 +7,7 @@
  * behind it is done. */
 #include "calibrate/race.h"
 
+#include "base/time.h"
 #include "calibrate/stamp.h"
 
 #include <pthread.h>
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #define STEP 8    /* loop turns by which the race is balanced after a round, */
@@ -60,14 +60,6 @@ const char *etch_race_variant_name(enum etch_race_variant variant)
     static const char *const names[] = {"mfence", "locked", "cpuid", "xchg", "cmpxchg"};
 
     return (unsigned)variant < ETCH_RACE_VARIANTS ? names[variant] : "none";
-}
-
-uint64_t etch_race_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* ---- The bracketed writes: stamp, write x, stamp ---- */
@@ -224,7 +216,7 @@ static bool meet(struct table *t, _Atomic uint64_t *theirs, uint64_t round)
             continue;
         if (atomic_load_explicit(&t->stop, memory_order_relaxed))
             return false;
-        if (etch_race_now() > t->race->deadline)
+        if (etch_time_ns() > t->race->deadline)
             atomic_store_explicit(&t->stop, true, memory_order_relaxed);
     }
 }

@@ -62,7 +62,4 @@ int64_t etch_race_flag(const struct etch_race *race, struct etch_race_difference
  * contended line until the buffer has drained, on CPU b, while a takes the line away. As above. */
 int64_t etch_race_drain(const struct etch_race *race, uint64_t *waits, size_t want, struct etch_error *err);
 
-/* ns of CLOCK_MONOTONIC. */
-uint64_t etch_race_now(void);
-
 #endif

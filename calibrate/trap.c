@@ -166,7 +166,7 @@ int etch_trap_latency(const struct etch_clock_pair *pairs, size_t n, const struc
     memset(latency, 0, sizeof(*latency));
     if (!after || n == 0) {
         free(after);
-        return etch_error_set(err, after ? "no watched access was stamped" : "out of memory");
+        return after ? etch_error_set(err, "no watched access was stamped") : etch_error_no_memory(err);
     }
     latency->lo = UINT64_MAX;
     for (size_t i = 0; i < n; i++) {

@@ -2,9 +2,10 @@
 /* See lab_explore.h. */
 #include "collector/lab_explore.h"
 
+#include "base/time.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define LEARNING 8 /* runs at the beginning whose points are still becoming known, at most */
 
@@ -18,14 +19,6 @@ struct search {
     uint64_t ends[64];
     double begin;
 };
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static uint64_t count_sites(const uint64_t *table)
 {
@@ -150,7 +143,7 @@ static int take(struct search *s, const struct etch_lab_result *r, struct etch_e
     if (s->about->observe && !s->about->observe(s->about->context, f->schedules, r))
         return 0;
     return (!f->first || s->about->all) && f->schedules < s->about->schedules &&
-           (s->about->seconds <= 0 || now() - s->begin < s->about->seconds);
+           (s->about->seconds <= 0 || etch_time_seconds() - s->begin < s->about->seconds);
 }
 
 int etch_lab_explore(struct etch_lab_found *found, const struct etch_lab_explore *explore, struct etch_error *err)
@@ -168,7 +161,7 @@ int etch_lab_explore(struct etch_lab_found *found, const struct etch_lab_explore
         memcpy(s->sites, explore->request.sites, sizeof(s->sites));
     s->request.sites = s->sites;
     s->request.expected = s->expected;
-    s->begin = now();
+    s->begin = etch_time_seconds();
     while (more > 0) {
         struct etch_lab_result r;
 

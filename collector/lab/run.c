@@ -2,6 +2,8 @@
 /* See lab_run.h. */
 #include "collector/lab_run.h"
 
+#include "base/time.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,20 +15,11 @@
 #include <sys/personality.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define START_REALTIME UINT64_C(1700000000000000000) /* each run begins at the same moment */
 #define START_MONOTONIC UINT64_C(100000000000)
 #define SLACK_NS UINT64_C(20000000)
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* ---- The shared memory ---- */
 
@@ -197,7 +190,7 @@ static int refuse(uint32_t outcome, const char *program, struct etch_error *err)
 
 int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *request, struct etch_error *err)
 {
-    double begin = now();
+    double begin = etch_time_seconds();
     int status = 0, fd;
     bool killed;
     pid_t pid;
@@ -213,7 +206,7 @@ int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *
         return -1;
     }
     killed = await(pid, request->timeout, &status);
-    result->seconds = now() - begin;
+    result->seconds = etch_time_seconds() - begin;
     judge(result, status, killed);
     if (!result->shared->started) {
         etch_lab_result_release(result);
