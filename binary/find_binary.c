@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "binary/find_binary.h"
 
+#include "base/path.h"
 #include "binary/elf_file.h"
 
 #include <stdio.h>
@@ -64,8 +65,7 @@ enum etch_binary_verdict etch_find_binary(const Etch__Image *image, const struct
                                           char path[PATH_MAX])
 {
     enum etch_binary_verdict best = ETCH_BINARY_MISSING;
-    const char *slash = strrchr(image->path, '/'), *home = getenv("HOME");
-    const char *base = slash ? slash + 1 : image->path;
+    const char *base = etch_path_name(image->path), *home = getenv("HOME");
     bool vdso = strcmp(image->path, "[vdso]") == 0; /* no file, but perf keeps a copy in its cache */
     char candidate[PATH_MAX];
 

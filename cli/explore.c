@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* etch explore: looks for a schedule under which a program fails. */
+#include "base/path.h"
 #include "cli/command.h"
 #include "cli/lab_file.h"
 #include "cli/lab_twin.h"
@@ -109,10 +110,8 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
 /* PROG-1.schedule.etch, or the next number that is free. */
 static const char *free_name(char name[PATH_MAX], const char *program)
 {
-    const char *slash = strrchr(program, '/');
-
     for (unsigned i = 1; i < 10000; i++) {
-        snprintf(name, PATH_MAX, "%.200s-%u.schedule.etch", slash ? slash + 1 : program, i);
+        snprintf(name, PATH_MAX, "%.200s-%u.schedule.etch", etch_path_name(program), i);
         if (access(name, F_OK) < 0)
             break;
     }

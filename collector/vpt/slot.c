@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One thread of the program: its ring of control flow, from the first look to the last bytes. */
+#include "base/path.h"
 #include "collector/session/process.h"
 #include "collector/vpt/tail.h"
 #include "collector/vpt/vpt.h"
@@ -172,11 +173,9 @@ static uint32_t parent_of(const struct vpt *v, const struct vpt_slot *s)
 /* Without a name of its own a thread bears QEMU's; the program's says more. */
 static void name_thread(const struct etch_recorder *r, const struct vpt_thread *t, char name[32])
 {
-    const char *program = strrchr(r->program, '/');
-
     snprintf(name, 32, "%.15s", t->name);
     if (strcmp(name, "qemu-x86_64") == 0)
-        snprintf(name, 32, "%.15s", program ? program + 1 : r->program);
+        snprintf(name, 32, "%.15s", etch_path_name(r->program));
 }
 
 static int write_thread(struct etch_recorder *r, const struct vpt_slot *s, struct etch_error *err)

@@ -3,9 +3,9 @@
 #include "sketch/explain/cause.h"
 
 #include "base/function_name.h"
+#include "base/path.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define MESSAGE_MAX 200 /* characters of an exception's own words in a headline */
 
@@ -99,12 +99,10 @@ bool etch_cause_step(const Etch__Failure *f, char *text, size_t size)
 
 static void write_place(const char *before, const Etch__Place *at, char *text, size_t size)
 {
-    const char *slash = strrchr(at->file, '/');
     char brief[128];
 
-    snprintf(text, size, "%s%s:%u%s%s%s", before, slash ? slash + 1 : at->file, at->line,
-             at->function[0] ? ", in " : "", etch_function_short(at->function, brief, sizeof(brief)),
-             at->function[0] ? "()" : "");
+    snprintf(text, size, "%s%s:%u%s%s%s", before, etch_path_name(at->file), at->line, at->function[0] ? ", in " : "",
+             etch_function_short(at->function, brief, sizeof(brief)), at->function[0] ? "()" : "");
 }
 
 static bool note_throw(const Etch__Exception *e, unsigned number, char *text, size_t size)

@@ -2,6 +2,7 @@
 /* Steps in columns and in order; see layout.h. */
 #include "sketch/explain/layout.h"
 
+#include "base/path.h"
 #include "sketch/explain/cause.h"
 #include "sketch/explain/dependence_walk.h"
 
@@ -370,9 +371,7 @@ static void add_threads(struct composition *c, uint32_t *column, uint32_t *base_
         if (i == 0) {
             snprintf(made, sizeof(made), "main");
         } else if (t->made_at < c->names->places.n) {
-            const char *slash = strrchr(c->names->places.v[t->made_at].file, '/');
-
-            snprintf(made, sizeof(made), "%s:%u", slash ? slash + 1 : c->names->places.v[t->made_at].file,
+            snprintf(made, sizeof(made), "%s:%u", etch_path_name(c->names->places.v[t->made_at].file),
                      c->names->places.v[t->made_at].line);
         }
         to->made_by = etch_compose_text(c, made);

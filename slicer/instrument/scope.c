@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions of the source that a function's code comes from: its own, and functions that were inlined into it. */
 #include "base/function_name.h"
+#include "base/path.h"
 #include "slicer/instrument/model.h"
 #include "slicer/model/subprogram.h"
 
@@ -53,10 +54,10 @@ static bool is_of_file(LLVMMetadataRef subprogram, const char *wanted)
 {
     LLVMMetadataRef file = LLVMDIScopeGetFile(subprogram);
     unsigned n = 0;
-    const char *name = file ? LLVMDIFileGetFilename(file, &n) : "", *slash = strrchr(wanted, '/');
+    const char *name = file ? LLVMDIFileGetFilename(file, &n) : "";
     size_t k;
 
-    wanted = slash ? slash + 1 : wanted;
+    wanted = etch_path_name(wanted);
     k = strlen(wanted);
     return n >= k && memcmp(name + n - k, wanted, k) == 0 && (n == k || name[n - k - 1] == '/');
 }

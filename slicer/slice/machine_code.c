@@ -2,6 +2,7 @@
 /* Functions, variables and instructions of the bitcode in the machine code. See machine_code.h. */
 #include "slicer/slice/machine_code.h"
 
+#include "base/path.h"
 #include "proto/soft_layout.h"
 
 #include <stdio.h>
@@ -25,10 +26,10 @@ uint64_t etch_code_symbol(const struct etch_model *m, LLVMValueRef global, const
     bool local = linkage == LLVMInternalLinkage || linkage == LLVMPrivateLinkage;
     bool own = local || LLVMIsAFunction(global);
     size_t n;
-    const char *source = LLVMGetSourceFileName(LLVMGetGlobalParent(global), &n), *base = strrchr(source, '/');
+    const char *source = LLVMGetSourceFileName(LLVMGetGlobalParent(global), &n);
     uint64_t address, size;
 
-    return etch_line_table_symbol(m->lines, name, local ? (base ? base + 1 : source) : NULL,
+    return etch_line_table_symbol(m->lines, name, local ? etch_path_name(source) : NULL,
                                   own ? image_of(m, global) : ETCH_NONE, &address, &size)
                ? address
                : 0;
