@@ -48,7 +48,7 @@ struct etch_runner_result {
 
 int etch_runner_open(struct etch_runner *r, struct etch_error *err);
 
-/* What a run watches. */
+/* The watches of a run. */
 struct etch_runner_watches {
     char *const *list; /* for vpt */
     size_t n;

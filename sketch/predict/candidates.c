@@ -117,7 +117,8 @@ static bool is_shared(const struct etch_facts *facts, uint32_t place, const stru
     return false;
 }
 
-/* Statements that write what a failing run read, although in that run they had not yet: known from other runs. */
+/* Statements that write a variable which a failing run read, but that had not written it yet in that run. Other runs
+ * show that they write it. */
 static bool add_too_early(struct search *s, const struct etch_facts *failing)
 {
     for (size_t i = 0; i < failing->users.n; i++) {
@@ -148,7 +149,7 @@ static bool add_too_early(struct search *s, const struct etch_facts *failing)
 
 /* ---- Values ---- */
 
-/* The values that passing runs had at the same place: the last ones, or all. False where there is none. */
+/* The values that passing runs had at the same place: the last values, or all. False: there are none. */
 static bool passing_range(const struct search *s, const struct etch_predictor *p, int64_t *lo, int64_t *hi)
 {
     bool any = false;
@@ -316,7 +317,7 @@ bool etch_candidates_find_orders(struct search *s)
     return true;
 }
 
-/* ---- Pairs of what was found ---- */
+/* ---- Pairs of candidates ---- */
 
 static bool is_half(const struct etch_predictor *p, const char *pattern)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- What is known of a place and of a variable ---- */
+/* ---- Places and variables of a run ---- */
 
 bool etch_executed(const struct etch_run *run, uint32_t place)
 {
@@ -104,7 +104,8 @@ static const struct etch_access_group *last_read(const struct etch_predictor *p,
     return read;
 }
 
-/* RW: the last read by the first statement came when the second had not yet written: it is behind it, or never ran. */
+/* RW: the last read by the first statement came before the second statement had written: the write came later, or never
+ * ran. */
 static const struct etch_access_group *read_too_early(const struct etch_predictor *p, const struct etch_facts *facts,
                                                       const struct etch_run *run)
 {
@@ -247,8 +248,8 @@ static bool is_group(const struct etch_access_group *t, uint32_t place, uint32_t
     return t->place == place && t->variable == variable && (write ? t->write : t->read && !t->write);
 }
 
-/* The group that wrote what group `read` read, if it is of `place` and of another thread, and the order is proven; NULL
- * otherwise. */
+/* The group whose value group `read` read, if it is of `place` and of another thread, and the order is proven; else
+ * NULL. */
 static const struct etch_access_group *seen_from(const struct etch_facts *facts, const struct etch_run *run,
                                                  size_t read, uint32_t place)
 {

@@ -92,8 +92,8 @@ static bool feeds_failure(const struct search *s, uint32_t place)
 /* ---- Orders ---- */
 
 /* By thread: the last group of the first statement and the first group of the second statement, for one object. The
- * groups of a thread are ordered among each other, so these two stand for all of them. A group that the order does not
- * know is unordered to all others, and stands for the rest. */
+ * groups of a thread are ordered among each other, so these two represent all of them. A group without an event in the
+ * order is unordered to all others, and represents the rest. */
 struct outermost {
     const struct etch_access_group *last_first, *first_second;
 };

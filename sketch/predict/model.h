@@ -84,8 +84,8 @@ struct search {
 
 bool etch_is_one_function(const struct search *s, uint32_t a, uint32_t b);
 
-/* Candidates, each once: all that failing runs bring up; only how their threads met; those that two orders found make
- * together. False where memory is short. */
+/* Find candidates, each once: all candidates of failing runs; only orders of their threads; pairs of orders that were
+ * found. False if memory is short. */
 bool etch_candidates_find(struct search *s);
 bool etch_candidates_find_orders(struct search *s);
 bool etch_candidates_pair(struct search *s);

@@ -36,7 +36,7 @@ static void judge_from(struct search *s, size_t first)
         etch_judge(&s->found->all.v[i], s);
 }
 
-/* Judges what was found, and then the pairs among it: what makes one depends on how its halves were judged. */
+/* Judges the candidates, and then the pairs of candidates: a pair depends on the judgement of its halves. */
 static bool judge_all(struct search *s)
 {
     size_t n = s->found->all.n;
@@ -69,7 +69,7 @@ static bool find_early(struct etch_predictors *found, const struct search *late)
     return good;
 }
 
-/* Says how many candidates there are, and what the first ones are ranked by. */
+/* Logs the number of candidates, and the properties that rank the first ones. */
 static void log_best(const struct etch_predictors *predictors, const struct etch_names *names, size_t runs)
 {
     char text[512];

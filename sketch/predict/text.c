@@ -53,7 +53,7 @@ static void value_text(const struct etch_predictor *p, const char *variable, con
 }
 
 /* "forth a.c:12 holds what back a.c:30 waits for, back a.c:28 holds what forth a.c:14 waits for": the thread that took
- * the lock at one place waits at the place behind it. */
+ * the lock at a place waits at the next place. */
 static void ring_text(const struct etch_predictor *p, const struct etch_names *names, char *text, size_t size)
 {
     size_t length = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a recording to a run: takes the recording's parts in turn, each with what the ones before have found; see
+/* From a recording to a run. Takes the parts of the recording in turn, each with the results of the parts before; see
  * run_build.h. */
 #include "base/function_name.h"
 #include "sketch/runs/build_model.h"
@@ -38,8 +38,8 @@ static int by_start(const void *x, const void *y)
     return (*a)->tid<(*b)->tid ? -1 : (*a)->tid>(*b)->tid;
 }
 
-/* In the order in which they began, so that their numbers are the same in like runs. Only the recorded program's own
- * process: others are other programs. */
+/* Numbers the threads in the order of their start, so that their numbers are the same in similar runs. Only threads of
+ * the program's own process count: other processes are other programs. */
 static void number_threads(struct build *b)
 {
     struct etch_recording *r = b->recording;
@@ -92,7 +92,7 @@ static void name_by_work(struct build *b, uint32_t number)
         t->name = strdup(etch_function_short(b->names->places.v[place].function, brief, sizeof(brief)));
 }
 
-/* Without control flow a thread is known by what pthread_create was given. */
+/* Without control flow a thread is named by the function that pthread_create got. */
 static void name_threads(struct build *b)
 {
     for (uint32_t i = 0; i < b->run->threads.n; i++) {

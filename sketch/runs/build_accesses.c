@@ -132,7 +132,7 @@ static int by_watch_id(const void *x, const void *y)
     return a->watch->id < b->watch->id ? -1 : a->watch->id > b->watch->id;
 }
 
-/* Accesses to overlapping memory are of one object: the one whose watch has the lowest number. */
+/* Accesses to overlapping memory are of one object: the object whose watch has the lowest number. */
 static void number_objects(struct watched *list, size_t n)
 {
     for (size_t first = 0, i; first < n; first = i) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a run failed, where the signal alone does not say it: an exception that nothing caught, std::terminate without
- * one, a pure virtual call, a trap that the compiler put in. The recorder's own word comes first, then what the stack
- * tells. */
+/* The cause of a failure, if the signal alone does not show it: an exception that nothing caught, std::terminate
+ * without an exception, a pure virtual call, a trap that the compiler put in. The recorder's own data comes first, then
+ * the stack. */
 #include "sketch/runs/build_model.h"
 
 #include "base/function_name.h"
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What the stack tells ---- */
+/* ---- The cause by the stack ---- */
 
-/* Functions of the C++ library that stand between the program and abort(). */
+/* Functions of the C++ library between the program and abort(). */
 struct runtime {
     bool terminate, thrown, stopped, pure, thread;
 };

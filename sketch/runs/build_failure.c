@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a run ended: whether it failed, where each thread stood then, and the bucket that tells failures apart. */
+/* How a run ended: failed or not, the position of each thread at the end, and the bucket that distinguishes
+ * failures. */
 #include "base/function_name.h"
 #include "base/path.h"
 #include "sketch/runs/build_model.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKET_CALLERS 2u /* functions above the failing one by which failures are told apart */
+#define BUCKET_CALLERS 2u /* functions above the failing function that distinguish failures */
 
 /* ---- Whether it failed ---- */
 

@@ -125,7 +125,7 @@ bool etch_walk_take_handler(struct build *b, struct walk *w, const struct etch_s
     if (b->recording->source != ETCH__SOURCE__SOURCE_SOFT || (!w->nesting && !begins))
         return false;
     if (begins && w->held.n)
-        etch_walk_run_handler(b, w); /* the one before had no access that would say more */
+        etch_walk_run_handler(b, w); /* the handler before had no access that would show its place */
     w->nesting += enters;
     if (begins || w->held.n)
         hold(b, w, step);

@@ -17,7 +17,7 @@ bool etch_walk_has_access(const struct build *b, const struct walk *w, const str
     return ip >= step->first && ip <= step->last;
 }
 
-/* Accesses that no step can be at: by code without a recorder, or before what a ring still holds. */
+/* Accesses without a step: by code without a recorder, or before the oldest data in the ring. */
 static bool is_beyond_steps(struct build *b, const struct etch_run_access *a, const Etch__Access *from,
                             const struct etch_step *step)
 {
@@ -26,8 +26,8 @@ static bool is_beyond_steps(struct build *b, const struct etch_run_access *a, co
             a->hi < step->time.lo);
 }
 
-/* A debug register's hit is stamped when it is over, and may have begun any time since the one before. The recorder's
- * own stamps in between say more. */
+/* A hit of a debug register is stamped at its end. It may have begun at any time since the hit before. The recorder's
+ * own stamps in between narrow the time. */
 static void tie_access(struct build *b, const struct walk *w, size_t access, const struct etch_step *step)
 {
     struct etch_mark mark = etch_mark_of_step(step);

@@ -58,7 +58,7 @@ struct walk {
     struct frame frames[DEPTH_MAX];
     uint64_t too_deep;        /* calls beyond DEPTH_MAX: their frames are not kept */
     uint64_t unkept_handlers; /* signal handlers beyond HANDLERS_MAX: taken for the code that they interrupted */
-    uint64_t early_handlers;  /* handlers that were longer than what can be held back */
+    uint64_t early_handlers;  /* handlers that were too long to be held back */
     uint64_t unkept_frames;   /* of the stack at the end */
     uint64_t last_ip, last_program_ip;
     uint64_t went_from;    /* the jump or return that led to where no code is; 0: none did. A call has its frame */
@@ -68,8 +68,8 @@ struct walk {
     struct handler handlers[HANDLERS_MAX];
     uint32_t n_handlers;
     uint64_t
-        expected; /* where it would go on but for a signal: behind a system call, at what was interrupted; 0: none */
-    bool interrupted; /* and it did not get there by itself */
+        expected; /* the next address without a signal: after a system call, or the interrupted instruction; 0: none */
+    bool interrupted; /* the thread did not get to `expected` by itself */
     uint32_t *visit;  /* by place: its visit + 1 */
     size_t n_visit;
     size_t next_sync;                 /* of the recording's: the first that no step was found for yet */
@@ -118,7 +118,7 @@ struct build {
     bool nowhere;                                /* the failing thread went to where no code is, and died there */
     ETCH_ARRAY(struct etch_run_access) accesses; /* by thread, in program order */
     ETCH_ARRAY(uint32_t) from;                   /* index in the recording */
-    ETCH_ARRAY(struct etch_mark) marks;          /* stamps of a recorder that accesses are behind */
+    ETCH_ARRAY(struct etch_mark) marks;          /* stamps of a recorder that are before accesses */
     ETCH_ARRAY(struct etch_mark_tie) ties;
     struct {
         size_t first, n;
@@ -131,7 +131,7 @@ struct build {
 /* As the caller says, or else as recorded. */
 bool etch_build_is_failing(const struct build *b);
 
-/* The number of a thread, a new one where it has none yet. ETCH_NOWHERE: memory is short. */
+/* The number of a thread. A new thread gets a number. ETCH_NOWHERE: memory is short. */
 uint32_t etch_build_thread(struct build *b, uint32_t tid);
 
 /* ---- The program's addresses ---- */
@@ -159,7 +159,7 @@ void etch_build_release_tables(struct build *b);
 /* The place of an address of the file, in the slice. */
 uint32_t etch_build_table_place(const struct build *b, uint64_t address);
 
-/* Whether a statement begins there. */
+/* True if a statement begins there. */
 bool etch_build_begins(const struct build *b, uint64_t address);
 
 /* The place of an address in the user's own code, in the slice or not. Code of system headers that was compiled into
@@ -283,15 +283,15 @@ bool etch_build_ended_itself(const struct build *b);
 void etch_build_bound_exits(struct build *b);
 void etch_walk_pass_exits(struct build *b, struct walk *w, const struct etch_step *step);
 
-/* The thread's stack as it was there; false where it ran no such statement. */
+/* Takes the thread's stack at the statement that gave the status; false: the thread ran no such statement. */
 bool etch_walk_stand_at_exit(struct build *b, struct walk *w);
 
-/* Optimised code may have no instruction of the statement that gave the status. It ran all the same, where there is but
- * one. */
+/* Optimised code may have no instruction of the statement that gave the status. If only one statement can give it, that
+ * statement ran all the same. */
 void etch_walk_visit_exit(struct build *b, struct walk *w);
 
 /* Places a thread whose decision on the exit status was not seen: at the only statement that can give the status, or
- * else before the last one that it passed. */
+ * else before the last such statement that it passed. */
 void etch_build_place_unseen_exit(struct build *b, struct etch_run_thread *t);
 
 /* ---- The failure ---- */

@@ -12,7 +12,7 @@
 
 /* ---- Which program ---- */
 
-/* The program in question may be one that the recorded one, a script say, has started. */
+/* The recorded program, for example a script, may have started the program in question. */
 static const ProtobufCBinaryData *wanted_id(const struct build *b)
 {
     const struct etch_run_options *o = b->options;
@@ -34,7 +34,7 @@ static bool is_program_file(const struct build *b, const Etch__Image *image)
     return strcmp(b->recording->program->exe, image->path) == 0;
 }
 
-/* The library of the program's own that was mapped there; NULL: it is none. */
+/* The program's own library that was mapped there; NULL: none. */
 static const Etch__Module *module_of(const struct build *b, const Etch__Image *image)
 {
     const Etch__Slice *layout = b->options->slice ? b->options->slice : b->options->layout;
@@ -115,7 +115,7 @@ int etch_build_check_program(struct build *b, struct etch_error *err)
     return etch_error_advise(err, "bundles and program of one build; etch info says what is in a bundle");
 }
 
-/* ---- Where it was mapped ---- */
+/* ---- Mappings of the program ---- */
 
 bool etch_build_use_image(struct build *b, const Etch__Image *image)
 {

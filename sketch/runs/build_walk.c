@@ -95,7 +95,7 @@ static void note_branch(struct build *b, struct walk *w, const struct etch_step 
 
 /* ---- Blocks and calls ---- */
 
-/* Asked only where it matters: of a run that failed and yet ended by itself, whose last lines are what is known. */
+/* Called only if it matters: for a run that failed and yet ended by itself. Its last lines are all that is known. */
 static bool has_line(struct build *b, const struct etch_step *step)
 {
     struct etch_location location;
@@ -219,7 +219,7 @@ void etch_walk_take_step(struct build *b, struct walk *w, const struct etch_step
             w->went_from = w->last_ip;
         b->nowhere |= step->nowhere;
         w->last_ip = step->ip;
-        w->over = true; /* what a handler did then is not how it came to fail */
+        w->over = true; /* the later steps of a handler did not lead to the failure */
     } else if (step->kind == ETCH_STEP_BLOCK) {
         w->block++;
         name_thread(b, w, step);

@@ -26,7 +26,7 @@ uint32_t etch_run_order_event(const struct etch_run_order *order, size_t index, 
 /* The position of an event in a total order of all events that contradicts no proven pair. */
 uint32_t etch_run_order_position(const struct etch_run_order *order, uint32_t event);
 
-/* -1: a is before b, 1: behind, 0: not known, or an event is UINT32_MAX. */
+/* -1: a is before b, 1: a is after b, 0: not known, or an event is UINT32_MAX. */
 int etch_run_order_compare(const struct etch_run_order *order, uint32_t a, uint32_t b);
 
 void etch_run_order_why(const struct etch_run_order *order, uint32_t a, uint32_t b, char *text, size_t size);

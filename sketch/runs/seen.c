@@ -121,7 +121,8 @@ static bool is_inner(const struct etch_run *run, const struct etch_names *names,
     return false;
 }
 
-/* The calls on a thread's stack ran: the innermost last of all, each of the others before what its callees did last. */
+/* The calls on a thread's stack ran: the innermost call last of all, each other call before the last events of its
+ * callees. */
 static bool visit_stack(struct etch_run *run, const struct etch_names *names, uint32_t thread, const seen_list *list)
 {
     const struct etch_run_thread *t = &run->threads.v[thread];
@@ -136,7 +137,7 @@ static bool visit_stack(struct etch_run *run, const struct etch_names *names, ui
         while (level && at && is_inner(run, names, thread, level, list->v[at - 1].place))
             at--;
         if (again || (level && v->count))
-            continue; /* it was seen at its work */
+            continue; /* its events were seen already */
         v->count++;
         v->seq = (at + 1) * STRIDE - 1 - level;
         v->lo = at ? list->v[at - 1].at : 0;
