@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* etch calibrate: how far the clocks of this machine's CPUs are apart, and whether events may be ordered by them. */
+/* etch calibrate: measures how far the clocks of the CPUs are apart, and says if they can order events. */
 #include "calibrate/calibration.h"
 #include "cli/calibrate_plot.h"
 #include "cli/command.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TABLE_CPUS 8 /* up to as many, every CPU against every other */
+#define TABLE_CPUS 8 /* up to this many CPUs, a table shows every pair */
 
 struct calibrate_options {
     struct etch_calibration_options calibration;

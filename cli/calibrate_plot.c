@@ -63,7 +63,7 @@ static void draw_axis(FILE *out, const struct axis *axis, double y, const char *
     fprintf(out, "<text x='%d' y='%.1f' text-anchor='end' class='dim'>%s</text>\n", LEFT + PLOT, y + 38, title);
 }
 
-/* The middle 99 %: what was disturbed lies far outside and would leave nothing of the spikes. */
+/* Shows the middle 99 %. Disturbed rounds lie far outside, and an axis that includes them would flatten the spikes. */
 static struct axis histogram_axis(const struct etch_race_difference *d, size_t n)
 {
     size_t outside = n / 200;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* etch cc and etch c++: clang, with what the slicer needs. The arguments go to clang as they are, behind a few of
- * ours, so every mode of clang (-c, -S, -E, -M, @file, several sources, linking) stays clang's own. */
+/* etch cc and etch c++: clang, with the options that the slicer needs. The user's arguments go to clang unchanged,
+ * after a few options of ours. Every mode of clang (-c, -S, -E, -M, @file, several sources, linking) works as in clang.
+ */
 #include "slicer/bitcode.h"
 
 #include "base/array.h"
@@ -30,7 +31,8 @@
 #define ETCH_CLANGXX "clang++-19"
 #endif
 
-/* Does this option, unless a later one undoes it, take away the types and variables that the slicer names things by? */
+/* Returns true if the option removes the types and variables whose names the slicer shows. A later option can undo it.
+ */
 static bool weakens_debug(const char *arg)
 {
     return strcmp(arg, "-g0") == 0 || strcmp(arg, "-g1") == 0 || strcmp(arg, "-gmlt") == 0 ||
@@ -45,8 +47,7 @@ static bool sets_debug(const char *arg)
            strcmp(arg, "-gfull") == 0 || strcmp(arg, "-glldb") == 0;
 }
 
-/* An option that says where clang must end or begin must stay where it is; ours go to the end only where that is safe.
- */
+/* Returns true if "--" ends the options: our own options cannot be appended then. */
 static bool ends_options(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
@@ -55,14 +56,14 @@ static bool ends_options(int argc, char **argv)
     return false;
 }
 
-/* ---- What the arguments ask for ---- */
+/* ---- The request in the arguments ---- */
 
 struct request {
     bool compiles_only; /* -c: leaves objects behind */
-    bool has_language;  /* -x: nothing can be said by names */
-    bool has_source;    /* of a language that clang compiles, as far as one can tell */
+    bool has_language;  /* -x: file names do not tell the language */
+    bool has_source;    /* by its name, a file of a language that clang compiles */
     bool has_assembler; /* .s: neither compiled nor preprocessed */
-    bool ends_early;    /* preprocesses, checks, assembles or asks only: no program comes of it */
+    bool ends_early;    /* preprocesses, checks, assembles or asks only: makes no program */
     bool weakens;       /* ends up with less debug information than the slicer needs */
     const char *output; /* -o */
     ETCH_ARRAY(char *) inputs;
@@ -89,7 +90,7 @@ static bool is_source(const char *name)
 
 static void take_words(struct request *r, char **words, size_t n, int depth);
 
-/* The words of a response file, by the shell's simple quoting. What cannot be read is clang's to complain about. */
+/* Takes the words of a response file, by the shell's simple quoting. If the file cannot be read, clang reports that. */
 static void take_response_file(struct request *r, const char *path, int depth)
 {
     ETCH_ARRAY(char *) words = {0};
@@ -131,8 +132,8 @@ static void take_response_file(struct request *r, const char *path, int depth)
     etch_array_free(&words);
 }
 
-/* Options with which the driver stops before the link, or makes something else than a program or a library. With -v
- * libtool looks at what is linked, and would keep our temporary file in mind. */
+/* Options that make the driver stop before the link, or make something else than a program or a library. -v is one of
+ * them: libtool reads the link command from the output of -v, and would remember our temporary file. */
 static bool is_early_end(const char *w)
 {
     static const char *const options[] = {"-S",   "-E",        "-M",         "-MM", "-fsyntax-only", "-r",
@@ -180,7 +181,7 @@ static void release_request(struct request *r)
 
 /* ---- Objects that are left behind ---- */
 
-/* See ETCH_BITCODE_CLANG for why. A file that is no object, or not there, is left alone. */
+/* ETCH_BITCODE_CLANG explains the renaming. A file that is missing or not an object is left alone. */
 static void rename_section(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -199,7 +200,7 @@ static void rename_section(const char *path)
     close(fd);
 }
 
-/* dir/name.c -> name.o, where clang puts it without -o. */
+/* Without -o, clang writes the object of dir/name.c to name.o. */
 static void rename_in_objects(const struct request *r)
 {
     if (r->output) {
@@ -227,7 +228,7 @@ static int cannot_run(const struct etch_command *self, const char *clang, int er
     return etch_command_failed(self, &err);
 }
 
-/* Runs it and waits; its status is ours. A signal to the group reaches both. */
+/* Runs clang, waits, and returns its status. A signal to the process group reaches clang and etch. */
 static int run_clang(const struct etch_command *self, char **args)
 {
     pid_t pid;
@@ -245,12 +246,12 @@ static int run_clang(const struct etch_command *self, char **args)
 
 struct recording {
     bool on;
-    char *names; /* behind `only` */
+    char *names; /* the memory that `only` points into */
     ETCH_ARRAY(const char *) only;
     ETCH_ARRAY(const char *) slices; /* files */
 };
 
-/* Takes our own options out of the arguments. Names stay where they are: in argv, or in the environment. */
+/* Takes our own options out of the arguments. Returns the number of arguments left. */
 static int take_own(struct recording *r, int argc, char **argv)
 {
     static const char only[] = "--record-only=";
@@ -307,8 +308,9 @@ static int run_request(const struct etch_command *self, char **args, const struc
 
 static int compile(const struct etch_command *self, const char *clang, int argc, char **argv)
 {
-    /* Before optimisation, so that statements and names are the source's own whatever -O says; in cc1, because the
-     * driver's -fembed-bitcode refuses options that real builds use (-ffunction-sections). */
+    /* The bitcode is embedded before optimisation, so that statements and names are those of the source at every -O.
+     * The option goes to cc1, because the driver's -fembed-bitcode refuses options that real builds use
+     * (-ffunction-sections). */
     static const char *const ours[] = {"-g", "-Xclang", "-fembed-bitcode=bitcode"};
     char **args = calloc((size_t)argc + 8, sizeof(*args));
     struct request r = {0};
@@ -322,7 +324,7 @@ static int compile(const struct etch_command *self, const char *clang, int argc,
     argc = take_own(&recording, argc, argv);
     take_words(&r, argv + 1, (size_t)argc - 1, 0);
     args[n++] = (char *)clang;
-    if (!r.has_assembler || r.has_source || r.has_language) /* else clang would call them unused */
+    if (!r.has_assembler || r.has_source || r.has_language) /* otherwise clang would warn about unused options */
         for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
             args[n++] = (char *)ours[i];
     for (int i = 1; i < argc; i++)

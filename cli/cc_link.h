@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The note of how a program was linked, as an input of that very link. See slicer/link_note.h. */
+/* The note about how a program is linked, as an object file that the same link takes. See slicer/link_note.h. */
 #ifndef ETCH_CLI_CC_LINK_H
 #define ETCH_CLI_CC_LINK_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct etch_cc_link_note {
-    char path[PATH_MAX]; /* a temporary object; empty: none could be made, and the program is linked without */
+    char path[PATH_MAX]; /* a temporary object; empty if none could be made: the program is linked without a note */
 };
 
 void etch_cc_link_note(struct etch_cc_link_note *note, const char *clang, char *const *words, size_t n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See cc_record.h. clang -### says which commands a command line amounts to, so every mode of the driver (several
- * sources, -o, linking at once, response files, dependency files) stays the driver's own. */
+/* See cc_record.h. clang -### prints the commands that a command line expands to. So every mode of the driver works
+ * (several sources, -o, linking at once, response files, dependency files). */
 #include "cli/cc_record.h"
 
 #include "base/array.h"
@@ -21,7 +21,7 @@ typedef ETCH_ARRAY(char *) words;
 
 struct commands {
     ETCH_ARRAY(words) all;
-    bool verbose; /* -v: each is printed before it runs */
+    bool verbose; /* -v: print each command before it runs */
 };
 
 static void release_words(words *w)
@@ -53,7 +53,7 @@ static int run(char **args, struct etch_error *err)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* What clang -### prints, or NULL with `err` set or `status` other than 0. */
+/* Returns the output of clang -###, or NULL with `err` set or `status` other than 0. */
 static char *ask(char **args, int *status, struct etch_error *err)
 {
     posix_spawn_file_actions_t actions;
@@ -94,7 +94,8 @@ static char *ask(char **args, int *status, struct etch_error *err)
 
 /* ---- The commands ---- */
 
-/* One word in double quotes, backslashes before what is special. Returns what follows it, NULL where there is none. */
+/* Takes a word in double quotes, with a backslash before each special character. Returns the end of the word, or NULL
+ * if there is no word. */
 static const char *take_word(const char *at, words *w)
 {
     char *word = malloc(strlen(at) + 1);
@@ -137,10 +138,10 @@ static bool take_commands(const char *text, struct commands *c)
     return true;
 }
 
-/* ---- What the driver prints ---- */
+/* ---- Output of the driver ---- */
 
-/* What clang -### printed before the commands: warnings about arguments, and with -v the version and the paths.
- * Configure scripts read both. */
+/* Prints the text that clang -### printed before the commands: warnings about arguments, and with -v the version and
+ * the paths. Configure scripts read both. */
 static void print_heading(const char *text, bool verbose)
 {
     for (const char *line = text, *end; *line && strncmp(line, " \"", 2) != 0; line = *end ? end + 1 : end) {
@@ -152,8 +153,8 @@ static void print_heading(const char *text, bool verbose)
     }
 }
 
-/* As clang -v prints a command: quotes only where they are needed. libtool reads from it what a program is linked with.
- */
+/* Prints a command as clang -v does, with quotes only around words that need them. libtool reads the libraries of the
+ * program from this output. */
 static void print_command(const words *w)
 {
     for (size_t i = 0; i < w->n; i++) {
@@ -234,7 +235,7 @@ static int run_step(struct step *s, struct etch_error *err)
     return status;
 }
 
-/* To bitcode, optimised as ever. */
+/* Compiles to optimised bitcode. */
 static int optimise(const words *w, const char *to, struct etch_error *err)
 {
     struct step s = {0};
@@ -251,8 +252,8 @@ static int optimise(const words *w, const char *to, struct etch_error *err)
     return run_step(&s, err);
 }
 
-/* From bitcode to what was asked for, without another pass over it. The last options keep a select of the bitcode from
- * becoming branches, which the recorder would not see, and tell where the machine's blocks begin. */
+/* Generates code from the bitcode, without another optimisation. The options `ours` keep selects of the bitcode from
+ * becoming branches, which the recorder would not see. They also record where the machine's blocks begin. */
 static int generate(const words *w, const char *from, struct etch_error *err)
 {
     static const char *const with_value[] = {
@@ -291,7 +292,7 @@ static int generate(const words *w, const char *from, struct etch_error *err)
     return run_step(&s, err);
 }
 
-/* As clang takes it. */
+/* The same folder as clang's. */
 static const char *temporary_folder(void)
 {
     const char *folder = getenv("TMPDIR");
@@ -362,8 +363,8 @@ static bool find_runtime(char *path, size_t size)
     return false;
 }
 
-/* With the runtime. What threads share with other modules that have a recorder too is visible to those, and a library
- * takes it from the program even if it is linked with -Bsymbolic. */
+/* Links with the runtime. The symbols `shared` are exported, because all modules with a recorder use the same ones: a
+ * library takes them from the program even if the library is linked with -Bsymbolic. */
 static int link_program(const words *w, struct etch_error *err)
 {
     static const char *const shared[] = {"etch_soft_cur",      "etch_soft_top",   "etch_soft_ring",
@@ -388,7 +389,7 @@ static int link_program(const words *w, struct etch_error *err)
     return run_step(&s, err);
 }
 
-/* Objects that the driver would have made and removed. */
+/* Removes the temporary objects, as the driver would. */
 static void remove_temporaries(const struct commands *c)
 {
     const char *folder = temporary_folder();
@@ -451,7 +452,7 @@ int etch_cc_record(char **args, const struct etch_instrument_options *options, s
         return -1;
     commands.verbose = among(args, "-v") || among(args, "--verbose");
     if (status != 0 || !take_commands(text, &commands) || commands.all.n == 0) {
-        status = run(args, err); /* clang's own words, or a question about itself */
+        status = run(args, err); /* clang reports an error, or answers a question about itself */
     } else {
         print_heading(text, commands.verbose);
         status = run_all(&commands, options, err);

@@ -14,8 +14,8 @@ struct etch_cc_slice {
     ETCH_ARRAY(uint32_t) ids; /* of each scope's statement */
 };
 
-/* Adds the functions of the statements that the file's plan is for; of all of its slice where it has no plan. Returns
- * 0, or -1 with `err` set. */
+/* Adds the functions of the statements in the file's plan, or of the whole slice if the file has no plan. Returns 0, or
+ * -1 with `err` set. */
 int etch_cc_slice_read(struct etch_cc_slice *slice, const char *path, struct etch_error *err);
 void etch_cc_slice_release(struct etch_cc_slice *slice);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the sub-commands share: help, usage errors, failures; see command.h. */
+/* Help, usage errors and failures of the sub-commands; see command.h. */
 #include "cli/command.h"
 
 #include "base/printable.h"
@@ -63,7 +63,7 @@ int etch_command_close_output(const struct etch_command *self, int status)
         return status;
     if (etch_reading_cut())
         fprintf(stderr, "etch %s: %s\n", self->name, etch_reading_cut());
-    else if (errno != EPIPE) /* a reader such as head that has seen enough is no failure to speak of */
+    else if (errno != EPIPE) /* a reader such as head may stop early: no message */
         fprintf(stderr, "etch %s: cannot write the output: %s\n", self->name, strerror(errno));
     return status == ETCH_EXIT_DONE ? ETCH_EXIT_FAILED : status;
 }

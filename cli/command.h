@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every sub-command of etch is: a name, a line for the list, a long help, and a function that gets the arguments
- * from its own name on. One file per command; main.c has the list. */
+/* A sub-command of etch: a name, a line for the list, a long help, and a function. The function's arguments begin with
+ * the command's name. Each command has a file; main.c has the list. */
 #ifndef ETCH_CLI_COMMAND_H
 #define ETCH_CLI_COMMAND_H
 
@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Exit statuses. `etch record` passes on its target's instead and has ETCH_EXIT_RECORD for a failure of its own. */
+/* Exit statuses. `etch record` exits with its target's status, or with ETCH_EXIT_RECORD if etch itself failed. */
 enum { ETCH_EXIT_DONE = 0, ETCH_EXIT_FAILED = 1, ETCH_EXIT_USAGE = 2, ETCH_EXIT_RECORD = 125 };
 
 /* The warning if `auto` finds no source of control flow. */
@@ -19,10 +19,10 @@ enum { ETCH_EXIT_DONE = 0, ETCH_EXIT_FAILED = 1, ETCH_EXIT_USAGE = 2, ETCH_EXIT_
 struct etch_command {
     const char *name;
     const char *summary; /* one line */
-    const char *help;    /* all of --help, examples included; NULL where the command is in another program */
+    const char *help;    /* all of --help, examples included; NULL if the command is in another program */
     int (*run)(const struct etch_command *self, int argc, char **argv);
-    bool keeps_signals;         /* runs programs, which must inherit signals as etch got them */
-    bool reads;                 /* reads files of others, and does nothing else: cli/reading.h */
+    bool keeps_signals;         /* runs programs, which must inherit the signal settings of etch */
+    bool reads;                 /* only reads files that may come from others: cli/reading.h */
     const char *const *outputs; /* of a command that reads: the long options that name a file to write; NULL ends */
 };
 
@@ -46,13 +46,13 @@ int etch_command_help(const struct etch_command *self);
 /* "etch NAME: MESSAGE (try: etch NAME --help)" on standard error; returns ETCH_EXIT_USAGE. */
 int etch_command_usage(const struct etch_command *self, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* For getopt's '?' and ':': says which option was wrong. */
+/* For getopt's '?' and ':': prints which option was wrong. */
 int etch_command_bad_option(const struct etch_command *self, int c, char **argv);
 
 /* "etch NAME: WHAT (try: ADVICE)" on standard error; returns ETCH_EXIT_FAILED. */
 int etch_command_failed(const struct etch_command *self, const struct etch_error *err);
 
-/* Output that did not reach its reader is a failure: call this last with what the command would return. */
+/* Call this last, with the exit status of the command. Returns a failure if the output could not be written. */
 int etch_command_close_output(const struct etch_command *self, int status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* etch decode: what each thread executed, in the form that is asked for. */
+/* etch decode: prints what each thread executed, in one of several forms. */
 #include "cli/decode.h"
 #include "base/printable.h"
 #include "cli/command.h"
@@ -29,7 +29,7 @@ static const struct etch_decode_form *find_form(const char *name)
     return NULL;
 }
 
-/* Splits "ip,addr". Returns 0, or -1 with the one that is not known in `bad`. */
+/* Splits "ip,addr". Returns 0, or -1 with the unknown field in `bad`. */
 static int parse_fields(struct etch_decode *d, const char *list, char bad[32])
 {
     d->n_fields = 0;
@@ -88,7 +88,7 @@ static void print_summary(const struct etch_decode *d, const struct etch_steps_c
             stderr,
             "etch decode: %" PRIu64 " %s in the decoded part: %s (without --fields each loss is shown in its place)\n",
             count->losses, count->losses == 1 ? "loss" : "losses", etch_losses_text(count->lost, text, sizeof(text)));
-    /* Not all of it has a place in what was decoded. */
+    /* Some losses of the recording have no place in the decoded part. */
     if (etch_recording_lost(d->recording, recorded))
         fprintf(stderr, "etch decode: lost during the recording: %s\n", etch_losses_text(recorded, text, sizeof(text)));
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The forms in which `etch decode` can put out a recording. A form is a file that defines a struct etch_decode_form;
- * the table is in decode.c. It either renders steps to text, in parallel and without state, or visits them one by one.
- */
+/* The output forms of `etch decode`. A file defines each form as a struct etch_decode_form; the table is in decode.c.
+ * A form either renders steps to text, in parallel and without state, or visits the steps one by one. */
 #ifndef ETCH_CLI_DECODE_H
 #define ETCH_CLI_DECODE_H
 
@@ -22,26 +21,26 @@ enum etch_decode_field {
     ETCH_FIELDS,
 };
 
-/* What the user asked for. */
+/* The request of the user. */
 struct etch_decode {
     struct etch_recording *recording;
     struct etch_steps_options options;
     const struct etch_decode_form *form;
     enum etch_decode_field fields[ETCH_FIELDS]; /* in the order in which they were named */
-    size_t n_fields;                            /* 0: the form's own way, for people */
+    size_t n_fields;                            /* 0: the form's own layout, for people */
     const char *output;                         /* --output; NULL: standard output */
 };
 
 struct etch_decode_form {
     const char *name;
     const char *summary; /* for --help */
-    unsigned fields;     /* bit per enum etch_decode_field that it can print; 0: it takes no --fields */
+    unsigned fields;     /* a bit for each enum etch_decode_field of the form; 0: no --fields */
 
     etch_step_renderer *render; /* context: the struct etch_decode; or NULL, and these three: */
-    /* Before the first step; what it sets is the visitor's context. Returns 0, or -1 with `err` set. */
+    /* Called before the first step. Sets the visitor's context. Returns 0, or -1 with `err` set. */
     int (*begin)(const struct etch_decode *decode, void **context, struct etch_error *err);
-    etch_step_visitor *visit; /* NULL: the form needs no decode, its end() does it all */
-    /* After the last step, also where the decode failed (`status` is not 0 then); frees the context. */
+    etch_step_visitor *visit; /* NULL: the form needs no decode, and its end() does the work */
+    /* Called after the last step, also if the decode failed (`status` is then not 0). Frees the context. */
     int (*end)(const struct etch_decode *decode, void *context, int status, struct etch_error *err);
 };
 
@@ -52,7 +51,7 @@ extern const struct etch_decode_form etch_decode_call;
 extern const struct etch_decode_form etch_decode_chrome;
 extern const struct etch_decode_form etch_decode_perf;
 
-/* As --fields takes them. */
+/* The names that --fields takes. */
 extern const char *const etch_decode_field_names[ETCH_FIELDS];
 
 #endif

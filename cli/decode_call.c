@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* etch decode --as call: an indented tree of calls per thread, each with the time of its entry. A function that was
- * called before the trace began is found out when it is returned to, so that a part of the tree is kept in a temporary
- * file until its outermost function is known. */
+ * called before the trace began becomes known when a callee returns to the function. So a part of the tree is kept in a
+ * temporary file until its outermost function is known. */
 #include "base/printable.h"
 #include "cli/decode_view.h"
 #include "decoder/calls.h"
@@ -13,7 +13,8 @@
 
 #define INDENT_MAX 64 /* levels */
 
-/* A line that may still turn out to be one of many: a call that calls nothing. */
+/* A call that has called nothing yet. The line waits, because equal calls may follow and are counted on the same line.
+ */
 struct leaf {
     bool held, left;
     struct etch_call call;
@@ -33,7 +34,7 @@ struct call_view {
     int lowest; /* depth in this part */
     ETCH_ARRAY(struct etch_call) below;
     struct leaf leaf;
-    int deepest_left; /* of those still running at the end, the innermost is mentioned */
+    int deepest_left; /* the innermost function that still runs at the end is printed */
 };
 
 static void spool_line(struct call_view *view, int depth, const char *time, const char *text)
@@ -48,7 +49,7 @@ static void spool_line(struct call_view *view, int depth, const char *time, cons
     fwrite(text, 1, header.size - (size_t)n, view->spool);
 }
 
-/* A recursion a million deep would print a megabyte of blanks a line: beyond INDENT_MAX the depth is a number. */
+/* Beyond INDENT_MAX the depth is a number: a recursion a million deep would print a megabyte of blanks a line. */
 static void print_indented(FILE *out, const char *line, size_t size, int indent)
 {
     const char *bar = memchr(line, '|', size);
@@ -121,7 +122,8 @@ static void on_enter(struct call_view *view, const struct etch_call *call)
         leaf->call.time.hi = call->time.hi;
         return;
     }
-    if (leaf->held && !leaf->left && leaf->count > 1) { /* the last of them calls something: it stands alone */
+    if (leaf->held && !leaf->left &&
+        leaf->count > 1) { /* the last of the equal calls has a callee: it gets its own line */
         struct etch_call last = leaf->call;
 
         leaf->count--;
@@ -190,7 +192,7 @@ static void print_below(struct call_view *view)
     }
 }
 
-/* The outermost function of this part is known: what was kept is printed. */
+/* The outermost function of this part is known now. Prints the lines kept in the temporary file. */
 static int flush_part(struct call_view *view)
 {
     struct spooled header;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* etch decode --as chrome: function calls as a Trace Event file, for Perfetto and chrome://tracing. What the recording
- * knows of a time is an interval; the picture needs a point, so calls within one interval are spread over it by the
- * instructions between them, in order, and every event carries the interval itself in its arguments. */
+/* etch decode --as chrome: function calls as a Trace Event file, for Perfetto and chrome://tracing. A time
+ * in a recording is an interval, but the picture needs a point. So the calls within an interval are spread over the
+ * interval, in order, by the instructions between them. Every event has the interval in its arguments. */
 #include "cli/decode_view.h"
 #include "decoder/calls.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* Before the first event, so that callers found later can begin before it. */
+/* Time before the first event: callers that are found later begin there. */
 enum { HEADROOM_NS = 64, HELD = 65536 };
 
 struct open_event {
@@ -23,7 +23,7 @@ struct chrome_view {
     bool first_event_written, origin_known;
     ETCH_ARRAY(struct open_event) open;
 
-    /* Events of one interval, until it is known how many instructions share it. */
+    /* The events of the current interval, until the number of instructions in the interval is known. */
     ETCH_ARRAY(struct etch_call) held;
     struct etch_interval interval;
     uint64_t interval_start; /* instructions before it */
@@ -44,7 +44,7 @@ static void print_string(FILE *out, const char *text)
 
         if (c == '"' || c == '\\')
             fprintf(out, "\\%c", c);
-        else if (c < 0x20 || c >= 0x7f) /* names are bytes; JSON is UTF-8: what is not ASCII goes by its number */
+        else if (c < 0x20 || c >= 0x7f) /* names are bytes, JSON is UTF-8: a byte beyond ASCII becomes a number */
             fprintf(out, "\\u%04x", c);
         else
             putc(c, out);
@@ -126,7 +126,7 @@ static void print_call(struct chrome_view *view, const struct open_event *event,
     fputs("}}", out);
 }
 
-/* Of a loss, or of where the thread died. */
+/* Prints the event of a loss, or of the place where the thread died. */
 static void print_instant(struct chrome_view *view, const struct etch_call *call, int64_t ns)
 {
     char name[400];
@@ -155,13 +155,13 @@ static int64_t ticks_to_ns(const struct chrome_view *view, double ticks)
     return (int64_t)(ticks * scale);
 }
 
-/* Where in the interval an event lies if all its instructions took equally long. */
+/* The place of an event in the interval, if all instructions of the interval took equally long. */
 static int64_t point(const struct chrome_view *view, const struct etch_call *call, uint64_t hi, uint64_t instructions,
                      int64_t before_ns)
 {
     double share, from;
 
-    if (!view->interval.lo) /* no time at all: count instructions from what is known */
+    if (!view->interval.lo) /* no time is known: count instructions from the last event */
         return before_ns + (int64_t)(call->instructions - view->interval_start);
     from = (double)(int64_t)(view->interval.lo - view->clock.origin);
     if (hi <= view->interval.lo || instructions == 0)
@@ -203,7 +203,7 @@ static int settle(struct chrome_view *view, const struct etch_call *call, int64_
     return 0;
 }
 
-/* The interval is over: `next` is where the following one begins, `instructions` how many it had. */
+/* The interval is over. `next_lo` is the begin of the next interval. `instructions` is the count up to here. */
 static int settle_held(struct chrome_view *view, uint64_t next_lo, uint64_t instructions)
 {
     uint64_t hi = view->interval.hi < next_lo ? view->interval.hi : next_lo;
@@ -215,7 +215,7 @@ static int settle_held(struct chrome_view *view, uint64_t next_lo, uint64_t inst
     for (size_t i = 0; i < view->held.n && result == 0; i++) {
         int64_t ns = point(view, &view->held.v[i], hi, count, before_ns);
 
-        /* One after another, so that the order on the screen is the order in which they ran. */
+        /* Times increase, so that the screen shows events in the order in which they ran. */
         view->last_ns = ns > view->last_ns ? ns : view->last_ns + 1;
         result = settle(view, &view->held.v[i], view->last_ns);
     }
@@ -259,7 +259,7 @@ static int visit(void *context, const struct etch_call *call)
     if (result == 0 && !etch_array_push(&view->held, copy))
         result = -1;
     if (result == 0 && (call->kind == ETCH_CALL_THREAD_END || call->step)) {
-        result = settle_held(view, UINT64_MAX, call->instructions); /* a step is good only now */
+        result = settle_held(view, UINT64_MAX, call->instructions); /* the step is valid only during this call */
         view->interval_start = call->instructions;
     }
     return result;

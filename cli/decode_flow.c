@@ -23,7 +23,7 @@ static void put_time(struct etch_text *out, const struct etch_interval *time)
         etch_text_decimal(out, time->hi);
 }
 
-/* The fields, parted by spaces, and the end of the line. */
+/* Prints the fields, separated by spaces, and the end of the line. */
 static void put_fields(const struct etch_decode *d, struct etch_text *out, const struct etch_step *step, uint64_t ip,
                        uint64_t addr)
 {
@@ -62,7 +62,7 @@ static bool only_fields(const struct etch_decode *d, size_t n, enum etch_decode_
     return d->n_fields == n && d->fields[0] == first && (n < 2 || d->fields[1] == ETCH_FIELD_ADDR);
 }
 
-/* What programs ask for most, and most of: addresses and nothing else. */
+/* The fast path for addresses alone: programs ask for them most often, and for the most lines. */
 static void put_addresses(struct etch_text *out, const struct etch_step *step)
 {
     uint64_t ip = step->first;
@@ -91,7 +91,7 @@ static void put_pair(struct etch_text *out, uint64_t from, uint64_t to)
     out->n = (size_t)(p - out->v);
 }
 
-/* For people: who and when, then what. */
+/* The head of a line for people: thread and time. */
 static void put_head(struct etch_text *out, const struct etch_step *step)
 {
     etch_text_decimal(out, step->tid);
@@ -153,7 +153,7 @@ static void render_insn(const void *context, struct etch_text *out, const struct
     }
     at = out->n;
     put_head(out, step);
-    head.n = out->n - at; /* the same for all of the block: copied, once it was written */
+    head.n = out->n - at; /* the head is the same for the whole block: written once, then copied */
     for (uint32_t i = 0; i < step->count && !out->failed; ip += step->sizes[i++]) {
         if (i && etch_text_reserve(out, head.n)) {
             memcpy(out->v + out->n, out->v + at, head.n);
@@ -188,7 +188,7 @@ static void render_branch(const void *context, struct etch_text *out, const stru
 
     switch (step->kind) {
     case ETCH_STEP_BLOCK:
-        /* A branch that was not taken is not listed; one whose target is not known is, as going to 0. */
+        /* A branch that was not taken is not listed. A branch to an unknown target is listed with target 0. */
         if (step->branch == ETCH_BRANCH_NONE || (step->branch == ETCH_BRANCH_CONDITIONAL && step->to == step->end))
             return;
         put_branch(d, out, step, step->last, step->to);

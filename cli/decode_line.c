@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* etch decode --as line: the source lines that ran, one a line, each with its function and, where it was inlined, the
+/* etch decode --as line: the source lines that ran, one a line, each with its function. An inlined line also has the
  * calls around it: "queue.h:12 pop <- crash.c:41 consumer". */
 #include "base/printable.h"
 #include "cli/decode_view.h"
@@ -18,7 +18,7 @@ struct line_view {
     struct etch_lines *lines;
     enum field fields[16];    /* in the order in which they were named */
     size_t n_fields;          /* 0: for people */
-    ETCH_ARRAY(char *) texts; /* by line id: for people, what a line looks like every time */
+    ETCH_ARRAY(char *) texts; /* by line id: the text of a line, for people */
     uint32_t pid, tid;
     bool any;
 };
@@ -47,7 +47,7 @@ static void print_place(FILE *out, const struct etch_frame *frame)
         fprintf(out, ":%" PRIu32, frame->line);
 }
 
-/* "queue.h:12 pop <- crash.c:41 consumer"; where lines are not known "qsort (libc.so.6)" or "libfoo.so". */
+/* "queue.h:12 pop <- crash.c:41 consumer"; without a known line "qsort (libc.so.6)" or "libfoo.so". */
 static void print_people(FILE *out, const struct etch_location *location)
 {
     const char *module = location->module[0] ? etch_view_base(location->module) : "?";
@@ -69,7 +69,7 @@ static void print_people(FILE *out, const struct etch_location *location)
     }
 }
 
-/* What a line looks like is put together once. NULL when memory is short. */
+/* Returns the text of a line, which is made once. NULL when memory is short. */
 static const char *line_text(struct line_view *view, const struct etch_line *line)
 {
     char *text = NULL;
@@ -128,7 +128,7 @@ static void print_field(const struct line_view *view, enum field field, const st
     }
 }
 
-/* For people. What has no name is told apart by where it is. */
+/* Prints a line for people. Code without a name gets its offset in the module. */
 static int print_line(struct line_view *view, const struct etch_step *step, const struct etch_line *line, uint64_t ip)
 {
     const char *text = line_text(view, line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* etch decode --as perf-data: not a decode at all, but the recording in the form in which perf decodes it. */
+/* etch decode --as perf-data: writes the recording as a perf.data, without decoding. perf decodes the perf.data. */
 #include "cli/decode.h"
 #include "decoder/perf_data_write.h"
 
@@ -13,7 +13,7 @@ static int write_stdout(void *context, const void *bytes, size_t size)
     return fwrite(bytes, 1, size, stdout) == size ? 0 : -errno;
 }
 
-/* Behind a pipe there is no place for the code that no file holds. */
+/* Only a file has room beside it for code that no other file holds, so a pipe goes without that code. */
 static int end(const struct etch_decode *d, void *context, int status, struct etch_error *err)
 {
     const struct etch_perf_write_options options = {.sysroot = d->options.sysroot};

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The forms of etch decode that speak of source: how they are plugged in. What they print is in decode_line.c,
- * decode_call.c and decode_chrome.c. */
+/* Connects the forms of etch decode that show source. decode_line.c, decode_call.c and decode_chrome.c print them. */
 #include "cli/decode.h"
 #include "cli/decode_view.h"
 
@@ -58,7 +57,8 @@ static int begin_view(struct source_form *form, const struct etch_decode *decode
     form->out = decode->output ? etch_output_stream(form->output) : stdout;
     if (!form->out)
         return etch_error_set_errno(err, errno, "cannot write %s", decode->output);
-    __fsetlocking(form->out, FSETLOCKING_BYCALLER); /* one thread prints; a lock a character is half of the time */
+    __fsetlocking(form->out,
+                  FSETLOCKING_BYCALLER); /* one thread prints; locks for each character would take half of the time */
     options.out = form->out;
     options.symbols = form->symbols;
     options.fields = list_fields(decode, list);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the views of etch decode share; see decode_view.h. */
+/* Functions that the views of etch decode share; see decode_view.h. */
 #include "cli/decode_view.h"
 
 #include "base/printable.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The forms of `etch decode --as` that speak of source rather than of addresses: line, call, chrome. Each is fed with
- * the steps of a recording and prints as it goes. */
+/* The forms of `etch decode --as` that show source rather than addresses: line, call, chrome. Each form gets the steps
+ * of a recording and prints them one after the other. */
 #ifndef ETCH_CLI_DECODE_VIEW_H
 #define ETCH_CLI_DECODE_VIEW_H
 
@@ -21,17 +21,17 @@ struct etch_view_options {
 
 struct etch_view {
     const char *name;
-    const char *fields; /* that it knows; NULL: it has none */
+    const char *fields; /* the fields of the view; NULL: none */
     /* Returns 0, or -1 with `err` set. */
     int (*begin)(void **view, const struct etch_view_options *options, struct etch_error *err);
     etch_step_visitor *step;
-    /* Ends the output properly, also after steps failed, and frees. Returns 0, or -1 with `err` set. */
+    /* Ends the output, also after steps failed, and frees the view. Returns 0, or -1 with `err` set. */
     int (*end)(void *view, struct etch_error *err);
 };
 
 extern const struct etch_view etch_view_line, etch_view_call, etch_view_chrome;
 
-/* ---- What they share: decode_view.c -------------------------------------------------------------------------------
+/* ---- Shared functions: decode_view.c -------------------------------------------------------------------------------
  */
 
 /* Ticks as time since the recording began. */
@@ -42,8 +42,8 @@ struct etch_view_clock {
 
 void etch_view_clock_init(struct etch_view_clock *clock, const struct etch_recording *recording);
 
-/* "lo..hi", "?" for a bound that is not known, one number where both are the same: microseconds since the recording
- * began where the rate is known, else ticks. */
+/* "lo..hi", with "?" for an unknown bound, or one number if both bounds are the same. The unit is microseconds since
+ * the recording began if the rate is known, else ticks. */
 void etch_view_time(const struct etch_view_clock *clock, struct etch_interval time, char *text, size_t size);
 
 /* "-- overflow: what else is known" for a step that is a loss. Returns `text`. */
@@ -55,10 +55,10 @@ const char *etch_view_nowhere(const struct etch_step *step, char *text, size_t s
 /* The last part of a path. */
 const char *etch_view_base(const char *path);
 
-/* The name of a thread as recorded, "" where there is none. */
+/* The recorded name of a thread, or "". */
 const char *etch_view_thread_name(const struct etch_recording *recording, uint32_t pid, uint32_t tid);
 
-/* "thread PID/TID NAME" and a newline, what does not print replaced. */
+/* Prints "thread PID/TID NAME" and a newline. Characters that do not print are replaced. */
 void etch_view_thread_title(FILE *out, const struct etch_recording *recording, uint32_t pid, uint32_t tid);
 
 #endif

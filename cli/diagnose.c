@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* etch diagnose: options, progress and the way out of the loop; the loop itself is diagnose/. */
+/* etch diagnose: options, progress, interrupts and output. The loop itself is in diagnose/. */
 #include "diagnose/diagnose.h"
 #include "base/printable.h"
 #include "cli/command.h"
@@ -23,9 +23,9 @@ struct options {
 };
 
 static volatile sig_atomic_t interrupted;
-static const struct etch_diagnosis *volatile at_work; /* what the end would leave behind */
+static const struct etch_diagnosis *volatile at_work; /* has child processes that an interrupt must end */
 
-/* Once: the best sketch so far. Twice: the end, now, also of a program that would not hear of it. */
+/* The first interrupt prints the best sketch so far. The second ends etch at once, and kills the recorded programs. */
 static void on_interrupt(int number)
 {
     if (interrupted) {
@@ -113,7 +113,7 @@ static int diagnose(const struct etch_command *self, const struct options *o)
     at_work = NULL;
     if (isatty(2))
         fputs("\r\033[K", stderr);
-    if (status < 0 && d && etch_diagnosis_state(d).failures) { /* what is known already is not withheld */
+    if (status < 0 && d && etch_diagnosis_state(d).failures) { /* show what is known so far */
         etch_command_failed(self, &err);
         status = conclude(d, o, &err) < 0 ? -1 : ETCH_EXIT_FAILED;
     } else if (status == 0) {
@@ -150,8 +150,8 @@ static bool is_source(const char *name)
     return false;
 }
 
-/* What auto takes; NULL: nothing that is here can record a program that another one starts. pt comes last of those that
- * can, because it sets no watches yet. */
+/* Returns the source that auto takes, or NULL if no source on this machine can record a program that a script starts.
+ * pt comes last, because pt sets no watches yet. */
 static const char *choose_source(const char *started, bool by_script)
 {
     struct etch_error ignored;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* etch doctor: what this machine can record, what auto takes, what to change. */
+/* etch doctor: shows what this machine can record, which source auto takes, and what to change. */
 #include "base/printable.h"
 #include "cli/command.h"
 #include "collector/machine.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands that need LLVM, as etch itself has them: it runs etch-llvm, the same program with LLVM linked, which
- * lies beside it. So what records in production neither loads LLVM nor needs it installed. */
+/* The commands that need LLVM. For them etch runs etch-llvm, the same program linked with LLVM, which lies beside etch.
+ * So a machine that only records neither loads LLVM nor needs LLVM installed. */
 #include "cli/command.h"
 #include "cli/summaries.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* argv[-1] is the name of the program, as main() had it. */
+/* argv[-1] is the name of the program, as in main(). */
 static int run_elsewhere(const struct etch_command *self, int argc, char **argv)
 {
     char self_path[4096], path[4128];

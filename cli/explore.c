@@ -21,10 +21,10 @@ struct options {
     struct etch_lab_explore explore;
     const char *strategy, *output, *input;
     bool quiet;
-    bool plain; /* no experiments with what was found */
+    bool plain; /* no experiments with the failing schedule */
 };
 
-#define MORE_SCHEDULES 40 /* for a failing run that shows more than the first */
+#define MORE_SCHEDULES 40 /* tried for a failing run that shows more than the first */
 
 static volatile sig_atomic_t stopped;
 
@@ -107,7 +107,7 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
     }
 }
 
-/* PROG-1.schedule.etch, or the next number that is free. */
+/* PROG-1.schedule.etch, or the next free number. */
 static const char *free_name(char name[PATH_MAX], const char *program)
 {
     for (unsigned i = 1; i < 10000; i++) {
@@ -118,7 +118,7 @@ static const char *free_name(char name[PATH_MAX], const char *program)
     return name;
 }
 
-/* A schedule that does not give the same failure again is worth nothing. */
+/* Repeats the schedule three times: it must give the same failure again. */
 static int check_repeats(const struct options *o, const struct etch_lab_schedule *s, const char *twin, unsigned *same,
                          struct etch_error *err)
 {
@@ -172,7 +172,7 @@ static void print_found(const struct etch_lab_found *f)
            etch_lab_strategy_name(s->spec.kind), s->spec.seed, s->points, s->segments.n ? s->segments.n - 1 : 0);
 }
 
-/* Experiments with the failing schedule, and what they showed. */
+/* Makes experiments with the failing schedule, and prints the results. */
 static int print_cause(const struct options *o, const struct etch_lab_found *f, const char *twin,
                        struct etch_error *err)
 {
@@ -182,7 +182,7 @@ static int print_cause(const struct options *o, const struct etch_lab_found *f, 
     bool better;
     int status;
 
-    /* A run that fails early has few points: a later failure, with all that is known by then, tells more. */
+    /* A run that fails early has few points. A later failure shows more, because more shared instructions are known. */
     again.request.sites = f->learnt;
     again.schedules = MORE_SCHEDULES;
     again.all = again.latest = true;
