@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* etch info: what is in a file, for people and for programs, and whether it is whole. */
+/* etch info: shows what a file holds, for people and for programs, and checks if the file is whole. */
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/info_secrets.h"
@@ -172,7 +172,7 @@ static void print_data(const struct etch_contents *c)
     printf("lost       %s\n", etch_losses_text(c->losses, lost, sizeof(lost)));
 }
 
-/* What the policy left out, by the recorder and by each `etch redact`. */
+/* Prints what the policy left out: once for the recorder, and once for each `etch redact`. */
 static void print_redactions(const struct etch_contents *c)
 {
     for (size_t i = 0; i < c->redactions.listed.n; i++) {
@@ -344,7 +344,7 @@ static int print_json(const struct info_options *options, const struct etch_cont
     return etch_json_print(object, JSON_INDENT(2), err);
 }
 
-/* One JSON object a line and record. */
+/* Prints one JSON object a line for each record. */
 static int print_records(const struct etch_command *self, struct etch_bundle_reader *reader)
 {
     struct etch_error err;

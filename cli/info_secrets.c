@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a bundle would give away; see info_secrets.h. */
+/* etch info --secrets; see info_secrets.h. */
 #include "cli/info_secrets.h"
 
 #include "base/array.h"
@@ -25,12 +25,12 @@ struct users {
 };
 
 struct bytes {
-    uint64_t pieces, bytes, strings, variables; /* of the environment */
+    uint64_t pieces, bytes, strings, variables; /* `variables`: of the environment */
 };
 
 struct secrets {
     bool plain, failed;
-    struct etch_policy *policy; /* the built-in one, to tell what looks like a secret */
+    struct etch_policy *policy; /* the built-in policy, which knows what looks like a secret */
     Etch__Program *program;
     struct users users;
     ETCH_ARRAY(struct variable) variables;
@@ -274,7 +274,8 @@ static int collect(struct secrets *s, struct etch_bundle_reader *reader, struct 
 
 /* ---- Printing ---- */
 
-/* The first two characters, and how many there are; nothing but what prints. */
+/* Prints the first two characters and the length, or with `plain` the whole text. A "?" replaces what does not print.
+ */
 static void print_example(const struct secrets *s, const char *text)
 {
     size_t n = strlen(text), shown = s->plain ? n : n > 8 ? 2 : 0;

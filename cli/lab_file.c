@@ -31,7 +31,7 @@ static int write_program(struct etch_bundle_writer *w, const struct etch_lab_fil
     return etch_bundle_write(w, &record, err);
 }
 
-/* The threads, the counts and the sites in one piece of memory. */
+/* The threads, the counts and the sites, as arrays for the message. */
 struct lists {
     uint32_t *threads, *counts;
     uint64_t *sites;
@@ -91,7 +91,7 @@ static int write_schedule(struct etch_bundle_writer *w, const struct etch_lab_fi
     return status;
 }
 
-/* A hang has no outcome of the program's own. */
+/* A hang has neither a signal nor an exit status. */
 static int write_outcome(struct etch_bundle_writer *w, const struct etch_lab_schedule *s, struct etch_error *err)
 {
     Etch__Outcome outcome = ETCH__OUTCOME__INIT;
@@ -240,7 +240,7 @@ void etch_lab_file_release(struct etch_lab_file *file)
     etch_lab_schedule_release(&file->schedule);
 }
 
-/* ---- Where the threads stood ---- */
+/* ---- Places of the threads ---- */
 
 static const char *wait_name(uint32_t wait)
 {
@@ -260,8 +260,8 @@ static const char *wait_name(uint32_t wait)
     return wait < sizeof(names) / sizeof(names[0]) ? names[wait] : "waits";
 }
 
-/* The line of the user's own code at `address`: of what the compiler inlined there, the innermost that is not of a
- * system header. False if there is none. */
+/* Finds the line of the user's own code at `address`: the innermost inlined function that is not in a system header.
+ * Returns false if there is none. */
 static bool find_line(struct etch_symbols *symbols, const Etch__Image *image, uint64_t address,
                       struct etch_frame *frame)
 {
@@ -270,7 +270,7 @@ static bool find_line(struct etch_symbols *symbols, const Etch__Image *image, ui
     memset(&at, 0, sizeof(at));
     if (!symbols || address <= image->start || address - image->start >= image->size)
         return false;
-    etch_symbols_find(symbols, image, address - 1, &at); /* the call, not where it returns to */
+    etch_symbols_find(symbols, image, address - 1, &at); /* the call itself, not the return address */
     for (const struct etch_frame *f = &at.frame; f; f = f->caller)
         if (f->file && f->line && !etch_file_is_system(f->file)) {
             *frame = *f;
@@ -307,11 +307,11 @@ static void print_block_end(struct etch_symbols *symbols, const Etch__Image *ima
         return;
     fprintf(out, ", %s by T%u", what, thread + 1);
     if (!find_line(symbols, image, site, &frame))
-        return; /* by a library, as operator new does */
+        return; /* the block is made by a library, for example in operator new */
     fprintf(out, " at %s:%u", etch_shown(etch_path_name(frame.file)), frame.line);
 }
 
-/* The memory that was misused. */
+/* Prints the misused block. */
 static void print_block(struct etch_symbols *symbols, const Etch__Image *image, const struct etch_lab_shared *s,
                         FILE *out)
 {

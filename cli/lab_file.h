@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A schedule of the lab as a file, and what a run in the lab came to, in words. */
+/* A schedule of the lab as a file, and the texts about a run in the lab. */
 #ifndef ETCH_CLI_LAB_FILE_H
 #define ETCH_CLI_LAB_FILE_H
 
@@ -13,8 +13,8 @@
 
 struct etch_lab_file {
     char exe[PATH_MAX];
-    uint8_t program[16];     /* MD5 of it */
-    ETCH_ARRAY(char *) argv; /* NULL behind the last, not counted */
+    uint8_t program[16];     /* MD5 of the file `exe` */
+    ETCH_ARRAY(char *) argv; /* ends with a NULL that is not counted */
     char input[PATH_MAX];    /* empty: none */
     bool real_time, no_heap_check;
     uint32_t misuse; /* enum etch_lab_misuse */
@@ -25,10 +25,10 @@ int etch_lab_file_write(const char *path, const struct etch_lab_file *file, stru
 int etch_lab_file_read(struct etch_lab_file *file, const char *path, struct etch_error *err);
 void etch_lab_file_release(struct etch_lab_file *file);
 
-/* Where each thread stood at the end, by the lines of the lab build. */
+/* Prints the line of each thread at the end, by the line table of the lab build. */
 void etch_lab_print_threads(const struct etch_lab_result *result, const char *twin, FILE *out);
 
-/* The shortened schedule and the orders that the failure needs, each with how often it was tried. */
+/* Prints the shortened schedule, and the orders that the failure needs with the counts of their experiments. */
 void etch_lab_print_cause(const struct etch_lab_cause *cause, const char *twin, FILE *out);
 
 #endif

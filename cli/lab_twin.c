@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See lab_twin.h. A twin is kept in the user's cache, by the checksums of the program and of the lab's runtime. It is
- * built in a folder of its own and renamed, so that nobody sees half of one. */
+/* See lab_twin.h. A twin is kept in the user's cache. Its name is the checksums of the program and of the lab's
+ * runtime. A twin is built in a temporary folder and then renamed, so that nobody sees half a twin. */
 #include "cli/lab_twin.h"
 
 #include "base/input.h"
@@ -33,7 +33,7 @@ static int sum_of(const char *path, uint8_t sum[16], struct etch_error *err)
     return 0;
 }
 
-/* Beside etch, or where it is installed. */
+/* Looks beside etch, and in the folder where etch is installed. */
 static int find_runtime(char path[PATH_MAX], struct etch_error *err)
 {
     static const char *const places[] = {"etch-lab.o", "../lib/etch/etch-lab.o"};
@@ -64,7 +64,7 @@ static int make_folder(char *path, struct etch_error *err)
     return 0;
 }
 
-/* etch runs what it finds in this folder, so nobody else may write to it. */
+/* etch runs programs from this folder, so no other user may write to the folder. */
 static int cache_folder(char path[PATH_MAX], struct etch_error *err)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -101,7 +101,7 @@ static int build(struct etch_lab_twin *twin, const char *program, const char *ru
         status = etch_error_set_errno(err, errno, "cannot keep %s", twin->path);
     if (status == 0)
         unlink(log);
-    rmdir(folder); /* it stays if the linker's words are in it */
+    rmdir(folder); /* the folder stays if it holds the linker's log */
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lab build of a program: made when it is first needed, and kept. */
+/* The lab build of a program. etch makes it at the first use, and keeps it. */
 #ifndef ETCH_CLI_LAB_TWIN_H
 #define ETCH_CLI_LAB_TWIN_H
 
@@ -12,7 +12,7 @@
 struct etch_lab_twin {
     char path[PATH_MAX];
     uint8_t program[16]; /* MD5 of the program's file */
-    bool made;           /* just now */
+    bool made;           /* by this call */
 };
 
 /* Finds or makes the lab build of `program`. Returns 0, or -1 with `err` set. */

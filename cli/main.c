@@ -57,7 +57,7 @@ static int help_on(const char *name)
     return command ? etch_command_help(command) : unknown_command(name);
 }
 
-/* The C library drops what it finds no memory to keep for a moment. */
+/* Gives stdout a static buffer: without memory for a buffer, the C library drops output. */
 static void give_buffer(void)
 {
     static char buffer[1 << 16];
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
     if (!command)
         return unknown_command(argv[1]);
     if (!command->keeps_signals)
-        signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(2), handled where output ends */
+        signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(2), which the end of output handles */
     argc--;
     argv++;
     if (command->reads && (status = etch_reading_begin(command, &argc, argv)) != 0)

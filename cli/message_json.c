@@ -27,7 +27,7 @@ void etch_json_begin(void)
     json_set_alloc_funcs(allocate, free);
 }
 
-/* Whether it came through is seen when the output is closed. */
+/* Errors of writing are found when the output is closed. */
 static int print_part(const char *text, size_t size, void *unused)
 {
     (void)unused;
@@ -35,7 +35,7 @@ static int print_part(const char *text, size_t size, void *unused)
     return 0;
 }
 
-/* Part by part: as one text it would take as much memory again as the value. */
+/* Prints part by part: one whole text would need as much memory again as the value. */
 int etch_json_print(json_t *value, size_t flags, struct etch_error *err)
 {
     int status = starved ? -1 : json_dump_callback(value, print_part, NULL, flags | JSON_ENSURE_ASCII);

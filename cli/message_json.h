@@ -10,16 +10,16 @@
 #include <jansson.h>
 #include <protobuf-c/protobuf-c.h>
 
-/* Text from outside, which need not be UTF-8: what is not is written as \\xNN. A new reference. */
+/* Makes a JSON text of text from outside. Bytes that are not UTF-8 are written as \\xNN. Returns a new reference. */
 json_t *etch_text_json(const char *text);
 
-/* From here on it is seen whether jansson finds memory: it leaves out what it has none for, and says nothing. */
+/* Starts to watch for failed allocations of jansson: without memory jansson leaves out values silently. */
 void etch_json_begin(void);
 
-/* Prints what was made, unless a part of it is missing. Frees it. Returns 0, or -1 with `err` set. */
+/* Prints the value, unless a part of the value is missing. Frees the value. Returns 0, or -1 with `err` set. */
 int etch_json_print(json_t *value, size_t flags, struct etch_error *err);
 
-/* A new reference, or NULL when memory is short. */
+/* Returns a new reference, or NULL when memory is short. */
 json_t *etch_message_json(const ProtobufCMessage *message);
 
 #endif

@@ -67,7 +67,7 @@ static ssize_t write_cookie(void *cookie, const char *text, size_t size)
     return status ? 0 : (ssize_t)size;
 }
 
-/* All that is printed goes through the count. */
+/* Counts and limits everything that is printed. */
 static void bound_output(void)
 {
     FILE *out = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_cookie});
@@ -91,7 +91,7 @@ const char *etch_reading_cut(void)
 
 /* ---- Options ---- */
 
-/* Whether `word` is --NAME or the beginning of it, with "=VALUE" or with a value in the next word. */
+/* Returns true if `word` is --NAME or an abbreviation, with "=VALUE" or with the value in the next word. */
 static bool is_option(const char *word, const char *name, const char **value)
 {
     size_t n = word && strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
@@ -123,7 +123,7 @@ static int take_options(const struct etch_command *self, int *argc, char **argv)
         unsigned which = 0;
         int status;
 
-        /* Whole words only: an abbreviation could be meant for an option of the command. */
+        /* Only whole words are taken: an abbreviation could mean an option of the command. */
         while (which < 3 &&
                !(is_option(argv[i], names[which], &value) && strcspn(argv[i] + 2, "=") == strlen(names[which])))
             which++;

@@ -37,14 +37,14 @@ static int parse_size(const char *text, uint64_t most, uint64_t *size)
     return *end || value < 4096 || value > most ? -1 : 0;
 }
 
-/* As the shell says it. */
+/* The exit status that a shell would report. */
 static int status_of(int status)
 {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Whether `text` has a field or an element that needs types to be understood. A dot before a digit is the compiler's
- * (counter.0), and an element with a length (table[3]:4) is clear without types. */
+/* Returns true if `text` has a field or an element that only types explain. A dot before a digit is part of a name that
+ * the compiler made (counter.0). An element with a length (table[3]:4) needs no types. */
 static bool needs_types(const char *text)
 {
     const char *suffix = strrchr(text, ':'), *dot = strchr(text, '.');
@@ -83,7 +83,7 @@ static int explain_parts(struct etch_record_options *options, bool natively, cha
     return 0;
 }
 
-/* As the collector will decide: with debug registers, or with those of QEMU. */
+/* Returns true if the watches use debug registers, false if QEMU watches. The collector decides in the same way. */
 static bool runs_natively(struct etch_record_options *options)
 {
     if (options->pid || options->n_pids || options->cgroup)
@@ -204,7 +204,7 @@ static int take_bound(const struct etch_command *self, uint64_t *bound)
                : 0;
 }
 
-/* Options with a number. Returns 0, or the usage error's status. */
+/* Takes an option with a number. Returns 0, or the usage error's status. */
 static int take_number(const struct etch_command *self, int c, struct etch_record_options *options)
 {
     double value;
@@ -236,7 +236,7 @@ static int take_number(const struct etch_command *self, int c, struct etch_recor
     return 0;
 }
 
-/* One process is joined; several, separated by commas, are followed from outside. */
+/* A single process is joined. Several processes, separated by commas, are followed from outside. */
 static int take_pids(const struct etch_command *self, struct etch_record_options *options)
 {
     const char *text = optarg;
@@ -260,7 +260,7 @@ static int take_pids(const struct etch_command *self, struct etch_record_options
     return 0;
 }
 
-/* Options of Intel PT. */
+/* Takes an option of Intel PT. */
 static int take_pt(const struct etch_command *self, int c, struct etch_record_options *options)
 {
     switch (c) {
@@ -283,7 +283,7 @@ static int take_pt(const struct etch_command *self, int c, struct etch_record_op
     }
 }
 
-/* One option. Returns 0, or the usage error's status. */
+/* Takes an option. Returns 0, or the usage error's status. */
 static int take_option(const struct etch_command *self, int c, char **argv, struct etch_record_options *options)
 {
     switch (c) {
@@ -341,7 +341,7 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
     }
 }
 
-/* run.etch, run.2.etch, ...: the first that is not there yet, because a recording is not overwritten unasked. */
+/* Returns the first free name of run.etch, run.2.etch, ...: etch overwrites a recording only if -o names it. */
 static const char *free_name(char *name, size_t size)
 {
     snprintf(name, size, "run.etch");

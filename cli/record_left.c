@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Rings of a program that ran without etch. */
+/* Makes a bundle of the rings of a program that ran without etch. */
 int etch_record_rings(const struct etch_command *self, const char *folder, const struct etch_record_options *options)
 {
     struct etch_soft_summary s;
@@ -32,7 +32,7 @@ int etch_record_rings(const struct etch_command *self, const char *folder, const
     return 0;
 }
 
-/* A recording whose etch was killed. */
+/* Makes a bundle of a recording whose etch was killed. */
 int etch_record_recover(const struct etch_command *self, const char *folder, const char *output)
 {
     struct etch_recovery r;
@@ -51,7 +51,8 @@ int etch_record_recover(const struct etch_command *self, const char *folder, con
     return 0;
 }
 
-/* Whether its bundle is still there. Whoever removed the bundle, as etch diagnose does, does not miss the rings. */
+/* Returns true if the bundle of the rings still exists. If somebody removed the bundle, as etch diagnose does, nobody
+ * needs the rings. */
 static bool is_missed(const struct etch_left *left)
 {
     struct etch_folder_story story;
@@ -66,7 +67,7 @@ static bool is_missed(const struct etch_left *left)
     return missed;
 }
 
-/* Once, at the start: afterwards the program has standard error too. */
+/* Prints at the start only: later the program uses standard error too. */
 void etch_record_mention_killed(void)
 {
     struct etch_lefts lefts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a killed etch, or a program that ran without etch, left behind. */
+/* Recordings that a killed etch, or a program that ran without etch, left behind. */
 #ifndef ETCH_CLI_RECORD_LEFT_H
 #define ETCH_CLI_RECORD_LEFT_H
 
@@ -10,7 +10,7 @@
 int etch_record_rings(const struct etch_command *self, const char *folder, const struct etch_record_options *options);
 int etch_record_recover(const struct etch_command *self, const char *folder, const char *output);
 
-/* Says once how many recordings can be recovered. */
+/* Prints how many recordings can be recovered. */
 void etch_record_mention_killed(void);
 
 #endif

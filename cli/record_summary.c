@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What etch record says at the end; see record_summary.h. */
+/* The last line of etch record; see record_summary.h. */
 #include "cli/record_summary.h"
 #include "base/printable.h"
 
@@ -26,8 +26,8 @@ static void print_failure(const struct etch_record_summary *s)
         fprintf(stderr, ", address 0x%" PRIx64, s->failure_address);
 }
 
-/* Of all CPU time, the part that the program would not have used alone: etch's own, and the hits of watches at what one
- * was measured to cost. */
+/* Prints the share of the CPU time that the recording caused: etch's own time, and the time of the watches' hits by the
+ * measured cost of a hit. */
 static void print_share(const struct etch_record_summary *s)
 {
     double hits = (double)(s->accesses * s->hit_ns);
@@ -56,7 +56,7 @@ static void print_native_failure(const struct etch_record_summary *s)
         fprintf(stderr, " (%s)", etch_shown(s->failure_message));
 }
 
-/* From the bundle's ledger, as etch info has it. */
+/* The counts are those of the bundle's ledger, which etch info prints too. */
 static void print_losses(const struct etch_record_summary *s)
 {
     if (!s->losses) {
@@ -101,7 +101,7 @@ static void print_native_summary(const struct etch_record_options *options, cons
         fprintf(stderr, "etch record: note: %s\n", etch_shown(s->notes[i]));
 }
 
-/* The one line. */
+/* The line for vpt. */
 static void print_summary(const struct etch_record_options *options, const struct etch_record_summary *s)
 {
     char flow[32], file[32];

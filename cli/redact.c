@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* etch redact: a copy of a bundle that holds less. */
+/* etch redact: copies a bundle without the data that a policy hides. */
 #include "cli/command.h"
 #include "collector/privacy.h"
 
@@ -30,7 +30,7 @@ static int open_privacy(struct redaction *r, struct etch_error *err)
 
     if (etch_policy_find(&policy, r->policy, err) < 0)
         return -1;
-    for (size_t i = r->n_rules; i-- > 0;) /* each goes before those that are there: the first given is the first */
+    for (size_t i = r->n_rules; i-- > 0;) /* each rule goes to the front, so the first given ends up first */
         if (etch_policy_add(policy, r->rules[i], err) < 0) {
             etch_policy_free(policy);
             return etch_error_prefix(err, "--rule");
@@ -42,7 +42,7 @@ static int open_privacy(struct redaction *r, struct etch_error *err)
     return 0;
 }
 
-/* Stacks are masked by the code that was there, which may come behind them in the file. */
+/* Reads the images first: stacks are masked by the code addresses, and the images may come after the stacks. */
 static int learn(struct redaction *r, struct etch_error *err)
 {
     const Etch__Record__BodyCase image = ETCH__RECORD__BODY_IMAGE;
@@ -66,7 +66,7 @@ static int learn(struct redaction *r, struct etch_error *err)
     return status;
 }
 
-/* A record of a kind that this version does not know could hold anything: it is left out. */
+/* A record of an unknown kind is left out, because it could hold anything. */
 static int take_record(struct redaction *r, const struct etch_bundle_item *item, struct etch_error *err)
 {
     if (item->kind == ETCH__RECORD__BODY_SKETCH) {
@@ -109,7 +109,7 @@ static int write_damage(struct redaction *r, struct etch_error *err)
     return r->damaged ? etch_bundle_write(r->writer, &record, err) : 0;
 }
 
-/* A copy of a file that is not whole is not whole either: it gets no end. */
+/* The copy of a file that is not whole gets no end record, so the copy is not whole either. */
 static int finish(struct redaction *r, struct etch_error *err)
 {
     if (r->ending == ETCH_BUNDLE_END && !r->damaged)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first point at which the run was not as it was recorded is not known more exactly than by where it stopped. */
+/* The first point that differs is not known exactly: the run shows only where it stopped. */
 static void print_difference(const struct etch_lab_result *r, const struct etch_lab_schedule *s, const char *text)
 {
     if (r->end == ETCH_LAB_UNLIKE)

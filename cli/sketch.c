@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* etch sketch: how a failure happened, from bundles already recorded. */
+/* etch sketch: shows how a failure happened, from bundles that are already recorded. */
 #include "cli/command.h"
 #include "cli/sketch_output.h"
 #include "cli/summaries.h"

@@ -5,14 +5,13 @@
 
 #include "diagnose/run_set.h"
 
-/* Where the sketch goes, as the options say. */
+/* The files of the sketch, as the options name them. */
 struct etch_sketch_output {
     const char *html, *json, *sarif;
     bool all;
 };
 
-/* One of -H, -j, -s, -a, as the commands' long options --html, --json, --sarif and --all give them. Returns false for
- * any other. */
+/* Takes one of 'H', 'j', 's', 'a': the long options --html, --json, --sarif and --all. Returns false for any other. */
 bool etch_sketch_output_take_option(struct etch_sketch_output *output, int option, const char *value);
 
 /* Prints the sketch and writes the files asked for. */

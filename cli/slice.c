@@ -109,7 +109,7 @@ static void print_people(const Etch__Slice *slice, struct etch_source_text *sour
     free(done);
 }
 
-/* An address as the file has it that it is of. */
+/* Prints an address relative to the file that holds it. */
 static void print_address(const Etch__Plan *plan, uint64_t address)
 {
     const Etch__Module *module = NULL;
@@ -180,11 +180,11 @@ static int write_records(const char *path, const Etch__Slice *slice, const Etch_
     return result;
 }
 
-/* Where each thread last was in the program itself, by the recorded control flow: what a recorder without a stack walk
- * does not say of a failure inside a library. */
+/* The last place of a thread in the program itself, by the recorded control flow. A recorder without a stack walk does
+ * not report this place for a failure inside a library. */
 struct last_seen {
     uint32_t tid;
-    uint64_t end; /* where the call returns to */
+    uint64_t end; /* the return address of the call */
 };
 
 struct trace {
@@ -231,7 +231,7 @@ static int see_step(void *context, const struct etch_step *step)
     return 0;
 }
 
-/* Failure `full` is `failure` with a thread for each that the trace has and the failure does not. */
+/* A failure with added threads: those that the trace has and the recorded failure does not have. */
 struct completed {
     Etch__Failure failure;
     ETCH_ARRAY(Etch__ThreadState *) threads;
@@ -270,7 +270,7 @@ static bool add_seen(struct completed *full, const Etch__Failure *failure, const
 static void complete(struct completed *full, struct etch_recording *recording, struct trace *trace)
 {
     const struct etch_steps_options options = {0};
-    struct etch_error ignored; /* a bundle without control flow has no more to say */
+    struct etch_error ignored; /* a bundle without control flow adds nothing */
     bool ok = true;
 
     full->failure = *recording->failure;
@@ -300,7 +300,7 @@ static uint32_t exit_status(const struct etch_recording *recording)
     return outcome && outcome->how_case == ETCH__OUTCOME__HOW_EXIT_STATUS ? outcome->exit_status : 0;
 }
 
-/* A run that failed by its exit status: which of the statements that can have given it was the last to run. */
+/* For a run that failed by its exit status: starts at the last executed statement that can have set the status. */
 static int criterion_of_exit(struct etch_criterion **criterion, struct etch_model *model,
                              struct etch_recording *recording, struct etch_error *err)
 {
@@ -324,7 +324,7 @@ static int criterion_of_exit(struct etch_criterion **criterion, struct etch_mode
     return result;
 }
 
-/* What an uncaught exception is sliced from is its throw, also where the stack has no more of it. */
+/* The slice of an uncaught exception starts at the throw, even if the stack no longer holds the throw. */
 static void blame_throw(struct etch_recording *recording)
 {
     static const struct etch_symbols_options options = {0};
@@ -373,7 +373,7 @@ static int criterion_of_bundle(struct etch_criterion **criterion, struct etch_mo
 
 /* ---- The command ---- */
 
-/* Processor time: what the work takes, whoever else is at work. */
+/* Processor time, which does not depend on other programs. */
 static double now(void)
 {
     struct timespec t;
