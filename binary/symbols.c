@@ -26,7 +26,7 @@ struct etch_symbols {
 /* ---- Names --------------------------------------------------------------------------------------------------------
  */
 
-const char *module_keep(struct etch_symbols_module *module, const char *text)
+const char *etch_symbols_module_keep(struct etch_symbols_module *module, const char *text)
 {
     char *copy = strdup(text);
 
@@ -37,10 +37,11 @@ const char *module_keep(struct etch_symbols_module *module, const char *text)
     return copy;
 }
 
-const char *module_name(struct etch_symbols_module *module, const char *linkage, const char *name, uint32_t line)
+const char *etch_symbols_module_name(struct etch_symbols_module *module, const char *linkage, const char *name,
+                                     uint32_t line)
 {
     char *whole = module->mangled ? NULL : etch_function_name(linkage, name, line);
-    const char *kept = module_keep(module, whole ? whole : linkage ? linkage : name);
+    const char *kept = etch_symbols_module_keep(module, whole ? whole : linkage ? linkage : name);
 
     free(whole);
     return kept;
@@ -55,10 +56,10 @@ static const char *stub_name(struct etch_symbols_module *module, const char *nam
 
     if (!at || snprintf(stem, sizeof(stem), "%.*s", (int)(at - name), name) >= (int)sizeof(stem))
         return name;
-    target = module_name(module, stem, NULL, 0);
+    target = etch_symbols_module_name(module, stem, NULL, 0);
     if (!target || asprintf(&whole, "%s@plt", target) < 0)
         return NULL;
-    target = module_keep(module, whole);
+    target = etch_symbols_module_keep(module, whole);
     free(whole);
     return target;
 }
@@ -73,7 +74,7 @@ static const char *symbol_shown(struct etch_symbols_module *module, struct modul
     pthread_mutex_lock(&module->lock);
     shown = atomic_load_explicit(&symbol->shown, memory_order_relaxed);
     if (!shown) {
-        shown = symbol->plt ? stub_name(module, symbol->name) : module_name(module, symbol->name, NULL, 0);
+        shown = symbol->plt ? stub_name(module, symbol->name) : etch_symbols_module_name(module, symbol->name, NULL, 0);
         shown = shown ? shown : symbol->name;
         atomic_store_explicit(&symbol->shown, shown, memory_order_release);
     }
@@ -154,13 +155,13 @@ static bool read_module(struct etch_symbols_module *module, const struct etch_sy
         return true;
     module->why = NULL;
     if (module->file.fd >= 0)
-        module_open_debug(module, options);
-    if (!read_loads(module) || !module_read_symbols(module))
+        etch_symbols_module_open_debug(module, options);
+    if (!read_loads(module) || !etch_symbols_module_read_symbols(module))
         return false;
     debug = module->debug.elf ? module->debug.elf : module->file.elf;
-    if (module_has_contents(debug, ".debug_info"))
+    if (etch_symbols_module_has_contents(debug, ".debug_info"))
         module->dwarf = dwarf_begin_elf(debug, DWARF_C_READ, NULL);
-    return !module->dwarf || module_read_units(module);
+    return !module->dwarf || etch_symbols_module_read_units(module);
 }
 
 /* A module outlives the recording that it was first seen in. */
@@ -179,7 +180,7 @@ static void module_free(struct etch_symbols_module *module)
     if (!module)
         return;
     for (size_t i = 0; i < module->n_units; i++)
-        unit_table_free(atomic_load_explicit(&module->units[i].table, memory_order_relaxed));
+        etch_symbols_unit_table_free(atomic_load_explicit(&module->units[i].table, memory_order_relaxed));
     free(module->units);
     etch_spans_release(&module->unit_spans);
     etch_spans_release(&module->symbol_spans);
@@ -493,7 +494,8 @@ static void find_by_twin(struct etch_symbols_module *module, uint64_t twin, stru
     uint32_t symbol = etch_spans_find(&module->symbol_spans, twin, &until);
     uint32_t unit = etch_spans_find(&module->unit_spans, twin, &until), function;
 
-    if (unit == ETCH_SPAN_NONE || symbol == ETCH_SPAN_NONE || !(table = unit_table_of(module, &module->units[unit])))
+    if (unit == ETCH_SPAN_NONE || symbol == ETCH_SPAN_NONE ||
+        !(table = etch_symbols_unit_table_of(module, &module->units[unit])))
         return;
     function = etch_spans_find(&table->spans, same_place(table, twin, module->symbols.v[symbol].end, location), &until);
     if (function == ETCH_SPAN_NONE || !table->functions.v[function].name)
@@ -514,7 +516,7 @@ static void find_in_module(struct etch_symbols_module *module, uint64_t address,
     twin = find_symbol(module, address, location);
     unit = etch_spans_find(&module->unit_spans, address, &until);
     location->until = min_u64(location->until, until);
-    if (unit == ETCH_SPAN_NONE || !(table = unit_table_of(module, &module->units[unit])))
+    if (unit == ETCH_SPAN_NONE || !(table = etch_symbols_unit_table_of(module, &module->units[unit])))
         return;
     find_function(module, table, address, location);
     find_row(table, address, location);

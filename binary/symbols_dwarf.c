@@ -27,7 +27,8 @@ static bool add_ranges(const struct etch_symbols_module *module, Dwarf_Die *die,
     for (int n = 0; n < RANGES_PER_DIE && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0; n++) {
         struct etch_span_range range = {start, end, rank, value};
 
-        if (start >= end || !module_is_code(module, start) || !module_is_code(module, end - 1))
+        if (start >= end || !etch_symbols_module_is_code(module, start) ||
+            !etch_symbols_module_is_code(module, end - 1))
             continue;
         if (first && entry)
             *entry = start;
@@ -62,7 +63,7 @@ static bool list_units(struct etch_symbols_module *module, unit_list *units, ran
     return true;
 }
 
-bool module_read_units(struct etch_symbols_module *module)
+bool etch_symbols_module_read_units(struct etch_symbols_module *module)
 {
     unit_list units = {0};
     range_list ranges = {0};
@@ -104,7 +105,7 @@ static const char *read_name(struct walk *walk, Dwarf_Die *die)
         return NULL;
     if (dwarf_decl_line(die, &line) != 0 || line < 0)
         line = 0;
-    name = module_name(walk->module, linkage, name, (uint32_t)line);
+    name = etch_symbols_module_name(walk->module, linkage, name, (uint32_t)line);
     walk->short_of_memory |= !name;
     return name;
 }
@@ -273,7 +274,7 @@ static bool read_rows(struct etch_symbols_module *module, struct module_unit *un
         struct etch_debug_line line;
         struct unit_row row;
 
-        if (!etch_debug_line_read(lines, i, &line) || (!line.end && !module_is_code(module, line.address)))
+        if (!etch_debug_line_read(lines, i, &line) || (!line.end && !etch_symbols_module_is_code(module, line.address)))
             continue;
         row = (struct unit_row){.address = line.address};
         if (!line.end)
@@ -284,7 +285,7 @@ static bool read_rows(struct etch_symbols_module *module, struct module_unit *un
     return true;
 }
 
-void unit_table_free(struct unit_table *table)
+void etch_symbols_unit_table_free(struct unit_table *table)
 {
     if (!table)
         return;
@@ -300,11 +301,11 @@ static struct unit_table *make_table(struct etch_symbols_module *module, struct 
 
     if (table && read_functions(module, unit, table) && read_rows(module, unit, table))
         return table;
-    unit_table_free(table);
+    etch_symbols_unit_table_free(table);
     return NULL;
 }
 
-struct unit_table *unit_table_of(struct etch_symbols_module *module, struct module_unit *unit)
+struct unit_table *etch_symbols_unit_table_of(struct etch_symbols_module *module, struct module_unit *unit)
 {
     /* Pairs with the release below: who sees the pointer sees the table. */
     struct unit_table *table = atomic_load_explicit(&unit->table, memory_order_acquire);

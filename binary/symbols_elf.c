@@ -20,7 +20,7 @@ struct gathering {
     ETCH_ARRAY(struct slot) slots;              /* in the order of the relocations */
 };
 
-bool module_is_code(const struct etch_symbols_module *module, uint64_t address)
+bool etch_symbols_module_is_code(const struct etch_symbols_module *module, uint64_t address)
 {
     for (size_t i = 0; i < module->loads.n; i++) {
         const struct module_load *load = &module->loads.v[i];
@@ -58,7 +58,7 @@ static const char *own_name(struct etch_symbols_module *module, const char *name
 
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
         char *own = ends_with(name, suffixes[i]) ? strndup(name, strlen(name) - strlen(suffixes[i])) : NULL;
-        const char *kept = own ? module_keep(module, own) : NULL;
+        const char *kept = own ? etch_symbols_module_keep(module, own) : NULL;
 
         free(own);
         if (kept)
@@ -114,7 +114,7 @@ static bool read_table(struct etch_symbols_module *module, struct gathering *g, 
             break;
         type = GELF_ST_TYPE(symbol.st_info);
         if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
-            !module_is_code(module, symbol.st_value))
+            !etch_symbols_module_is_code(module, symbol.st_value))
             continue;
         name = elf_strptr(elf, header.sh_link, symbol.st_name);
         if (name && name[0] && !add_symbol(module, g, elf, &symbol, name))
@@ -239,7 +239,7 @@ static bool add_stub(struct etch_symbols_module *module, struct gathering *g, co
 
     if (snprintf(name, sizeof(name), "%s@plt", target) >= (int)sizeof(name))
         return true;
-    symbol.name = module_keep(module, name);
+    symbol.name = etch_symbols_module_keep(module, name);
     return symbol.name && etch_array_push(&module->symbols, symbol) && etch_array_push(&g->sized, range);
 }
 
@@ -451,7 +451,7 @@ static bool join_copies(struct etch_symbols_module *module)
     return done;
 }
 
-bool module_read_symbols(struct etch_symbols_module *module)
+bool etch_symbols_module_read_symbols(struct etch_symbols_module *module)
 {
     struct gathering g = {0};
     bool done = read_best_table(module, &g) && make_spans(module, &g) && gather_stubs(module, &g) &&

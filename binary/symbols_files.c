@@ -10,7 +10,7 @@
 
 static const char system_debug_dir[] = "/usr/lib/debug";
 
-bool module_has_contents(Elf *elf, const char *section)
+bool etch_symbols_module_has_contents(Elf *elf, const char *section)
 {
     GElf_Shdr header;
 
@@ -56,7 +56,8 @@ static bool try_debug_file(struct etch_symbols_module *module, const char *path,
     struct etch_error ignored;
 
     if (etch_elf_file_open(&file, path, &ignored) == 0 && is_same_build(module, &file, crc) &&
-        (module_has_contents(file.elf, ".debug_info") || module_has_contents(file.elf, ".symtab"))) {
+        (etch_symbols_module_has_contents(file.elf, ".debug_info") ||
+         etch_symbols_module_has_contents(file.elf, ".symtab"))) {
         module->debug = file;
         return true;
     }
@@ -111,9 +112,9 @@ static bool try_link(struct etch_symbols_module *module, const struct etch_symbo
     return found || try_link_in(module, system_debug_dir, folder, "", name, crc);
 }
 
-void module_open_debug(struct etch_symbols_module *module, const struct etch_symbols_options *options)
+void etch_symbols_module_open_debug(struct etch_symbols_module *module, const struct etch_symbols_options *options)
 {
-    if (module_has_contents(module->file.elf, ".debug_info"))
+    if (etch_symbols_module_has_contents(module->file.elf, ".debug_info"))
         return;
     if (!try_build_id(module, options->debug_dir, "") && !try_build_id(module, options->sysroot, system_debug_dir) &&
         !try_build_id(module, "", system_debug_dir))

@@ -77,23 +77,24 @@ struct etch_symbols_module {
 };
 
 /* symbols_elf.c */
-bool module_is_code(const struct etch_symbols_module *module, uint64_t address);
-bool module_read_symbols(struct etch_symbols_module *module);
+bool etch_symbols_module_is_code(const struct etch_symbols_module *module, uint64_t address);
+bool etch_symbols_module_read_symbols(struct etch_symbols_module *module);
 
 /* symbols_files.c */
-void module_open_debug(struct etch_symbols_module *module, const struct etch_symbols_options *options);
-bool module_has_contents(Elf *elf, const char *section);
+void etch_symbols_module_open_debug(struct etch_symbols_module *module, const struct etch_symbols_options *options);
+bool etch_symbols_module_has_contents(Elf *elf, const char *section);
 
 /* symbols_dwarf.c */
-bool module_read_units(struct etch_symbols_module *module);
-struct unit_table *unit_table_of(struct etch_symbols_module *module, struct module_unit *unit);
-void unit_table_free(struct unit_table *table);
+bool etch_symbols_module_read_units(struct etch_symbols_module *module);
+struct unit_table *etch_symbols_unit_table_of(struct etch_symbols_module *module, struct module_unit *unit);
+void etch_symbols_unit_table_free(struct unit_table *table);
 
 /* With `lock` held: the function's whole name, or what the linker calls it where the user wants that. `linkage` or
  * `name` may be NULL, not both. NULL when memory is short. */
-const char *module_name(struct etch_symbols_module *module, const char *linkage, const char *name, uint32_t line);
+const char *etch_symbols_module_name(struct etch_symbols_module *module, const char *linkage, const char *name,
+                                     uint32_t line);
 
 /* With `lock` held: a copy. */
-const char *module_keep(struct etch_symbols_module *module, const char *text);
+const char *etch_symbols_module_keep(struct etch_symbols_module *module, const char *text);
 
 #endif
