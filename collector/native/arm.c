@@ -70,7 +70,7 @@ static int arm_watch(struct native *n, uint32_t index, const struct etch_object 
     if (etch_place_find(&w->place, object, bias, read_target, &n->target.pid, &at, &size, err) < 0) {
         if (!w->place.in_file)
             return -1;
-        native_write_watch(n, w, err->what); /* one of a plan's watches: the others go on */
+        etch_native_write_watch(n, w, err->what); /* one of a plan's watches: the others go on */
         n->summary->skipped_watches++;
         return 0;
     }
@@ -86,7 +86,7 @@ static int arm_watch(struct native *n, uint32_t index, const struct etch_object 
     if (arm_everywhere(n, index, false, err) < 0)
         return -1;
     w->armed = true;
-    native_write_watch(n, w, NULL);
+    etch_native_write_watch(n, w, NULL);
     return 0;
 }
 
@@ -163,10 +163,10 @@ static void arm_in_library(struct native *n, uint32_t index)
 
     w->deferred = false;
     w->site = 0;
-    if (native_library_locate(n, native_library_of(n, w->added), &object, &bias, &err) < 0 ||
+    if (etch_native_library_locate(n, etch_native_library_of(n, w->added), &object, &bias, &err) < 0 ||
         arm_watch(n, index, object, bias, &err) < 0) {
         w->armed = true;
-        native_write_watch(n, w, err.what);
+        etch_native_write_watch(n, w, err.what);
         n->summary->skipped_watches++;
     }
     etch_object_free(object);
@@ -178,7 +178,7 @@ static int await_libraries(struct native *n, uint32_t index, struct etch_error *
     n->list[index].deferred = true;
     if (n->entry)
         return 0;
-    n->entry = n->list[index].site = native_entry(n->target.pid);
+    n->entry = n->list[index].site = etch_native_entry(n->target.pid);
     n->entry_index = index;
     return arm_everywhere(n, index, true, err);
 }
@@ -203,7 +203,7 @@ static int arm_one(struct native *n, uint32_t index, const struct etch_object *o
     return 0;
 }
 
-int native_arm(struct native *n, struct etch_error *err)
+int etch_native_arm(struct native *n, struct etch_error *err)
 {
     const struct etch_watch_budget budget = {n->options->watch_hits_per_s, n->options->watch_share};
     struct etch_object *object = NULL;
@@ -225,7 +225,7 @@ int native_arm(struct native *n, struct etch_error *err)
             continue;
         }
         snprintf(reason, sizeof(reason), "set %u of %u; this run took set %u", n->list[i].set, n->sets, n->set);
-        native_write_watch(n, &n->list[i], reason);
+        etch_native_write_watch(n, &n->list[i], reason);
         n->summary->skipped_watches++;
     }
     etch_object_free(object);
@@ -249,7 +249,7 @@ static void arm_held(struct native *n, uint32_t index, pid_t tid)
 
     etch_target_hold(&n->target, tid, ARM_HOLD_MS, true);
     status = arm_everywhere(n, index, false, &err);
-    native_write_watch(n, &n->list[index], status < 0 ? err.what : NULL);
+    etch_native_write_watch(n, &n->list[index], status < 0 ? err.what : NULL);
     etch_target_release_held(&n->target);
 }
 
@@ -257,7 +257,7 @@ static void give_up(struct native *n, uint32_t index, const char *why)
 {
     etch_watches_disarm_site(n->watches, index);
     n->list[index].armed = true;
-    native_write_watch(n, &n->list[index], why);
+    etch_native_write_watch(n, &n->list[index], why);
 }
 
 /* A plan may have several watches of one site, each for another object. Only one of these watches is armed at a time;
@@ -304,7 +304,7 @@ static void arrive(struct native *n, uint32_t index, pid_t tid, const uint64_t r
     }
 }
 
-bool native_arrive(struct native *n, pid_t tid)
+bool etch_native_arrive(struct native *n, pid_t tid)
 {
     struct user_regs_struct r;
     size_t known = n->n_list;
@@ -328,7 +328,7 @@ bool native_arrive(struct native *n, pid_t tid)
 
 /* Disarms the sites before etch detaches: the trap of a site would kill an untraced program. Also takes the traps that
  * are already under way. */
-void native_leave_sites(struct native *n, struct etch_error *err)
+void etch_native_leave_sites(struct native *n, struct etch_error *err)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
     bool any = n->entry != 0;
@@ -350,7 +350,7 @@ void native_leave_sites(struct native *n, struct etch_error *err)
 }
 
 /* Compares the counts of the debug registers with the hits that arrived. */
-void native_watches_account(struct native *n)
+void etch_native_watches_account(struct native *n)
 {
     for (uint32_t i = 0; n->watches && i < n->n_list; i++) {
         struct native_watch *w = &n->list[i];
@@ -358,21 +358,21 @@ void native_watches_account(struct native *n)
         char detail[200];
 
         if (w->deferred) {
-            native_write_watch(n, w, "the program ended before its libraries were there");
+            etch_native_write_watch(n, w, "the program ended before its libraries were there");
         } else if (w->place.site && !w->armed && w->set == n->set) {
             w->address = w->known ? w->address : 0;
-            native_write_watch(n, w,
-                               w->further ? "no further object came by"
-                               : w->known ? "another watch has the location already"
-                                          : "its site was never reached");
+            etch_native_write_watch(n, w,
+                                    w->further ? "no further object came by"
+                                    : w->known ? "another watch has the location already"
+                                               : "its site was never reached");
         }
         if (w->cut) {
             snprintf(detail, sizeof(detail), "%.100s went beyond its budget and was not watched to the end",
                      w->place.text);
-            native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_RATE_LIMITED, w->id, 0, 0, detail);
+            etch_native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_RATE_LIMITED, w->id, 0, 0, detail);
         }
         if (!n->late && counted > w->hits + w->reported)
-            native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, w->id, 0, counted - w->hits - w->reported,
-                              "the debug register fired more often than was written");
+            etch_native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, w->id, 0, counted - w->hits - w->reported,
+                                   "the debug register fired more often than was written");
     }
 }

@@ -32,7 +32,7 @@ static void write_plain_clock(struct native *n, Etch__ClockPhase phase)
         perf.span_ns = fit.span_ns;
         clock.perf_clock = &perf;
     }
-    native_write(n, ETCH__RECORD__BODY_CLOCK, &clock);
+    etch_native_write(n, ETCH__RECORD__BODY_CLOCK, &clock);
 }
 
 /* Notes the reasons why events of different CPUs are not ordered. */
@@ -41,14 +41,14 @@ static void note_clocks(struct native *n, const struct etch_calibration *after)
     struct etch_skew_interval change;
 
     if (after->refused)
-        native_note(n, "events are not ordered across CPUs by their clocks: %s", after->why);
+        etch_native_note(n, "events are not ordered across CPUs by their clocks: %s", after->why);
     for (size_t i = 0; i < after->n_cpus; i++)
         if (etch_calibration_compare(&n->calibration, after, after->cpus[i].cpu, 0, &change) == ETCH_SKEW_CHANGED)
-            native_note(n, "the clock of CPU %u was changed during the run: its events are not ordered by it",
-                        after->cpus[i].cpu);
+            etch_native_note(n, "the clock of CPU %u was changed during the run: its events are not ordered by it",
+                             after->cpus[i].cpu);
 }
 
-void native_write_clock(struct native *n, Etch__ClockPhase phase)
+void etch_native_write_clock(struct native *n, Etch__ClockPhase phase)
 {
     bool before = phase == ETCH__CLOCK_PHASE__CLOCK_BEFORE;
     struct etch_calibration after = {0};
@@ -57,7 +57,7 @@ void native_write_clock(struct native *n, Etch__ClockPhase phase)
     Etch__Clock *measured = NULL;
 
     if (before && n->options->clock) { /* as measured before */
-        native_write(n, ETCH__RECORD__BODY_CLOCK, (void *)(uintptr_t)n->options->clock);
+        etch_native_write(n, ETCH__RECORD__BODY_CLOCK, (void *)(uintptr_t)n->options->clock);
         return;
     }
     if (budget_ns && (before || n->calibrated))
@@ -67,7 +67,7 @@ void native_write_clock(struct native *n, Etch__ClockPhase phase)
     else if (measured)
         note_clocks(n, &after);
     if (measured)
-        native_write(n, ETCH__RECORD__BODY_CLOCK, measured);
+        etch_native_write(n, ETCH__RECORD__BODY_CLOCK, measured);
     else
         write_plain_clock(n, phase);
     if (measured)
@@ -76,7 +76,7 @@ void native_write_clock(struct native *n, Etch__ClockPhase phase)
 }
 
 /* By the line from the first pair to the latest, between which the event lies: as exact as the pairs. */
-uint64_t native_tsc(const struct native *n, uint64_t ns)
+uint64_t etch_native_tsc(const struct native *n, uint64_t ns)
 {
     uint64_t first = n->first_pair.before + (n->first_pair.after - n->first_pair.before) / 2;
     uint64_t last = n->pair.before + (n->pair.after - n->pair.before) / 2;

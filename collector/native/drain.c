@@ -38,14 +38,14 @@ static void flush_accesses(struct native *n)
 
     if (n->unknown_code && n->n_accesses && !n->looked && !n->target.gone) {
         n->looked = true;
-        native_write_images(n);
+        etch_native_write_images(n);
     }
     for (size_t i = 0; i < n->n_accesses; i++)
         pointers[i] = &n->accesses[i];
     accesses.n_accesses = n->n_accesses;
     accesses.accesses = pointers;
     if (n->n_accesses)
-        native_write(n, ETCH__RECORD__BODY_ACCESSES, &accesses);
+        etch_native_write(n, ETCH__RECORD__BODY_ACCESSES, &accesses);
     n->n_accesses = 0;
 }
 
@@ -56,7 +56,7 @@ static void on_hit(void *context, uint32_t id, const struct etch_hit *hit)
     Etch__Access *access = &n->accesses[n->n_accesses];
 
     etch__access__init(access);
-    access->tsc = native_tsc(n, hit->perf_ns);
+    access->tsc = etch_native_tsc(n, hit->perf_ns);
     access->perf_ns = hit->perf_ns;
     access->cpu = hit->cpu;
     access->tid = hit->tid;
@@ -89,8 +89,8 @@ static void on_lost(void *context, uint32_t id, uint64_t hits)
     struct native *n = context;
 
     n->list[id].reported += hits;
-    native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, n->list[id].id, 0, hits,
-                      "watch hits came faster than they could be written");
+    etch_native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, n->list[id].id, 0, hits,
+                           "watch hits came faster than they could be written");
 }
 
 static void on_cut(void *context, uint32_t id)
@@ -111,7 +111,7 @@ static void on_resumed(void *context, uint32_t id, uint64_t ns)
              n->list[id].place.text, (double)ns / 1e6);
     n->list[id].cut = false;
     n->summary->cut_ns += ns;
-    native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_RATE_LIMITED, n->list[id].id, 0, 0, detail);
+    etch_native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_RATE_LIMITED, n->list[id].id, 0, 0, detail);
 }
 
 /* ---- Synchronisation ---- */
@@ -126,7 +126,7 @@ static void flush_syncs(struct native *n)
     syncs.n_syncs = n->n_syncs;
     syncs.syncs = pointers;
     if (n->n_syncs)
-        native_write(n, ETCH__RECORD__BODY_SYNCS, &syncs);
+        etch_native_write(n, ETCH__RECORD__BODY_SYNCS, &syncs);
     n->n_syncs = 0;
 }
 
@@ -145,13 +145,13 @@ static void on_sync(void *context, uint32_t tid, const struct etch_sync_event *e
 static void on_sync_lost(void *context, uint32_t tid, uint64_t events)
 {
     if (!tid)
-        native_write_loss(context, ETCH__LOSS_CAUSE__LOSS_NO_RING, 0, 0, events, ETCH_SYNC_UNPLACED);
+        etch_native_write_loss(context, ETCH__LOSS_CAUSE__LOSS_NO_RING, 0, 0, events, ETCH_SYNC_UNPLACED);
     else
-        native_write_loss(context, ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED, 0, tid, events,
-                          "synchronisation events came faster than they could be read");
+        etch_native_write_loss(context, ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED, 0, tid, events,
+                               "synchronisation events came faster than they could be read");
 }
 
-void native_drain(struct native *n, bool last)
+void etch_native_drain(struct native *n, bool last)
 {
     const struct etch_watch_sink hits = {n, on_hit, on_lost, on_cut, on_resumed};
     const struct etch_sync_sink syncs = {n, on_sync, on_sync_lost};
@@ -165,5 +165,5 @@ void native_drain(struct native *n, bool last)
     flush_accesses(n);
     flush_syncs(n);
     if (n->unknown_code && !n->target.gone)
-        native_write_images(n);
+        etch_native_write_images(n);
 }

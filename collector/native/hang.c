@@ -12,7 +12,7 @@ static void give_up_on(struct native *n, Etch__FailureKind kind, const char *wor
 {
     bool end = n->options->kill_on_hang;
 
-    native_capture(n, kind, 0, NULL, end, words);
+    etch_native_capture(n, kind, 0, NULL, end, words);
     if (end)
         kill(n->target.pid, SIGKILL);
 }
@@ -41,7 +41,7 @@ static bool is_stuck(struct native *n, struct native_hang *h, uint64_t now)
     return !h->can_be_woken;
 }
 
-bool native_hang_check(struct native *n, struct native_hang *h, uint64_t now)
+bool etch_native_hang_check(struct native *n, struct native_hang *h, uint64_t now)
 {
     uint64_t ran;
 

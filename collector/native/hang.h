@@ -14,6 +14,6 @@ struct native_hang {
 
 /* Looks for a hang and writes the failure if there is one. Returns true if etch shall detach: etch did not start the
  * process, and the time to watch it is over. */
-bool native_hang_check(struct native *n, struct native_hang *hang, uint64_t now_ns);
+bool etch_native_hang_check(struct native *n, struct native_hang *hang, uint64_t now_ns);
 
 #endif

@@ -96,17 +96,18 @@ static int examine(struct native *n, char *library, size_t size, struct etch_err
     if (n->options->no_sync)
         library[0] = '\0';
     else if (object && !etch_object_is_dynamic(object))
-        native_note(n, "no synchronisation events: %s is linked statically", n->path);
+        etch_native_note(n, "no synchronisation events: %s is linked statically", n->path);
     else if (!etch_sync_library_find(library, size))
-        native_note(n, "no synchronisation events: etch-sync.so is not beside etch");
+        etch_native_note(n, "no synchronisation events: etch-sync.so is not beside etch");
     else if (strpbrk(library, ": \t"))
-        library[0] = '\0', native_note(n, "no synchronisation events: the path of etch-sync.so has a space or colon");
+        library[0] = '\0',
+        etch_native_note(n, "no synchronisation events: the path of etch-sync.so has a space or colon");
     etch_object_free(object);
     return 0;
 }
 
-int native_launch(struct native *n, const struct etch_signals *signals, const struct rlimit *descriptors,
-                  struct etch_error *err)
+int etch_native_launch(struct native *n, const struct etch_signals *signals, const struct rlimit *descriptors,
+                       struct etch_error *err)
 {
     struct environment *e = calloc(1, sizeof(*e));
     struct etch_launch launch;
@@ -133,7 +134,7 @@ int native_launch(struct native *n, const struct etch_signals *signals, const st
     return status;
 }
 
-int native_join(struct native *n, struct etch_error *err)
+int etch_native_join(struct native *n, struct etch_error *err)
 {
     if (etch_process_perf_events(n->options->pid) && n->n_list) {
         etch_error_set(err, "cannot watch in process %d: it uses perf events, perhaps hardware breakpoints, itself",
@@ -143,10 +144,10 @@ int native_join(struct native *n, struct etch_error *err)
     if (etch_target_attach(&n->target, n->options->pid, err) < 0)
         return -1;
     etch_watchdog_set_target(n->watchdog, n->target.pid);
-    native_note(n, "no synchronisation events: the library goes into a program only at its start");
+    etch_native_note(n, "no synchronisation events: the library goes into a program only at its start");
     n->start_tsc = __rdtsc();
     n->late = true;
-    native_write_program(n);
-    native_write_images(n);
-    return native_arm(n, err) < 0 ? -1 : native_flow_start(n, err);
+    etch_native_write_program(n);
+    etch_native_write_images(n);
+    return etch_native_arm(n, err) < 0 ? -1 : etch_native_flow_start(n, err);
 }

@@ -9,10 +9,10 @@
 #include <sys/resource.h>
 
 /* Starts options->argv with the signals and the limit of descriptors that etch itself was started with. */
-int native_launch(struct native *n, const struct etch_signals *signals, const struct rlimit *descriptors,
-                  struct etch_error *err);
+int etch_native_launch(struct native *n, const struct etch_signals *signals, const struct rlimit *descriptors,
+                       struct etch_error *err);
 
 /* Joins options->pid. */
-int native_join(struct native *n, struct etch_error *err);
+int etch_native_join(struct native *n, struct etch_error *err);
 
 #endif

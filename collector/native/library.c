@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int native_libraries_take(struct native *n, const Etch__Plan *plan, struct etch_error *err)
+int etch_native_libraries_take(struct native *n, const Etch__Plan *plan, struct etch_error *err)
 {
     for (size_t i = 0; i < plan->n_modules; i++) {
         const Etch__Module *module = plan->modules[i];
@@ -27,7 +27,7 @@ int native_libraries_take(struct native *n, const Etch__Plan *plan, struct etch_
     return 0;
 }
 
-const struct native_library *native_library_of(const struct native *n, uint64_t address)
+const struct native_library *etch_native_library_of(const struct native *n, uint64_t address)
 {
     const struct native_library *found = NULL;
 
@@ -61,8 +61,8 @@ static bool find_mapping(const struct etch_mappings *mappings, const struct nati
     return false;
 }
 
-int native_library_locate(const struct native *n, const struct native_library *library, struct etch_object **object,
-                          uint64_t *bias, struct etch_error *err)
+int etch_native_library_locate(const struct native *n, const struct native_library *library,
+                               struct etch_object **object, uint64_t *bias, struct etch_error *err)
 {
     struct etch_mappings mappings;
     bool found;
@@ -78,7 +78,7 @@ int native_library_locate(const struct native *n, const struct native_library *l
                                 library->path);
 }
 
-uint64_t native_entry(pid_t pid)
+uint64_t etch_native_entry(pid_t pid)
 {
     Elf64_auxv_t entry;
     uint64_t address = 0;

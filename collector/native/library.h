@@ -6,16 +6,16 @@
 #include "binary/object.h"
 #include "collector/native/native.h"
 
-int native_libraries_take(struct native *n, const Etch__Plan *plan, struct etch_error *err);
+int etch_native_libraries_take(struct native *n, const Etch__Plan *plan, struct etch_error *err);
 
 /* The library that an address of the plan is of; NULL: the program itself. */
-const struct native_library *native_library_of(const struct native *n, uint64_t address);
+const struct native_library *etch_native_library_of(const struct native *n, uint64_t address);
 
 /* Finds the library in the process. Returns 0 with `object` to be freed, or -1 with `err` set. */
-int native_library_locate(const struct native *n, const struct native_library *library, struct etch_object **object,
-                          uint64_t *bias, struct etch_error *err);
+int etch_native_library_locate(const struct native *n, const struct native_library *library,
+                               struct etch_object **object, uint64_t *bias, struct etch_error *err);
 
 /* The address of the program's own first instruction, which runs after the dynamic loader; 0: not known. */
-uint64_t native_entry(pid_t pid);
+uint64_t etch_native_entry(pid_t pid);
 
 #endif

@@ -34,7 +34,7 @@
 
 /* ---- Control flow ---- */
 
-int native_flow_start(struct native *n, struct etch_error *err)
+int etch_native_flow_start(struct native *n, struct etch_error *err)
 {
     n->flow_started = n->flow != NULL;
     if (n->flow && n->flow->start(n->flow_state, n->target.pid, err) < 0)
@@ -51,24 +51,24 @@ static int on_exec(void *context, struct etch_target *target, bool first)
 
     if (first) {
         n->start_tsc = __rdtsc();
-        native_write_program(n);
-        native_write_images(n);
-        if (native_arm(n, n->err) < 0 || native_flow_start(n, n->err) < 0)
+        etch_native_write_program(n);
+        etch_native_write_images(n);
+        if (etch_native_arm(n, n->err) < 0 || etch_native_flow_start(n, n->err) < 0)
             return -1;
         etch_watchdog_set_target(n->watchdog, n->target.pid); /* now: what was done so far may take its time */
         return 0;
     }
     (void)target;
     n->became_another = true;
-    native_drain(n, false);
+    etch_native_drain(n, false);
     for (size_t i = 0; i < n->n_list && n->watches; i++)
         n->list[i].counted += etch_watches_count(n->watches, (uint32_t)i);
     if (n->watches && n->n_list) {
         etch_watches_disarm_all(n->watches);
-        native_note(n, "the program became another by exec; its watches ended there");
+        etch_native_note(n, "the program became another by exec; its watches ended there");
     }
     n->images.n = 0;
-    native_write_images(n);
+    etch_native_write_images(n);
     return 0;
 }
 
@@ -79,8 +79,8 @@ static void on_thread_start(void *context, struct etch_target *target, const str
     (void)thread;
 }
 
-void native_capture(struct native *n, Etch__FailureKind kind, pid_t tid, const siginfo_t *signal, bool hold,
-                    const char *words)
+void etch_native_capture(struct native *n, Etch__FailureKind kind, pid_t tid, const siginfo_t *signal, bool hold,
+                         const char *words)
 {
     struct etch_failure failure;
     struct etch_error err;
@@ -89,11 +89,11 @@ void native_capture(struct native *n, Etch__FailureKind kind, pid_t tid, const s
         return;
     if (n->flow)
         n->flow->freeze(n->flow_state);
-    native_drain(n, false);
+    etch_native_drain(n, false);
     if (etch_failure_capture(&failure, &n->target, kind, tid, signal, hold, n->options->keep_stack, words, &err) == 0) {
         if (n->sync && tid)
             failure.record.exception = etch_sync_exception(etch_sync_reader_memory(n->sync), (uint32_t)tid);
-        native_write_failure(n, &failure);
+        etch_native_write_failure(n, &failure);
     }
     etch_failure_release(&failure);
 }
@@ -104,10 +104,10 @@ static void on_thread_exit(void *context, struct etch_target *target, const stru
     struct native *n = context;
 
     if (n->options->fail_on_exit && WIFEXITED(wait_status) && WEXITSTATUS(wait_status))
-        native_capture(n, ETCH__FAILURE_KIND__FAILURE_EXIT, thread->tid, NULL, false, "");
+        etch_native_capture(n, ETCH__FAILURE_KIND__FAILURE_EXIT, thread->tid, NULL, false, "");
     if (thread->tid == target->pid || target->threads.n == 1)
-        native_write_images(n); /* the last chance to see the libraries */
-    native_write_thread(n, thread, true);
+        etch_native_write_images(n); /* the last chance to see the libraries */
+    etch_native_write_thread(n, thread, true);
 }
 /* On some virtual machines a debug trap rarely arrives without its cause. The kernel knows no owner of the trap and
  * sends a signal that would end the program. An int1 instruction of the program looks the same, except for its byte
@@ -132,16 +132,16 @@ static bool on_signal(void *context, struct etch_target *target, pid_t tid, cons
     int number = info->si_signo;
 
     if (number == SIGTRAP && info->si_code == ETCH_TRAP_PERF)
-        return native_arrive(n, tid);
+        return etch_native_arrive(n, tid);
     if (is_stray_trap(n, tid, info)) {
-        native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, 0, (uint32_t)tid, 1,
-                          "a debug trap came without its cause: an access was not recorded");
+        etch_native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_SIDEBAND, 0, (uint32_t)tid, 1,
+                               "a debug trap came without its cause: an access was not recorded");
         return true;
     }
     etch_signals_seen(n->signals, info);
     if (etch_signal_is_failure(number) && etch_process_status(target->pid, tid, &status) == 0 &&
         etch_signal_is_fatal(&status, number))
-        native_capture(n, ETCH__FAILURE_KIND__FAILURE_SIGNAL, tid, info, true, "");
+        etch_native_capture(n, ETCH__FAILURE_KIND__FAILURE_SIGNAL, tid, info, true, "");
     return false;
 }
 
@@ -223,10 +223,10 @@ static int follow(struct native *n, struct loop *l, struct etch_error *err)
             return etch_error_set_errno(err, errno, "cannot wait");
         l->finish |= etch_signals_read(&l->signals, n->target.launched ? n->target.pid : 0);
         etch_signals_pass_on(&l->signals, n->target.pid);
-        native_drain(n, false);
+        etch_native_drain(n, false);
         if (n->flow)
             n->flow->drain(n->flow_state);
-        l->finish |= native_hang_check(n, &l->hang, etch_time_ns());
+        l->finish |= etch_native_hang_check(n, &l->hang, etch_time_ns());
     }
     return 0;
 }
@@ -235,7 +235,7 @@ static int follow(struct native *n, struct loop *l, struct etch_error *err)
 
 static int begin(struct native *n, struct loop *l, struct etch_error *err)
 {
-    return n->options->pid ? native_join(n, err) : native_launch(n, &l->signals, &l->files_before, err);
+    return n->options->pid ? etch_native_join(n, err) : etch_native_launch(n, &l->signals, &l->files_before, err);
 }
 
 struct tracing {
@@ -253,7 +253,7 @@ static void *trace(void *context)
     struct native *n = t->n;
 
     t->status = begin(n, t->loop, t->err) < 0 || follow(n, t->loop, t->err) < 0 ? -1 : 0;
-    native_leave_sites(n, t->err);
+    etch_native_leave_sites(n, t->err);
     return NULL;
 }
 
@@ -266,7 +266,7 @@ static int trace_apart(struct native *n, struct loop *l, struct etch_error *err)
 
     n->watchdog = etch_watchdog_start();
     if (!n->watchdog)
-        native_note(n, "no process for a watchdog: while etch is stopped, so is the program");
+        etch_native_note(n, "no process for a watchdog: while etch is stopped, so is the program");
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, TRACER_STACK);
     cause = pthread_create(&thread, &attributes, trace, &t);
@@ -304,34 +304,35 @@ static void wait_untraced(struct native *n, struct loop *l)
 
 static void conclude(struct native *n)
 {
-    struct etch_flow_sink sink = native_flow_sink(n);
+    struct etch_flow_sink sink = etch_native_flow_sink(n);
     Etch__Loss loss = ETCH__LOSS__INIT;
     char detail[120];
 
     if (n->flow)
         n->flow->stop(n->flow_state);
     if (!n->target.gone) {
-        native_write_images(n);
+        etch_native_write_images(n);
         for (size_t i = 0; i < n->target.threads.n; i++)
-            native_write_thread(n, &n->target.threads.v[i], false);
+            etch_native_write_thread(n, &n->target.threads.v[i], false);
     }
-    native_drain(n, true);
+    etch_native_drain(n, true);
     if (etch_limit_loss(&n->limit, n->options->max_size, &loss, detail))
         sink.lost(n, &loss);
     if (n->starved)
-        native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_STARVED, 0, 0, 1,
-                          "etch was stopped while the program waited for it, and let go of the program");
-    native_watches_account(n);
+        etch_native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_STARVED, 0, 0, 1,
+                               "etch was stopped while the program waited for it, and let go of the program");
+    etch_native_watches_account(n);
     if (n->sync && !etch_sync_reader_joined(n->sync))
-        native_note(n, "no synchronisation events: etch-sync.so did not come up in the program");
+        etch_native_note(n, "no synchronisation events: etch-sync.so did not come up in the program");
     if (n->watches && !etch_watches_see_kernel(n->watches))
-        native_note(n, "accesses by the kernel for the program (read(2) into it) were not seen: needs CAP_PERFMON");
+        etch_native_note(n,
+                         "accesses by the kernel for the program (read(2) into it) were not seen: needs CAP_PERFMON");
     n->summary->threads += n->target.threads_seen;
     n->summary->processes++;
     n->summary->status = n->target.wait_status;
     n->summary->left_running = !n->target.gone;
-    native_write_outcome(n); /* first: what follows is not part of the run */
-    native_write_clock(n, ETCH__CLOCK_PHASE__CLOCK_AFTER);
+    etch_native_write_outcome(n); /* first: what follows is not part of the run */
+    etch_native_write_clock(n, ETCH__CLOCK_PHASE__CLOCK_AFTER);
 }
 
 static int run(struct native *n, struct loop *l, struct etch_error *err)
@@ -339,13 +340,13 @@ static int run(struct native *n, struct loop *l, struct etch_error *err)
     if (etch_host_write(n->bundle, err) < 0)
         return -1;
     etch_clock_pairs_take(&n->first_pair, 1, CLOCK_MONOTONIC_RAW, 0);
-    native_write_clock(n, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
+    etch_native_write_clock(n, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
     n->start_unix_ns = etch_unix_ns();
     n->start_cpu_ns = etch_cpu_ns(RUSAGE_SELF);
     if (trace_apart(n, l, err) < 0)
         return -1;
     if (!n->program_written)
-        native_write_program(n); /* the program was killed before its start */
+        etch_native_write_program(n); /* the program was killed before its start */
     conclude(n);
     if (!n->broken && etch_bundle_finish(n->bundle, &n->write_error) < 0)
         n->broken = true;
@@ -370,10 +371,10 @@ int etch_native_record(const struct etch_record_options *options, const struct e
     n->target.watcher =
         (struct etch_target_watcher){n, on_exec, on_thread_start, on_thread_exit, on_signal, on_stopped};
     n->flow = flow;
-    sink = native_flow_sink(n);
+    sink = etch_native_flow_sink(n);
     summary->source = flow ? flow->name : "none";
-    if (native_watches_choose(n, err) == 0 && (!flow || flow->open(&n->flow_state, options, &sink, err) == 0)) {
-        native_set_choose(n);
+    if (etch_native_watches_choose(n, err) == 0 && (!flow || flow->open(&n->flow_state, options, &sink, err) == 0)) {
+        etch_native_set_choose(n);
         if (etch_bundle_create(&n->bundle, options->output, err) == 0) {
             etch_privacy_guard(options->privacy, n->bundle);
             if (prepare_loop(&loop, err) == 0)

@@ -107,31 +107,31 @@ struct native {
 };
 
 /* From here on control flow is recorded, and there is something to keep. */
-int native_flow_start(struct native *n, struct etch_error *err);
+int etch_native_flow_start(struct native *n, struct etch_error *err);
 
 /* Writes the first failure, with the state of thread `tid`; later ones are passed over. */
-void native_capture(struct native *n, Etch__FailureKind kind, pid_t tid, const siginfo_t *signal, bool hold,
-                    const char *words);
+void etch_native_capture(struct native *n, Etch__FailureKind kind, pid_t tid, const siginfo_t *signal, bool hold,
+                         const char *words);
 
 /* The sink for a recorder of control flow. */
-struct etch_flow_sink native_flow_sink(struct native *n);
+struct etch_flow_sink etch_native_flow_sink(struct native *n);
 
-void native_write(struct native *n, Etch__Record__BodyCase kind, void *message);
-void native_write_program(struct native *n);
-void native_write_images(struct native *n);
-void native_write_clock(struct native *n, Etch__ClockPhase phase);
-void native_write_watch(struct native *n, const struct native_watch *watch, const char *skip_reason);
-void native_write_thread(struct native *n, const struct etch_target_thread *thread, bool ended);
-void native_write_loss(struct native *n, Etch__LossCause cause, uint32_t watch, uint32_t tid, uint64_t events,
-                       const char *detail);
-void native_write_failure(struct native *n, struct etch_failure *failure);
-void native_write_outcome(struct native *n);
-void native_note(struct native *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void etch_native_write(struct native *n, Etch__Record__BodyCase kind, void *message);
+void etch_native_write_program(struct native *n);
+void etch_native_write_images(struct native *n);
+void etch_native_write_clock(struct native *n, Etch__ClockPhase phase);
+void etch_native_write_watch(struct native *n, const struct native_watch *watch, const char *skip_reason);
+void etch_native_write_thread(struct native *n, const struct etch_target_thread *thread, bool ended);
+void etch_native_write_loss(struct native *n, Etch__LossCause cause, uint32_t watch, uint32_t tid, uint64_t events,
+                            const char *detail);
+void etch_native_write_failure(struct native *n, struct etch_failure *failure);
+void etch_native_write_outcome(struct native *n);
+void etch_native_note(struct native *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The TSC at a time of the kernel's clock. */
-uint64_t native_tsc(const struct native *n, uint64_t ns);
+uint64_t etch_native_tsc(const struct native *n, uint64_t ns);
 
 /* Everything in the rings. `last`: the program is gone. */
-void native_drain(struct native *n, bool last);
+void etch_native_drain(struct native *n, bool last);
 
 #endif

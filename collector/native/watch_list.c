@@ -46,7 +46,7 @@ static int take_planned(struct native *n, const Etch__PlanWatch *planned, uint32
     place->in_file = true;
     place->site = place->by_operand = !planned->global;
     place->address = planned->global ? planned->global : planned->site;
-    library = native_library_of(n, place->address);
+    library = etch_native_library_of(n, place->address);
     watch->added = library ? library->added : 0;
     place->address -= watch->added;
     if (place->site && etch_place_operand_parse(&place->operand, planned->site_operand, err) < 0)
@@ -54,7 +54,7 @@ static int take_planned(struct native *n, const Etch__PlanWatch *planned, uint32
     watch->id = (uint32_t)n->n_list + 1;
     watch->set = set;
     watch->size = place->size;
-    if (planned->global && planned->site && native_library_of(n, planned->site) == library)
+    if (planned->global && planned->site && etch_native_library_of(n, planned->site) == library)
         watch->found_at = planned->site - watch->added;
     n->n_list++;
     return 0;
@@ -67,7 +67,7 @@ static int take_plan(void *context, const Etch__Plan *plan, struct etch_error *e
     n->sets = plan->n_sets ? (uint32_t)plan->n_sets : 1;
     n->plan_build_id_size = plan->build_id.len <= sizeof(n->plan_build_id) ? plan->build_id.len : 0;
     memcpy(n->plan_build_id, plan->build_id.data, n->plan_build_id_size);
-    if (native_libraries_take(n, plan, err) < 0)
+    if (etch_native_libraries_take(n, plan, err) < 0)
         return -1;
     for (size_t i = 0; i < plan->n_sets; i++)
         for (size_t k = 0; k < plan->sets[i]->n_watches; k++)
@@ -86,7 +86,7 @@ static int read_plan(struct native *n, struct etch_error *err)
 }
 
 /* Which watches this run takes: as told, or the next after the run that the output file holds. */
-void native_set_choose(struct native *n)
+void etch_native_set_choose(struct native *n)
 {
     struct etch_bundle_reader *reader;
     struct etch_bundle_item item;
@@ -110,7 +110,7 @@ void native_set_choose(struct native *n)
     etch_bundle_reader_free(reader);
 }
 
-int native_watches_choose(struct native *n, struct etch_error *err)
+int etch_native_watches_choose(struct native *n, struct etch_error *err)
 {
     return take_words(n, err) < 0 || read_plan(n, err) < 0 ? -1 : 0;
 }

@@ -6,9 +6,9 @@
 #include "collector/native/native.h"
 
 /* Fills the list from --watch or --plan. Returns 0, or -1 with `err` set. */
-int native_watches_choose(struct native *n, struct etch_error *err);
+int etch_native_watches_choose(struct native *n, struct etch_error *err);
 
 /* The set of this run: as told, or the next after the run that the output file holds. */
-void native_set_choose(struct native *n);
+void etch_native_set_choose(struct native *n);
 
 #endif

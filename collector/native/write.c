@@ -30,7 +30,7 @@ static bool is_beyond(struct native *n, Etch__Record__BodyCase kind, const void 
     return events && etch_limit_reached(&n->limit, n->bundle, n->options->max_size, 0, events);
 }
 
-void native_write(struct native *n, Etch__Record__BodyCase kind, void *message)
+void etch_native_write(struct native *n, Etch__Record__BodyCase kind, void *message)
 {
     Etch__Record record = ETCH__RECORD__INIT;
 
@@ -42,7 +42,7 @@ void native_write(struct native *n, Etch__Record__BodyCase kind, void *message)
     n->broken = etch_bundle_write(n->bundle, &record, &n->write_error) < 0;
 }
 
-void native_note(struct native *n, const char *fmt, ...)
+void etch_native_note(struct native *n, const char *fmt, ...)
 {
     struct etch_record_summary *s = n->summary;
     va_list args;
@@ -58,7 +58,7 @@ void native_note(struct native *n, const char *fmt, ...)
 
 static void sink_write(void *context, Etch__Record__BodyCase kind, void *message)
 {
-    native_write(context, kind, message);
+    etch_native_write(context, kind, message);
 }
 
 static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size, bool hurry)
@@ -80,15 +80,15 @@ static void sink_lost(void *context, const Etch__Loss *loss)
     if (!n->summary->loss[0])
         snprintf(n->summary->loss, sizeof(n->summary->loss), "%s", loss->detail);
     n->summary->lost_bytes += loss->bytes;
-    native_write(n, ETCH__RECORD__BODY_LOSS, (void *)(uintptr_t)loss);
+    etch_native_write(n, ETCH__RECORD__BODY_LOSS, (void *)(uintptr_t)loss);
 }
 
 static void sink_note(void *context, const char *text)
 {
-    native_note(context, "%s", text);
+    etch_native_note(context, "%s", text);
 }
 
-struct etch_flow_sink native_flow_sink(struct native *n)
+struct etch_flow_sink etch_native_flow_sink(struct native *n)
 {
     return (struct etch_flow_sink){n, sink_write, sink_bytes, sink_lost, sink_note, n->summary};
 }
@@ -114,7 +114,7 @@ static size_t read_arguments(pid_t pid, char *text, size_t size, char *words[64]
     return n;
 }
 
-void native_write_program(struct native *n)
+void etch_native_write_program(struct native *n)
 {
     Etch__Program program = ETCH__PROGRAM__INIT;
     char exe[4096], cwd[4096], link[64], text[4096];
@@ -145,7 +145,7 @@ void native_write_program(struct native *n)
     program.plan = n->options->plan ? (char *)(uintptr_t)n->options->plan : no_text;
     program.plan_set = n->set;
     program.source = n->flow ? n->flow->source : ETCH__SOURCE__SOURCE_NONE;
-    native_write(n, ETCH__RECORD__BODY_PROGRAM, &program);
+    etch_native_write(n, ETCH__RECORD__BODY_PROGRAM, &program);
     n->program_written = true;
 }
 
@@ -170,7 +170,7 @@ static void no_memory(struct native *n, const char *what)
     char detail[80];
 
     snprintf(detail, sizeof(detail), "etch had no memory %s", what);
-    native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_NO_MEMORY, 0, 0, 1, detail);
+    etch_native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_NO_MEMORY, 0, 0, 1, detail);
 }
 
 /* Mappings of files, and code wherever it is. */
@@ -204,11 +204,11 @@ static void write_mapping(struct native *n, const struct etch_mapping *m)
         if (!code)
             no_memory(n, "for code that no file holds");
     }
-    native_write(n, ETCH__RECORD__BODY_IMAGE, &image);
+    etch_native_write(n, ETCH__RECORD__BODY_IMAGE, &image);
     free(code);
 }
 
-void native_write_images(struct native *n)
+void etch_native_write_images(struct native *n)
 {
     struct etch_mappings mappings;
     struct etch_error ignored;
@@ -226,7 +226,7 @@ void native_write_images(struct native *n)
     n->mapped = mappings;
 }
 
-void native_write_thread(struct native *n, const struct etch_target_thread *thread, bool ended)
+void etch_native_write_thread(struct native *n, const struct etch_target_thread *thread, bool ended)
 {
     Etch__Thread record = ETCH__THREAD__INIT;
     char name[32];
@@ -239,12 +239,12 @@ void native_write_thread(struct native *n, const struct etch_target_thread *thre
     record.end_tsc = ended ? __rdtsc() : 0;
     record.parent_tid = (uint32_t)thread->parent;
     record.parent_pid = thread->parent ? (uint32_t)n->target.pid : 0;
-    native_write(n, ETCH__RECORD__BODY_THREAD, &record);
+    etch_native_write(n, ETCH__RECORD__BODY_THREAD, &record);
 }
 
 /* ---- Watches and losses ---- */
 
-void native_write_watch(struct native *n, const struct native_watch *watch, const char *skip_reason)
+void etch_native_write_watch(struct native *n, const struct native_watch *watch, const char *skip_reason)
 {
     Etch__Watch record = ETCH__WATCH__INIT;
     uint64_t value = 0;
@@ -268,11 +268,11 @@ void native_write_watch(struct native *n, const struct native_watch *watch, cons
         record.initial_tsc = __rdtsc();
         record.kernel_unseen = n->watches && !etch_watches_see_kernel(n->watches);
     }
-    native_write(n, ETCH__RECORD__BODY_WATCH, &record);
+    etch_native_write(n, ETCH__RECORD__BODY_WATCH, &record);
 }
 
-void native_write_loss(struct native *n, Etch__LossCause cause, uint32_t watch, uint32_t tid, uint64_t events,
-                       const char *detail)
+void etch_native_write_loss(struct native *n, Etch__LossCause cause, uint32_t watch, uint32_t tid, uint64_t events,
+                            const char *detail)
 {
     Etch__Loss loss = ETCH__LOSS__INIT;
 
@@ -285,24 +285,24 @@ void native_write_loss(struct native *n, Etch__LossCause cause, uint32_t watch, 
     if (!n->summary->loss[0])
         snprintf(n->summary->loss, sizeof(n->summary->loss), "%s", detail);
     n->summary->lost_events += events;
-    native_write(n, ETCH__RECORD__BODY_LOSS, &loss);
+    etch_native_write(n, ETCH__RECORD__BODY_LOSS, &loss);
 }
 
 /* ---- Failure and end ---- */
 
-void native_write_failure(struct native *n, struct etch_failure *failure)
+void etch_native_write_failure(struct native *n, struct etch_failure *failure)
 {
     const Etch__Failure *f = &failure->record;
 
     for (size_t i = 0; i < failure->mappings.list.n; i++)
         write_mapping(n, &failure->mappings.list.v[i]);
     etch_privacy_count(n->options->privacy)->stack_words += failure->masked_words;
-    native_write(n, ETCH__RECORD__BODY_FAILURE, &failure->record);
+    etch_native_write(n, ETCH__RECORD__BODY_FAILURE, &failure->record);
     n->failure_written = true;
     etch_failure_sum_up(n->summary, f, f->code > 0 && f->fault_address);
 }
 
-void native_write_outcome(struct native *n)
+void etch_native_write_outcome(struct native *n)
 {
     Etch__Outcome outcome = ETCH__OUTCOME__INIT;
     struct etch_record_summary *s = n->summary;
@@ -313,7 +313,7 @@ void native_write_outcome(struct native *n)
         etch_outcome_set(&outcome, n->target.wait_status);
     outcome.cpu_ns = n->target.usage_known ? etch_rusage_ns(&n->target.usage) : 0;
     outcome.recorder_cpu_ns = etch_cpu_ns(RUSAGE_SELF) - n->start_cpu_ns;
-    native_write(n, ETCH__RECORD__BODY_OUTCOME, &outcome);
+    etch_native_write(n, ETCH__RECORD__BODY_OUTCOME, &outcome);
     s->duration_ns = outcome.end_unix_ns - n->start_unix_ns;
     s->target_cpu_ns = outcome.cpu_ns;
     s->recorder_cpu_ns = outcome.recorder_cpu_ns;
