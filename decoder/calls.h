@@ -9,12 +9,12 @@
 #include "decoder/steps.h"
 
 enum etch_call_kind {
-    ETCH_CALL_THREAD, /* what follows is of thread `pid`, `tid` */
+    ETCH_CALL_THREAD, /* the following calls are of thread `pid`, `tid` */
     ETCH_CALL_ENTER,
     ETCH_CALL_LEAVE,   /* of the innermost function that was entered and not yet left */
     ETCH_CALL_BELOW,   /* nothing is open: the code returned into `name`, which was called before the trace (or the part
                           since ETCH_CALL_PART) began and so encloses all of it; it is open now */
-    ETCH_CALL_PART,    /* nothing is open; what follows has no known relation to the frames before */
+    ETCH_CALL_PART,    /* nothing is open; later frames have no known relation to the frames before */
     ETCH_CALL_LOSS,    /* `step` says what is missing */
     ETCH_CALL_NOWHERE, /* the thread died at `step`->ip, where no code is known: the innermost function went there */
     ETCH_CALL_THREAD_END, /* nothing is open */
@@ -56,7 +56,7 @@ void etch_calls_free(struct etch_calls *calls);
 /* An etch_step_visitor; `calls` is a struct etch_calls. Returns what the visitor returns, -1 when memory is short. */
 int etch_calls_step(void *calls, const struct etch_step *step);
 
-/* Leaves what is still open in the last thread. */
+/* Leaves the functions that are still open in the last thread. */
 int etch_calls_finish(struct etch_calls *calls);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The code that ran: which bytes stood at an address of a process at a time. From the files that the recording's images
- * name, checked by build-id where one is known, or from the bytes that the recording holds itself. Made once, then only
- * read, from any thread. */
+/* The code that ran: which bytes stood at an address of a process at a time. The bytes come from the files that the
+ * recording's images name, checked by build-id if a build-id is known, or from the recording itself. Made once, then
+ * only read, from any thread. */
 #ifndef ETCH_DECODER_CODE_H
 #define ETCH_DECODER_CODE_H
 
@@ -29,7 +29,7 @@ int etch_code_open(struct etch_code **code, const struct etch_recording *recordi
 
 void etch_code_free(struct etch_code *code);
 
-/* The process's space; never NULL: of a process without images it is empty. */
+/* The process's space. Never NULL: a process without images has an empty space. */
 const struct etch_code_space *etch_code_space_of(const struct etch_code *code, uint32_t pid);
 
 /* Its mappings of code. */

@@ -32,8 +32,8 @@ struct etch_kept_steps {
     struct etch_index by_block; /* into forms */
 };
 
-/* The same as etch_steps() of the whole recording, which must stay the same and outlive `kept`: the steps are read out
- * if they are there, else decoded and kept if they fit. */
+/* The same as etch_steps() of the whole recording. The recording must stay the same and outlive `kept`. Kept steps are
+ * read out; otherwise the recording is decoded, and its steps are kept if they fit. */
 int etch_steps_kept(struct etch_kept_steps *kept, struct etch_recording *recording, unsigned jobs,
                     etch_step_visitor *visit, void *context, struct etch_error *err);
 

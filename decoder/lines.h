@@ -9,7 +9,7 @@
 /* One line of source, or one symbol or module where lines are not known. The same line has the same `id` all along. */
 struct etch_line {
     uint32_t id;
-    struct etch_location location; /* of the first address that was seen of it */
+    struct etch_location location; /* of the first address seen on this line */
 };
 
 /* `line` is NULL for a step that is not a block. `ip` is where the line was entered this time. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Which event came first, and how we know. Events of all threads go in; a partial order comes out that holds nothing
- * but what is proven: by program order, by clocks whose ranges do not overlap, by synchronisation, by values. Every
- * other pair is unordered, and stays so. Where the evidence contradicts itself, the clock or the records to blame are
- * named and left out.
+/* Which event came first, and how we know. Events of all threads go in, a partial order comes out. The order holds
+ * proven pairs only: proven by program order, by clocks whose ranges do not overlap, by synchronisation, or by values.
+ * Every other pair stays unordered. If the evidence contradicts itself, the clock or the records to blame are named and
+ * left out.
  *
  * How: reachability over logical edges (program order, synchronisation, values) is a vector clock, kept only where it
- * changes. The order by intervals needs no edges at all: let L be the greatest lower bound of an event and of all that
- * is logically before it, and U the least upper bound of it and of all that is logically behind it; then a path from a
- * to b that uses a clock anywhere exists exactly where U(a) < L(b). Both are one pass each. */
+ * changes. The order by intervals needs no edges. L is the greatest lower bound of an event and of all events logically
+ * before the event. U is the least upper bound of an event and of all events logically behind the event. A path from a
+ * to b that uses a clock anywhere exists if and only if U(a) < L(b). L and U take one pass each. */
 #ifndef ETCH_DECODER_ORDER_H
 #define ETCH_DECODER_ORDER_H
 
@@ -22,7 +22,7 @@
 #define ETCH_CPU_ANY (UINT32_MAX - 1)
 
 /* A stamp that bounds when something happened. cpu = ETCH_CPU_NONE: no bound on this side; ETCH_CPU_ANY: by the clock
- * of some CPU, it is not known which. */
+ * of a CPU that is not known. */
 struct etch_bound {
     uint64_t tsc;
     uint32_t cpu;
@@ -35,17 +35,17 @@ enum etch_event_kind {
     ETCH_EVENT_LOSS,   /* records of this thread may be missing here; as its first event: anywhere */
 };
 
-/* What a loss may have taken: `access` of such an event. */
+/* The records that a loss may have taken: `access` of an ETCH_EVENT_LOSS. */
 enum { ETCH_LOST_ANYTHING, ETCH_LOST_SYNC };
 
 enum {
     ETCH_ACCESS_READ = 1,
     ETCH_ACCESS_WRITE = 2,
-    ETCH_ACCESS_WRITTEN_KNOWN = 4, /* `written` is what the location held after it */
-    ETCH_ACCESS_SEEN_KNOWN = 8,    /* `seen` is what was read */
+    ETCH_ACCESS_WRITTEN_KNOWN = 4, /* `written` is the location's value after the access */
+    ETCH_ACCESS_SEEN_KNOWN = 8,    /* `seen` is the value that the access read */
 };
 
-/* It happened after `lo` and before `hi`, each by the clock of the CPU named there. */
+/* An event happened after `lo` and before `hi`, each by the clock of the CPU named there. */
 struct etch_event {
     uint32_t thread; /* 0 .. threads - 1 */
     uint8_t kind;
@@ -65,7 +65,7 @@ struct etch_cpu_range {
     bool local; /* stamps of this CPU alone are in order (true of any clock that only goes forward) */
 };
 
-/* What holds for a stamp of any of n CPUs: known if each is. */
+/* The range for a stamp of any of n CPUs. Known if the range of each CPU is known. */
 struct etch_cpu_range etch_cpu_range_any(const struct etch_cpu_range *cpus, uint32_t n);
 
 /* A location of which every access was seen, from the first event to the last. */
@@ -75,7 +75,7 @@ struct etch_watched {
     bool initial_known;
 };
 
-/* Event `from` is before event `to` of another sequence of the same thread: known to the caller, by its program. */
+/* Event `from` is before event `to` of another sequence of the same thread. The caller knows this from the program. */
 struct etch_order_link {
     uint32_t from, to;
 };
@@ -84,9 +84,9 @@ struct etch_order_input {
     const struct etch_event *events; /* those of one thread in program order; threads may be mixed */
     size_t n;                        /* below 2^32 - 1 */
     uint32_t threads;
-    /* Where what is known of a thread comes in several sequences (records of one source, steps of another) whose events
-     * have no known places among each other, each sequence has a number of its own in etch_event.thread, and tasks[]
-     * says of which thread it is. NULL: each is a thread. */
+    /* A thread may have several sequences of events (records of one source, steps of another), without a known order
+     * between the sequences. Each sequence then has a number of its own in etch_event.thread, and tasks[] maps the
+     * number to the thread. NULL: each sequence is a thread. */
     const uint32_t *tasks;
     const struct etch_order_link *links;
     size_t n_links;
@@ -95,16 +95,16 @@ struct etch_order_input {
     uint32_t reference;
     const struct etch_watched *locations;
     size_t n_locations;
-    /* A condition wait that returns 0 was signalled. Off unless the user says so: POSIX lets it return for no reason at
-     * all, and glibc says of its own that it may (a waiter that cannot rule out that it took another's signal gives
-     * one back). */
+    /* A condition wait that returns 0 was signalled. Off unless the user says so: POSIX allows spurious wakeups, and
+     * glibc documents them for its condition variables (a waiter that cannot rule out that it took the signal of
+     * another waiter gives a signal back). */
     bool signals_wake;
 };
 
 struct etch_order;
 
 /* Returns 0, or -1 with `err` set (memory, impossible input). Contradictions are a result, not an error. `input` and
- * what it points to must stay as long as the order is used. */
+ * the arrays it points to must stay as long as the order is used. */
 int etch_order_build(struct etch_order **order, const struct etch_order_input *input, struct etch_error *err);
 void etch_order_free(struct etch_order *order);
 
@@ -123,7 +123,7 @@ enum etch_evidence_kind {
     ETCH_BY_SIGNAL,
     ETCH_BY_BARRIER,
     ETCH_BY_SEMAPHORE,
-    ETCH_BY_VALUE, /* a read and the write it read from, or the write that replaced what it read */
+    ETCH_BY_VALUE, /* a read and the write that it read from, or a read and the write that replaced the value read */
 };
 
 const char *etch_evidence_name(enum etch_evidence_kind kind);
@@ -133,17 +133,17 @@ struct etch_evidence {
     uint32_t from, to; /* events */
 };
 
-/* The chain of evidence from a to b, or from b to a where that is the order. Writes up to `max` links and returns how
- * many there are; 0 for an unordered pair. */
+/* The chain of evidence from a to b, or from b to a if b is before a. Writes up to `max` links and returns how many
+ * there are; 0 for an unordered pair. */
 size_t etch_order_why(const struct etch_order *order, size_t a, size_t b, struct etch_evidence *links, size_t max);
 
 #define ETCH_CYCLE_MAX 16
 
 /* Evidence that cannot all be true. */
 struct etch_conflict {
-    uint32_t cpu;      /* whose clock was left out; ETCH_CPU_NONE where it is no clock */
+    uint32_t cpu;      /* the CPU whose clock was left out; ETCH_CPU_NONE: no clock was */
     uint32_t cpu_with; /* the other CPU of the cycle */
-    uint64_t object;   /* whose records were left out where no clock can be blamed: lost or wrong */
+    uint64_t object;   /* the object whose records, lost or wrong, were left out because no clock can be blamed */
     int64_t excess;    /* cycles by which the two clocks are further apart than their ranges allow, at least */
     uint64_t events;   /* contradicted */
     size_t n;          /* links of the smallest cycle; the first ETCH_CYCLE_MAX are here */

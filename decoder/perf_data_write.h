@@ -6,7 +6,7 @@
 
 #include "decoder/recording.h"
 
-/* Where the bytes go, in order. Returns 0 or -errno. */
+/* Takes the bytes of the file, in order. Returns 0 or -errno. */
 struct etch_perf_sink {
     int (*write)(void *context, const void *bytes, size_t size);
     void *context;

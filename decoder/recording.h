@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A recorded run as the decoder sees it, wherever it came from: a bundle of etch's, a perf.data, an LLDB trace bundle.
- * Everything but the control-flow bytes is in memory; those are read as they are needed, a window at a time. */
+ * Everything but the control-flow bytes is in memory. The control-flow bytes are read when needed, a window at a
+ * time. */
 #ifndef ETCH_DECODER_RECORDING_H
 #define ETCH_DECODER_RECORDING_H
 
@@ -14,8 +15,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* A piece of a stream that is there: [offset, offset + size). Where the next begins further on, bytes were lost: how
- * many is not known where it is one. The last may have none: what was lost is at the end. */
+/* A piece of a stream that is there: [offset, offset + size). If the next piece begins further on, the bytes between
+ * were lost; a hole of one byte stands for a hole of unknown size. The last piece may have no bytes: the loss is then
+ * at the end. */
 struct etch_piece {
     uint64_t offset;
     uint64_t size;
@@ -67,21 +69,21 @@ int etch_recording_open(struct etch_recording **recording, const char *path, str
 
 void etch_recording_free(struct etch_recording *recording);
 
-/* What the recording lacks, by cause, as etch info and etch record say it. Returns how many losses that are. */
+/* Counts the losses of the recording by cause, as etch info and etch record report them. Returns their sum. */
 uint64_t etch_recording_lost(struct etch_recording *recording, uint64_t counts[ETCH_LOSS_CAUSES]);
 
-/* Closes the file: nothing more is read of the streams. All else stays. */
+/* Closes the file: the streams cannot be read any more. All else stays. */
 void etch_recording_close_streams(struct etch_recording *recording);
 
 /* Reads up to `size` bytes of a stream at `offset`. Stops at a hole. Returns how many, 0 at a hole or the end, -errno.
  * May be called from several threads at once. */
 ssize_t etch_stream_read(const struct etch_stream *stream, uint64_t offset, void *buffer, size_t size);
 
-/* Where the stream's last piece ends. */
+/* The offset behind the stream's last piece. */
 uint64_t etch_stream_end(const struct etch_stream *stream);
 
-/* The mapping that holds an address of a process (0: of any), the newest where an exec put one where another was. NULL
- * for none. */
+/* The mapping that holds an address of a process (0: of any process). If an exec replaced one mapping by another, the
+ * newest one. NULL for none. */
 const Etch__Image *etch_recording_image_at(const struct etch_recording *recording, uint32_t pid, uint64_t address);
 
 #endif

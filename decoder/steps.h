@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What each thread executed, as a sequence of steps: the one form in which control flow leaves the decoder, whichever
- * source recorded it. A step is a block of instructions that ran one after another, or an event between two blocks. */
+/* The code that each thread executed, as a sequence of steps. All control flow leaves the decoder in this form,
+ * whichever source recorded the program. A step is a block of instructions that ran one after another, or an event
+ * between two blocks. */
 #ifndef ETCH_DECODER_STEPS_H
 #define ETCH_DECODER_STEPS_H
 
@@ -12,7 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* When, in TSC ticks of the CPU it ran on: not before lo, not after hi. lo = 0 or hi = UINT64_MAX: no bound known. */
+/* A time in TSC ticks of the CPU that the thread ran on: not before lo, not after hi. lo = 0 or hi = UINT64_MAX: no
+ * bound known. */
 struct etch_interval {
     uint64_t lo, hi;
 };
@@ -53,19 +55,19 @@ struct etch_step {
     const Etch__Image *image;     /* the mapping that holds it */
     const uint8_t *sizes;         /* of its instructions, `count` of them */
 
-    /* Events: see enum etch_step_kind. Of a block, `to` is the address at which execution went on (the branch's target,
-     * or `end`), 0 where not known: tracing ended with it, or what follows is lost. */
+    /* Events: see enum etch_step_kind. For a block, `to` is the address at which execution went on (the branch's
+     * target, or `end`). 0: not known, because tracing ended with the block or the next steps are lost. */
     uint64_t ip, to;
     Etch__LossCause cause; /* ETCH_STEP_LOSS */
     uint32_t stream;       /* where in the bytes */
     uint64_t offset;
     const char *detail; /* ETCH_STEP_LOSS: words; static */
-    bool nowhere;       /* ETCH_STEP_INTERRUPT: no code is known at `ip`, and the thread died there: what the last block
-                           jumped, called or returned to */
+    bool nowhere; /* ETCH_STEP_INTERRUPT: the last block jumped, called or returned to `ip`, where no code is known, and
+                     the thread died there */
 };
 
 /* Called for each step, threads one after another (by pid, tid), each thread's steps in the order in which they ran.
- * A return other than 0 ends the decode, which returns it. */
+ * A return value other than 0 ends the decode, and the decode returns this value. */
 typedef int etch_step_visitor(void *context, const struct etch_step *step);
 
 struct etch_steps_options {
@@ -75,7 +77,7 @@ struct etch_steps_options {
     /* Folder to look for binaries in, by their path below it, before the path itself; NULL: none. Build-ids are
      * checked. */
     const char *sysroot;
-    uint64_t last; /* only the last so many instructions of each thread, and what lies between them; 0: all */
+    uint64_t last; /* only the last so many instructions of each thread, and the events between them; 0: all */
 };
 
 struct etch_steps_count {
@@ -83,23 +85,23 @@ struct etch_steps_count {
     uint64_t lost[ETCH_LOSS_CAUSES]; /* losses by cause */
 };
 
-/* Decodes `recording` and calls `visit`. `count` may be NULL. Returns 0, what the visitor returned, or -1 with `err`
- * set where nothing can be decoded at all; losses and undecodable bytes are steps, not errors. */
+/* Decodes `recording` and calls `visit`. `count` may be NULL. Returns 0, the value of the visitor, or -1 with `err` set
+ * if nothing can be decoded at all. Losses and undecodable bytes are steps, not errors. */
 int etch_steps(struct etch_recording *recording, const struct etch_steps_options *options, etch_step_visitor *visit,
                void *context, struct etch_steps_count *count, struct etch_error *err);
 
-/* Writes a step as text. Called from several threads at once, so it may keep no state but in what it is given. */
+/* Writes a step as text. Called from several threads at once: a renderer keeps no state outside its arguments. */
 typedef void etch_step_renderer(const void *context, struct etch_text *out, const struct etch_step *step);
 
 /* Takes text in its order. A return other than 0 ends the decode, which returns it. */
 typedef int etch_text_writer(void *context, const char *text, size_t size);
 
-/* The same as etch_steps(), with the writing done where the decoding is: the fast way to text. */
+/* The same as etch_steps(), but the thread that decodes a step also renders the step: the fast way to text. */
 int etch_steps_render(struct etch_recording *recording, const struct etch_steps_options *options,
                       etch_step_renderer *render, const void *context, etch_text_writer *write, void *write_context,
                       struct etch_steps_count *count, struct etch_error *err);
 
-/* The instructions of a block, one by one: the address of the one after `ip`, 0 after the last. */
+/* The address of the instruction after `ip` in a block; 0 after the last instruction. */
 uint64_t etch_step_next_ip(const struct etch_step *step, uint64_t ip);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From stamps to events with bounds: what a record's time says about when the thing itself happened, on whose clock,
- * and how far off at most. What comes out is what order.h takes in. */
+/* From stamps to events with bounds: what a record's stamp says about the time of the event itself, on which clock, and
+ * with which largest error. The result is the input of order.h. */
 #ifndef ETCH_DECODER_TIMELINE_H
 #define ETCH_DECODER_TIMELINE_H
 
@@ -10,10 +10,10 @@
 #include "decoder/recording.h"
 #include "decoder/steps.h"
 
-/* Where a stamp lies to what it stamps. */
+/* Is a stamp taken before or after its event? */
 enum etch_stamping {
-    ETCH_STAMPED_AFTER,  /* taken after it: a trap, an acquire, a start, a join */
-    ETCH_STAMPED_BEFORE, /* taken before it: a release, a create, a signal, a post */
+    ETCH_STAMPED_AFTER,  /* after the event: a trap, an acquire, a start, a join */
+    ETCH_STAMPED_BEFORE, /* before the event: a release, a create, a signal, a post */
     ETCH_STAMPED_NOT,    /* no stamp */
 };
 
@@ -21,18 +21,18 @@ struct etch_event_stamp {
     uint64_t tsc;
     uint32_t cpu;
     uint32_t error;   /* cycles by which the stamp itself may be off, either way: conversion from perf's clock */
-    uint32_t latency; /* the longest time between event and stamp, where that can be relied on; 0: not known */
+    uint32_t latency; /* the longest time between event and stamp, if a reliable bound exists; 0: not known */
     uint8_t stamping; /* enum etch_stamping */
     bool buffered;    /* a plain store: others see it when it leaves the store buffer, maybe after the next stamp */
     bool drained;     /* the store buffer was empty when this stamp was taken */
 };
 
-/* Sets lo and hi of n events from their stamps. An event lies between two stamps of its own thread: its own and the one
- * before, or its own and the one behind (of a plain store, the next one at which the store buffer was empty). That
- * holds whatever delays the thread: an interrupt, another thread, another guest. */
+/* Sets lo and hi of n events from their stamps. An event lies between two stamps of its own thread: its own stamp and
+ * the stamp before, or its own stamp and the stamp behind (for a plain store, the next stamp at which the store buffer
+ * was empty). The bounds hold whatever delays the thread: an interrupt, another thread, another guest. */
 void etch_timeline_bounds(struct etch_event *events, const struct etch_event_stamp *stamps, size_t n, uint32_t threads);
 
-/* When a sync operation is stamped. */
+/* Is the stamp of a sync operation taken before or after the operation? */
 enum etch_stamping etch_timeline_stamping(Etch__SyncOp op);
 
 /* ---- Clocks of a recording ---- */
@@ -45,7 +45,7 @@ struct etch_timeline_clocks {
     bool refused; /* no order across CPUs by clocks at all; `why` says why */
     char why[160];
     uint32_t changed;  /* CPUs whose clock changed during the recording: left out */
-    uint32_t shifted;  /* whose mean moved although the bounds before and after agree: the range holds both */
+    uint32_t shifted;  /* CPUs whose mean moved although the bounds before and after agree: the range holds both */
     int64_t margin;    /* that was added, of the CPU with the largest */
     double tsc_per_ns; /* of perf's clock; 0: not known */
     uint64_t ns_zero, tsc_zero;
@@ -57,11 +57,11 @@ struct etch_timeline_clocks {
  * cycles on either side. A CPU not measured before, or whose bounds exclude each other, is not known. Returns 0, or -1
  * with `err` set.
  *
- * margin = 0: as it follows from the measurement. Of a machine itself, none: the bounds cannot be wrong, and a clock
- * that is constant and nonstop does not wander. A guest's virtual CPUs may run on other CPUs of the host between the
- * two measurements. The host compared its clocks as we compare ours, by what passes through a cache line, and would not
- * use them if it had seen a difference; so what it did not see is no more than what cannot be seen that way, and our
- * bounds' half width is how much that is. */
+ * margin = 0: the margin follows from the measurement. A physical machine needs no margin: the bounds cannot be wrong,
+ * and a constant, nonstop TSC does not drift. A guest's virtual CPUs may run on other CPUs of the host between the two
+ * measurements. The host compared its clocks as we compare ours, through a cache line, and would not use the TSC if it
+ * had seen a difference. A difference that the host missed is therefore below the resolution of this method, which is
+ * half the width of our bounds. */
 int etch_timeline_clocks(struct etch_timeline_clocks *clocks, Etch__Clock *const *records, size_t n, bool guest,
                          int64_t margin, struct etch_error *err);
 void etch_timeline_clocks_free(struct etch_timeline_clocks *clocks);
@@ -72,7 +72,7 @@ bool etch_timeline_from_perf(const struct etch_timeline_clocks *clocks, uint64_t
 /* ---- Events of a recording ---- */
 
 /* Something that a thread did, with bounds of its own rather than a stamp: a step of Intel PT or vpt, a stamp of the
- * software recorder. It is over by `hi`. */
+ * software recorder. The mark is over by `hi`. */
 struct etch_mark {
     uint32_t tid;
     struct etch_bound lo, hi;
@@ -108,15 +108,15 @@ struct etch_timeline_options {
     bool trust_latency; /* take the calibrated trap latency as the longest there is; wrong if a host or firmware stops
                            the CPU  between access and stamp, so off unless the user says so */
     bool signals_wake;  /* see etch_order_input */
-    const struct etch_mark *marks; /* those of one thread in the order in which they happened */
+    const struct etch_mark *marks; /* marks of one thread are in the order of their execution */
     size_t n_marks;
     const struct etch_mark_tie *ties;
     size_t n_ties;
 };
 
 /* The accesses, sync events and context switches of a recording, and the marks. Within a thread, records of one kind
- * are in the order in which they were made; records of different kinds are tied together where their stamps tell which
- * came first. Returns 0, or -1 with `err` set. */
+ * are in the order in which they were made. Records of different kinds are linked if their stamps tell which came
+ * first. Returns 0, or -1 with `err` set. */
 int etch_timeline_build(struct etch_timeline *timeline, const struct etch_recording *recording,
                         const struct etch_timeline_options *options, struct etch_error *err);
 void etch_timeline_free(struct etch_timeline *timeline);

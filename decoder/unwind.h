@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The true frames of a stopped thread, by the unwind tables of the code that it was in: from the registers and the copy
- * of the stack that the recording holds. */
+/* The true frames of a stopped thread, from the unwind tables of its code and from the registers and the copy of the
+ * stack that the recording holds. */
 #ifndef ETCH_DECODER_UNWIND_H
 #define ETCH_DECODER_UNWIND_H
 
@@ -13,11 +13,11 @@
 /* DWARF's numbers for x86-64, the last the return address's, as perf's. */
 extern const uint8_t etch_unwind_perf_register[17];
 
-/* The unwind tables of a recording's code, to be freed; NULL: a file is not the one that ran any more. */
+/* The unwind tables of a recording's code, to be freed. NULL: a file has changed since it ran. */
 struct etch_unwind_tables *etch_unwind_open(const struct etch_recording *recording, struct etch_symbols *symbols);
 
-/* Replaces the frames of the failure's threads, and of where its exception was thrown, that were only found by looking
- * through the stack, where that can be done. Nothing is an error: what cannot be unwound stays as it was. */
+/* Unwinds the failure's threads, and the stack at which its exception was thrown. Replaces frames that were found only
+ * by a scan of the stack. Nothing is an error: a stack that cannot be unwound keeps its frames. */
 void etch_unwind_failure(struct etch_recording *recording, struct etch_symbols *symbols);
 
 #endif
