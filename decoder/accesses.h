@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Completes the watched accesses of a recording made by debug registers, so that each access has the fields that an
- * access of vpt has from the start: the instruction itself, read or write, the value if it can be known, and the caller
- * if the instruction is in a library. */
+/* Completes the watched accesses of a recording made by debug registers. Accesses of vpt have these fields from the
+ * start: the instruction itself, read or write, the value if known, the caller if the instruction is in a library. */
 #ifndef ETCH_DECODER_ACCESSES_H
 #define ETCH_DECODER_ACCESSES_H
 

@@ -26,7 +26,7 @@ static void add_link(struct chain *chain, enum etch_evidence_kind kind, uint32_t
     chain->n++;
 }
 
-/* The first event of b's thread that already has `a` behind it, b at the latest. */
+/* The first event of b's thread that is logically after `a`; b at the latest. */
 static uint32_t earliest_after(const struct etch_order *o, uint32_t a, uint32_t b)
 {
     uint32_t thread = o->thread[b];

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOPS 8 /* logical links of a cycle that is looked for link by link */
+#define HOPS 8 /* most logical links of a cycle that is searched link by link */
 
 /* ---- Cycles without a clock: records are lost or wrong ---- */
 
-/* Distance from `start` along edges backwards, among the events that could not be placed. Finds the shortest way back
- * to it. */
+/* A breadth-first search from `start` along edges backwards, among the events that could not be placed. Finds the
+ * shortest way back to `start`. */
 struct search {
     uint32_t *via; /* the event through which an event was reached, towards `start` */
     uint8_t *kind;
@@ -78,7 +78,7 @@ static size_t cycle_through(const struct etch_order *o, const bool *placed, uint
     return 0;
 }
 
-/* What an event of a cycle is about: of a condition wait, the mutex. */
+/* The object of an event in a cycle; for a condition wait, the mutex. */
 static uint64_t object_of(const struct etch_event *e)
 {
     bool wait = e->op == ETCH__SYNC_OP__SYNC_COND_WAIT_BEGIN || e->op == ETCH__SYNC_OP__SYNC_COND_WAIT_END;
@@ -86,8 +86,8 @@ static uint64_t object_of(const struct etch_event *e)
     return e->kind == ETCH_EVENT_SYNC && wait ? e->other : e->object;
 }
 
-/* Of one cycle of edges, the one whose records are left out: of a value before of a lock, since values rest on more
- * (every access seen, every value right). NULL where there is none. */
+/* The link of a cycle whose records are left out. Links by value go first, because values need more assumptions than
+ * locks: every access seen, every value right. NULL where there is none. */
 static const struct etch_evidence *link_to_blame(const struct etch_evidence *cycle, size_t n)
 {
     const struct etch_evidence *worst = NULL;
@@ -99,8 +99,8 @@ static const struct etch_evidence *link_to_blame(const struct etch_evidence *cyc
     return worst;
 }
 
-/* All edges at once; if that was not enough, all clocks; if it still was not, what the caller said. Then there is
- * nothing left that could contradict. */
+/* Leaves out all edges at once; on the next call all clocks; on the call after, the caller's links. Then nothing is
+ * left that could contradict. */
 static void distrust_more(struct etch_order *o)
 {
     bool clocks = false;
@@ -113,8 +113,8 @@ static void distrust_more(struct etch_order *o)
     o->distrust = true;
 }
 
-/* Leaves out the object of one link, or, where that is impossible or was done already, all at once: there is no end
- * otherwise. */
+/* Leaves out the object of one link. If no link can be blamed, or its object is left out already, distrusts more at
+ * once: otherwise the passes would not end. */
 static bool leave_out(struct etch_order *o, struct etch_conflict *conflict)
 {
     const struct etch_evidence *link = link_to_blame(conflict->cycle, conflict->n);
@@ -281,7 +281,7 @@ out:
     return result;
 }
 
-/* What the contradictions say of pairs of CPUs. Matrices of n_cpus squared. */
+/* The contradictions between pairs of CPUs, as matrices of n_cpus squared. */
 struct tally {
     uint32_t n;
     uint64_t *crossed; /* [a * n + b]: events where a lower bound by a's clock passed an upper bound by b's */
@@ -310,7 +310,7 @@ static void tally_crossed(const struct etch_order *o, struct tally *t)
             continue;
         a = o->in->events[o->l_from[i]].lo.cpu;
         b = o->in->events[i].hi.cpu;
-        if (a < t->n && b < t->n) /* else by some clock, and none can be named for it */
+        if (a < t->n && b < t->n) /* else the stamp is by the clock of any CPU, and no CPU can be named */
             t->crossed[(size_t)a * t->n + b]++;
     }
     for (size_t i = 0; i < o->edges.n; i++)
@@ -327,9 +327,9 @@ static int ascending(const void *x, const void *y)
     return a < b ? -1 : a > b;
 }
 
-/* How far a clock seems off against the others: the difference between the least time there and the least time back,
- * which two good clocks have little of. The median over the others: a good clock differs from the one bad one, a bad
- * clock from all. */
+/* The deviation of a clock from the others: the difference between the least time there and the least time back, which
+ * is small for two good clocks. The median over the others is taken: a good clock differs from the one bad clock only,
+ * a bad clock differs from all. */
 static int64_t deviation(const struct tally *t, uint32_t cpu)
 {
     size_t n = 0;
@@ -354,8 +354,7 @@ struct suspect {
     bool reference;
 };
 
-/* The clock that takes part in contradictions with most others; then the one that is further off; the reference last.
- */
+/* The worse clock contradicts more other clocks; then deviates more. The reference is blamed last. */
 static bool worse(const struct suspect *a, const struct suspect *b)
 {
     if (a->partners != b->partners)
@@ -379,7 +378,7 @@ static struct suspect suspect_of(const struct etch_order *o, const struct tally 
         if (other != cpu)
             events += t->crossed[(size_t)other * t->n + cpu];
         else if (events)
-            s.partners += t->n; /* against itself: no other clock is needed to see it */
+            s.partners += t->n; /* the clock contradicts itself: it needs no partner */
         s.partners += events > 0;
         s.events += events;
     }
@@ -391,7 +390,7 @@ static bool clock_in_use(const struct etch_order *o, uint32_t cpu)
     return o->in->cpus[cpu].known && !o->cpu_blamed[cpu];
 }
 
-/* `crossed`: the bounds themselves show it; else how far the clocks are off from each other must do. */
+/* `crossed`: bounds have crossed, and their clocks are the suspects. Else the deviations of the clocks decide. */
 static struct suspect find_suspect(const struct etch_order *o, const struct tally *t, bool crossed)
 {
     struct suspect worst = {.cpu = ETCH_CPU_NONE};

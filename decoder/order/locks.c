@@ -47,9 +47,9 @@ static bool acquire(struct etch_order *o, struct holding *h, uint64_t object, ui
     return true;
 }
 
-/* `all`: a condition wait gives the lock up however often it was taken. A release whose acquire was not seen says
- * nothing where records are missing. Where none are, the thread did not hold the lock: a program with such a bug is
- * just what is recorded here, and from then on the lock excludes nobody. */
+/* `all`: a condition wait releases the lock at any depth. A release without a recorded acquire says nothing if records
+ * are missing. If no records are missing, the thread did not hold the lock: a bug that recorded programs do have. From
+ * then on the lock excludes nobody. */
 static bool release(struct etch_order *o, struct holding *h, uint64_t object, uint32_t event, bool all)
 {
     for (size_t i = 0; i < h->n; i++) {
@@ -67,7 +67,7 @@ static bool release(struct etch_order *o, struct holding *h, uint64_t object, ui
            add_section(o, (struct section){.object = object, .first = event, .last = event, .misused = true});
 }
 
-/* After a loss, or at the end, of what is still held only the acquire is known. */
+/* After a loss, and at the end, only the acquire is known of the locks that are still held. */
 static bool forget(struct etch_order *o, struct holding *h)
 {
     for (size_t i = 0; i < h->n; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The merge: sets up the graph, derives edges until nothing new follows, and leaves out what contradicts; see order.h.
- */
+/* The merge: sets up the graph, derives edges until nothing new follows, and leaves out contradicting clocks and
+ * records; see order.h. */
 #include "decoder/order.h"
 
 #include "base/assert.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TURNS 6 /* deriving stops by then at the latest; what is not found stays unordered */
+#define TURNS 6 /* most rounds of deriving; pairs not found by then stay unordered */
 
 const char *etch_evidence_name(enum etch_evidence_kind kind)
 {
@@ -55,10 +55,9 @@ bool etch_order_excluded(const struct etch_order *o, uint64_t object)
 
 /* ---- Setting up ---- */
 
-#define FAR (INT64_C(1) << 61) /* no TSC gets there in decades; differences of what is nearer do not overflow */
+#define FAR (INT64_C(1) << 61) /* no TSC gets there in decades; differences of smaller times do not overflow */
 
-/* A stamp in reference time. Beyond all sense, what is claimed of it is less: a lower bound that lies lower, an upper
- * one that lies higher. */
+/* A stamp in reference time. A stamp beyond FAR claims less: a lower bound moves down, an upper bound moves up. */
 static int64_t shift(uint64_t tsc, int64_t by, bool lower)
 {
     int64_t t = tsc > (uint64_t)FAR ? FAR + 1 : (int64_t)tsc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One pass over the graph: everything that follows from the edges so far. */
+/* A pass over the graph: sort, bounds and vector clocks from the edges so far. */
 #include "decoder/order/graph.h"
 
 #include "base/assert.h"
@@ -29,8 +29,9 @@ static bool index_edges(struct etch_order *o)
     return true;
 }
 
-/* Threads run on by turns: each as far as what its next event waits for has been placed; one that must wait is noted at
- * the event it waits for. Returns how many were placed: fewer than n means a cycle among the logical edges. */
+/* Places the events of each thread in turn, until an event waits for an event that is not placed yet. The thread is
+ * then noted at the awaited event. Returns the number of placed events: fewer than n means a cycle among the logical
+ * edges. */
 static size_t sort_topologically(struct etch_order *o, bool *placed, uint32_t *waiting, uint32_t *next_waiting,
                                  uint32_t *cursor, uint32_t *queue)
 {
@@ -178,7 +179,7 @@ bool etch_order_bounds_crossed(const struct etch_order *o)
     return false;
 }
 
-/* One turn: everything that follows from the edges so far. */
+/* Sorts the events, then sets bounds and vector clocks from the edges so far. */
 enum etch_order_result etch_order_pass(struct etch_order *o)
 {
     bool *placed = malloc(o->n * sizeof(*placed) + 1);

@@ -6,19 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_EVENTS 64 /* of a thread within one condition wait (signal handlers), at most */
+#define WAIT_EVENTS 64 /* most events of a thread within one condition wait (of signal handlers) */
 
-/* What may end a wait: posts or signals, by thread and place. */
+/* The events that may end a wait: posts or signals, by thread and position. */
 struct posters {
     const uint32_t *posts;
     size_t n_posts;
-    size_t *begin; /* where each thread's begin; n_threads + 1 */
+    size_t *begin; /* the index of each thread's first post; n_threads + 1 entries */
     size_t n_threads;
 };
 
 struct semaphore {
     struct posters by;
-    const uint32_t *waits; /* by thread and place */
+    const uint32_t *waits; /* by thread and position */
     size_t n_waits;
     uint64_t initial;
 };
@@ -32,7 +32,7 @@ static int by_u(const void *x, const void *y, void *context)
     return a < b ? -1 : a > b;
 }
 
-/* How many of v (sorted by U) are before `event` by the clocks. */
+/* The number of events of v (sorted by U) that are before `event` by the clocks. */
 static size_t count_before(const struct etch_order *o, const uint32_t *v, size_t n, uint32_t event)
 {
     size_t lo = 0;
@@ -48,7 +48,7 @@ static size_t count_before(const struct etch_order *o, const uint32_t *v, size_t
     return lo;
 }
 
-/* How many of the posts v of one thread may have been before `wait`. */
+/* The number of posts of one thread, v, that may have been before `wait`. */
 static size_t possible_posts(const struct etch_order *o, const uint32_t *v, size_t n, uint32_t wait)
 {
     size_t lo = 0;
@@ -64,7 +64,7 @@ static size_t possible_posts(const struct etch_order *o, const uint32_t *v, size
     return lo;
 }
 
-/* Where the posts of each thread begin. False when memory is short. */
+/* Finds the first post of each thread. False when memory is short. */
 static bool split_posts(const struct etch_order *o, struct posters *s)
 {
     s->begin = malloc(((size_t)o->threads + 1) * sizeof(*s->begin));
@@ -82,7 +82,8 @@ static size_t posts_of(const struct etch_order *o, const struct posters *s, size
     return possible_posts(o, s->posts + s->begin[thread], s->begin[thread + 1] - s->begin[thread], wait);
 }
 
-/* A wait that has `needed` posts before it gets from each thread at least what the others cannot have given. */
+/* A wait has `needed` posts before it. Each thread made at least as many of them as the other threads cannot have
+ * made. */
 static int64_t link_wait(struct etch_order *o, const struct posters *s, uint32_t wait, uint64_t needed)
 {
     size_t all = 0;
@@ -131,7 +132,7 @@ static int64_t derive_semaphore(struct etch_order *o, const struct semaphore *s,
     return found;
 }
 
-/* Only one whose first value was seen, once. */
+/* Only for a semaphore whose initialisation was seen exactly once. */
 static int64_t derive_semaphore_group(struct etch_order *o, const struct keyed *v, size_t n)
 {
     uint32_t *lists = malloc(3 * n * sizeof(*lists));
@@ -172,7 +173,7 @@ int64_t etch_order_derive_semaphores(struct etch_order *o)
     return etch_sync_derive_groups(o, &o->posts, derive_semaphore_group);
 }
 
-/* The beginning of the wait that ends with `end`; ETCH_NO_EVENT where it is not found. */
+/* The beginning of the wait that ends with `end`; ETCH_NO_EVENT: not found. */
 static uint32_t wait_begin(const struct etch_order *o, uint32_t end)
 {
     const struct etch_event *e = &o->in->events[end];
@@ -188,7 +189,7 @@ static uint32_t wait_begin(const struct etch_order *o, uint32_t end)
     return ETCH_NO_EVENT;
 }
 
-/* How many of the signals v of one thread are certainly before `event`. */
+/* The number of signals of one thread, v, that are certainly before `event`. */
 static size_t signals_before(const struct etch_order *o, const uint32_t *v, size_t n, uint32_t event)
 {
     size_t lo = 0;
@@ -204,8 +205,8 @@ static size_t signals_before(const struct etch_order *o, const uint32_t *v, size
     return lo;
 }
 
-/* Somebody signalled between begin and end of the wait. If it can have been one thread only, then its first signal that
- * can have been the one is before the end: it was that one, or one behind it. */
+/* A thread signalled between begin and end of the wait. If only one thread can have done so, its first possible signal
+ * is before the end: the wait was ended by this signal or by a later signal of the same thread. */
 static int64_t link_signal(struct etch_order *o, const struct posters *signals, uint32_t end)
 {
     uint32_t begin = wait_begin(o, end), first = ETCH_NO_EVENT;

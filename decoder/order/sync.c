@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Edges from synchronisation. What pairs with what is never guessed: a lock follows an unlock where mutual exclusion
- * leaves no other way, a wait follows a post where counting leaves no other way; see order.h. */
+/* Edges from synchronisation. Pairs are never guessed: a lock follows an unlock if mutual exclusion leaves no other
+ * way, a wait follows a post if counting leaves no other way. See order.h. */
 #include "decoder/order/sync.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* All sync events whose op is in `ops` (a bit each), by object, then as they came. False when memory is short. */
+/* Lists all sync events whose op is in `ops` (a bit each), by object, then in the order of the input. False when memory
+ * is short. */
 bool etch_sync_events(const struct etch_order *o, uint64_t ops, struct keyed_list *list)
 {
     size_t n = 0;

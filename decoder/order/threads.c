@@ -60,7 +60,7 @@ static size_t life_of_join(const struct etch_order *o, const struct lives *lives
     return lo ? lo - 1 : SIZE_MAX;
 }
 
-/* The last event of the life that begins with `start`: a thread id may be used again by another thread. */
+/* The last event of the life that begins with `start`: another thread may use the same thread id later. */
 static uint32_t end_of_life(const struct etch_order *o, uint32_t start)
 {
     uint32_t thread = o->thread[start];
@@ -76,7 +76,7 @@ static uint32_t end_of_life(const struct etch_order *o, uint32_t start)
     return etch_event_at(o, thread, at);
 }
 
-/* Whether all of the thread, in whichever sequence, is of this one life. */
+/* Does the thread have only this one life, in all its sequences? */
 static bool only_life(const struct etch_order *o, uint32_t start)
 {
     uint32_t thread = o->thread[start];
@@ -91,8 +91,8 @@ static bool only_life(const struct etch_order *o, uint32_t start)
     return true;
 }
 
-/* The create is before all that the thread does, the join behind all that it did, whether its exit was recorded or not:
- * in each of its sequences. `join` is ETCH_NO_EVENT for the create, and the other way around. */
+/* The create is before every event of the thread, in each of its sequences. The join is behind every event, even if the
+ * thread's exit was not recorded. `join` is ETCH_NO_EVENT for the create, and the other way around. */
 static bool link_life(struct etch_order *o, uint32_t create, uint32_t start, uint32_t join)
 {
     uint32_t thread = o->thread[start];

@@ -44,8 +44,8 @@ static struct etch_bound upper(const struct etch_event_stamp *s)
     return bound;
 }
 
-/* Where the longest time between event and stamp is known, the event is no older, or no younger, than that; the closer
- * bound counts, if the two can be compared. */
+/* Bounds an event by its latency, the longest time between event and stamp. The closer bound counts, if the two bounds
+ * can be compared. */
 static void use_latency(struct etch_event *e, const struct etch_event_stamp *s)
 {
     uint64_t far = (uint64_t)s->latency + s->error;
@@ -64,7 +64,7 @@ static void use_latency(struct etch_event *e, const struct etch_event_stamp *s)
     }
 }
 
-/* Lower bounds, and upper ones by the event's own stamp: forward, with the last stamp of each thread. */
+/* Sets lower bounds, and upper bounds by the event's own stamp: forward, with the last stamp of each thread. */
 static void bound_forward(struct etch_event *events, const struct etch_event_stamp *stamps, size_t n,
                           const struct etch_event_stamp **near)
 {
@@ -84,8 +84,8 @@ static void bound_forward(struct etch_event *events, const struct etch_event_sta
     }
 }
 
-/* Upper bounds by the next stamp of the thread: backwards. `near` has two places for each: the next stamp, and the next
- * one with an empty store buffer. */
+/* Sets upper bounds by the next stamp of the thread: backwards. `near` has two entries per thread: the next stamp, and
+ * the next stamp with an empty store buffer. */
 static void bound_backward(struct etch_event *events, const struct etch_event_stamp *stamps, size_t n,
                            const struct etch_event_stamp **near)
 {
@@ -132,7 +132,7 @@ struct etch_mark etch_mark_of_step(const struct etch_step *step)
 
 /* ---- Events ---- */
 
-/* What is known of a thread comes in sequences, one of each kind; the kinds of etch_timeline.source. */
+/* A thread has one sequence of events of each kind. The kinds are those of etch_timeline.source. */
 enum kind { KIND_ACCESS, KIND_SYNC, KIND_SWITCH, KIND_OTHER, KINDS };
 
 struct thread {
@@ -143,13 +143,13 @@ struct building {
     struct etch_timeline *t;
     const struct etch_recording *r;
     const struct etch_timeline_options *options;
-    uint32_t *of_access, *of_sync; /* events, where ties need them */
+    uint32_t *of_access, *of_sync; /* the events of the records; only if there are ties */
     ETCH_ARRAY(struct thread) threads;
 };
 
-/* The stamp of a record: perf's, converted, or TSC. The kernel makes its clock from the TSC of the CPU it runs on, by
- * one function for all, so a converted stamp is in that CPU's time; only with another clock source is it in one time
- * for all. */
+/* The stamp of a record: perf's, converted, or TSC. The kernel computes its clock from the TSC of the CPU it runs on,
+ * by one function for all CPUs, so a converted stamp is in the time of that CPU. With another clock source, all
+ * converted stamps are in one time. */
 static struct etch_event_stamp stamp_of(const struct etch_timeline *t, uint64_t tsc, uint32_t cpu, uint64_t perf_ns,
                                         enum etch_stamping stamping)
 {
@@ -157,12 +157,12 @@ static struct etch_event_stamp stamp_of(const struct etch_timeline *t, uint64_t 
 
     if (perf_ns && etch_timeline_from_perf(&t->clocks, perf_ns, &stamp.tsc, &stamp.error))
         stamp.cpu = t->perf_is_tsc ? cpu : t->clocks.reference;
-    else if (tsc == 0 || perf_ns) /* what it was converted to by the recorder has no known error */
+    else if (tsc == 0 || perf_ns) /* the recorder's own conversion has no known error */
         stamp.stamping = ETCH_STAMPED_NOT;
     return stamp;
 }
 
-/* Adds to the sequence that was begun last. */
+/* Adds an event to the newest sequence. */
 static bool add(struct etch_timeline *t, struct etch_event event, struct etch_event_stamp stamp, uint64_t source)
 {
     event.thread = (uint32_t)t->tids.n - 1;
@@ -209,12 +209,12 @@ static bool drains(const Etch__Sync *s)
     }
 }
 
-/* From the stamp on one side of the call to that on the other. */
+/* The time from the stamp on one side of the call to the stamp on the other side. */
 static uint32_t span_of_call(const Etch__Sync *s, uint8_t stamping)
 {
     uint64_t span = stamping == ETCH_STAMPED_AFTER ? s->tsc - s->across : s->across - s->tsc;
 
-    /* A call that waited for long needs no such bound; and what wraps is nonsense. */
+    /* A call that waited for long needs no such bound. A difference that wraps is nonsense. */
     return s->across == 0 || stamping == ETCH_STAMPED_NOT || span >= UINT32_MAX ? 0 : (uint32_t)span;
 }
 
@@ -229,7 +229,7 @@ static bool add_sync(struct building *b, size_t index)
     if (s->op == ETCH__SYNC_OP__SYNC_THREAD_START && s->object == 0)
         e.object = s->tid;
     stamp.latency = span_of_call(s, stamp.stamping);
-    stamp.buffered = s->op == ETCH__SYNC_OP__SYNC_SPIN_UNLOCK; /* the one that is a plain store */
+    stamp.buffered = s->op == ETCH__SYNC_OP__SYNC_SPIN_UNLOCK; /* the only unlock that is a plain store */
     stamp.drained = drains(s);
     return add(b->t, e, stamp, (uint64_t)index << 2 | KIND_SYNC);
 }
@@ -247,7 +247,7 @@ static bool add_switch(struct building *b, size_t index)
 
 static const struct etch_event_stamp no_stamp = {.cpu = ETCH_CPU_NONE, .stamping = ETCH_STAMPED_NOT};
 
-/* Its bounds are its own; they are put in place once all other bounds are set. */
+/* A mark has bounds of its own. set_mark_bounds() sets them after all other bounds. */
 static bool add_mark(struct building *b, size_t index)
 {
     struct etch_event e = {.kind = ETCH_EVENT_MARK};
@@ -260,7 +260,7 @@ static bool add_mark(struct building *b, size_t index)
 
 /* One record, on its way to its thread's sequence of its kind. */
 struct entry {
-    uint64_t at; /* what orders records of one kind; 0: the order in which they were written does */
+    uint64_t at; /* the order of records of one kind; 0: the order in which they were written */
     uint64_t index;
     uint32_t tid;
     uint8_t kind;
@@ -280,7 +280,8 @@ static int by_thread_and_place(const void *x, const void *y)
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* In the reference CPU's time, by the middle of its range. 0: its place among others of its thread is not known. */
+/* The time of a switch on the reference CPU, by the middle of its CPU's range. 0: the order of the switch among those
+ * of its thread is not known. */
 static uint64_t switch_time(const struct etch_timeline *t, const Etch__Switch *s)
 {
     uint64_t tsc = s->tsc;
@@ -297,7 +298,7 @@ static size_t list_entries(const struct building *b, struct entry *v)
     const struct etch_recording *r = b->r;
     size_t n = 0;
 
-    for (size_t i = 0; i < r->accesses.n; i++) /* debug registers' come by CPU, so their times put them in order */
+    for (size_t i = 0; i < r->accesses.n; i++) /* accesses of debug registers come by CPU, so their times order them */
         v[n++] = (struct entry){r->accesses.v[i].perf_ns, i, r->accesses.v[i].tid, KIND_ACCESS};
     for (size_t i = 0; i < r->syncs.n; i++)
         v[n++] = (struct entry){0, i, r->syncs.v[i].tid, KIND_SYNC};
@@ -314,7 +315,8 @@ static size_t list_entries(const struct building *b, struct entry *v)
 
 enum lost { LOST_NOTHING, LOST_SYNC, LOST_ANYTHING };
 
-/* What of a thread's records a loss may have taken. Of a watch, accesses to it alone: see add_locations(). */
+/* The records of a thread that a loss may have taken. The loss of a watch takes accesses to its location only: see
+ * add_locations(). */
 static enum lost taken_by(const Etch__Loss *loss)
 {
     switch (loss->cause) {
@@ -332,7 +334,7 @@ static enum lost taken_by(const Etch__Loss *loss)
     }
 }
 
-/* What may be missing of this thread. A loss that names no thread may be of any. */
+/* The records that may be missing from this thread. A loss that names no thread may be of any thread. */
 static enum lost lost_of(const struct etch_recording *r, uint32_t tid)
 {
     enum lost most = r->cut || r->damaged ? LOST_ANYTHING : LOST_NOTHING;
@@ -348,8 +350,8 @@ static bool begin_sequence(struct etch_timeline *t, uint32_t tid, uint32_t task)
     return etch_array_push(&t->tids, tid) && etch_array_push(&t->tasks, task);
 }
 
-/* Where in a thread records are missing is not known well enough to be relied on: the mark is a first event, which says
- * anywhere. */
+/* The place of a loss within a thread is not known reliably. The loss is therefore the first event of a sequence, which
+ * means anywhere. */
 static bool add_loss(struct building *b, enum lost lost)
 {
     struct etch_event e = {.kind = ETCH_EVENT_LOSS, .access = lost == LOST_SYNC ? ETCH_LOST_SYNC : ETCH_LOST_ANYTHING};
@@ -357,7 +359,7 @@ static bool add_loss(struct building *b, enum lost lost)
     return lost == LOST_NOTHING || add(b->t, e, no_stamp, KIND_OTHER);
 }
 
-/* One of a thread that left no record at all. */
+/* Adds the losses of threads that left no record at all. */
 static bool add_silent_losses(struct building *b)
 {
     struct etch_timeline *t = b->t;
@@ -394,7 +396,7 @@ static bool add_entry(struct building *b, const struct entry *entry)
     }
 }
 
-/* A sequence for each thread and kind. */
+/* Makes a sequence for each thread and kind. */
 static bool add_sequences(struct building *b, const struct entry *v, size_t n)
 {
     struct etch_timeline *t = b->t;
@@ -432,7 +434,7 @@ static bool tie_sequences(struct building *b)
     return true;
 }
 
-/* What the caller knows of marks and records. */
+/* Adds the caller's ties between marks and records as links. */
 static int add_ties(struct building *b, struct etch_error *err)
 {
     const struct etch_timeline_options *options = b->options;
@@ -454,8 +456,8 @@ static int add_ties(struct building *b, struct etch_error *err)
     return 0;
 }
 
-/* A watch whose reads and writes were all seen, of every thread and of the kernel: armed for both, with no loss of its
- * own, and none of them from before it was armed everywhere. */
+/* Were all reads and writes of the watch seen, of every thread and of the kernel? The watch must be armed for both,
+ * have no loss of its own, and no access from before it was armed everywhere. */
 static bool fully_seen(const struct building *b, const Etch__Watch *w, bool *initial)
 {
     const struct etch_recording *r = b->r;
@@ -474,7 +476,7 @@ static bool fully_seen(const struct building *b, const Etch__Watch *w, bool *ini
         if (a->tsc < w->armed_tsc)
             return false;
         if (a->tsc < w->initial_tsc)
-            *initial = false; /* it may have been read after this access */
+            *initial = false; /* the initial value may have been read after this access */
     }
     return true;
 }

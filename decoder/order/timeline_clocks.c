@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the clock records of a recording say of its CPUs; see timeline.h. */
+/* The ranges of the CPUs' clocks, from the clock records of a recording; see timeline.h. */
 #include "decoder/timeline.h"
 
 #include <math.h>

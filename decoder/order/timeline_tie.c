@@ -2,7 +2,7 @@
 /* One thread, recorded by several sources; see timeline_tie.h. */
 #include "decoder/order/timeline_tie.h"
 
-/* When an event's stamp was taken; of a mark, when it happened. */
+/* The time at which an event's stamp was taken; for a mark, the time of the mark. */
 struct span {
     struct etch_bound lo, hi;
 };
@@ -25,7 +25,7 @@ static const struct etch_cpu_range *range_of(const struct etch_timeline_clocks *
     return range && range->known ? range : NULL;
 }
 
-/* Whether x is certainly earlier than y: by one CPU's clock, or by two whose skew is known. */
+/* Is x certainly earlier than y, by the clock of one CPU or by two clocks with a known skew? */
 static bool earlier(const struct etch_timeline *t, struct etch_bound x, struct etch_bound y)
 {
     const struct etch_timeline_clocks *c = &t->clocks;
@@ -38,8 +38,8 @@ static bool earlier(const struct etch_timeline *t, struct etch_bound x, struct e
     return (int64_t)(y.tsc / 2) - (int64_t)(x.tsc / 2) > (to->hi - from->lo) / 2 + 1; /* halves: nothing overflows */
 }
 
-/* y is behind x, so it happened after x's stamp was taken, and x before y's. The later lower bound counts, and the
- * earlier upper one, if the two can be compared. */
+/* y is behind x: y happened after the stamp of x, and x happened before the stamp of y. The later lower bound and the
+ * earlier upper bound count, if the bounds can be compared. */
 static void bound_each_other(struct etch_timeline *t, size_t x, size_t y)
 {
     struct span from = span_of(t, x), to = span_of(t, y);

@@ -10,9 +10,8 @@ struct etch_sequence {
     size_t first, n;
 };
 
-/* Two sequences of one thread: adds links between events whose stamps tell which came first, and bounds the events by
- * each other's stamps. What each of them was bounded by within its own sequence must be set. False when memory is
- * short. */
+/* Ties two sequences of one thread: adds links between events whose stamps tell which came first, and bounds the events
+ * by each other's stamps. The bounds of each event within its own sequence must be set. False when memory is short. */
 bool etch_timeline_tie(struct etch_timeline *timeline, struct etch_sequence a, struct etch_sequence b);
 
 #endif

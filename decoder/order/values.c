@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* Edges from values. Where every access to a location was seen, a read that returned v comes behind a write of v and
- * before the write that replaced it; where only one write can have been the one, that orders the two. See order.h. */
+/* Edges from values. If every access to a location was seen, a read that returned v comes behind a write of v and
+ * before the write that replaced v. If only one write can be the source of the read, the read and this write are
+ * ordered. See order.h. */
 #include "decoder/order/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SCANNED 64 /* writes of one value that are tried for a read; more are an unordered pair, not a wrong one */
-#define NEXT 4     /* writes behind the one that was read from, tried for the one that replaced it */
+#define SCANNED 64 /* writes of one value that are tried for a read; more: the pair is unordered, not wrong */
+#define NEXT 4     /* writes behind the source of a read that are tried as the replacing write */
 
 struct write {
     int64_t u, l;
-    int64_t least_l; /* of this and of all behind it in the array */
-    int64_t most_l;  /* of this and of all before it */
+    int64_t least_l; /* the least L from this write to the array's end, among writes of its value */
+    int64_t most_l;  /* the greatest L up to this write */
     uint64_t value;
     uint32_t event;
     uint32_t place; /* in the array by time */
     bool known;
 };
 
-/* One location in one turn. */
+/* A location during one round of deriving. */
 struct values {
     struct etch_order *o;
     const struct etch_watched *location;
     struct write *by_time;  /* by U */
-    struct write *by_value; /* by value, then U; those of unknown value last */
+    struct write *by_value; /* by value, then U; writes of unknown value last */
     size_t n, n_known;
     uint32_t *reads;
     size_t n_reads;
     int64_t found;
-    bool impossible; /* a read of what nobody wrote */
+    bool impossible; /* a read of a value that nobody wrote */
     uint32_t impossible_read;
 };
 
@@ -110,10 +111,10 @@ static size_t first_of(const struct values *v, bool known, uint64_t value, int64
     return lo;
 }
 
-/* What a read may have read from. */
+/* The writes that a read may have read from. */
 struct sources {
     const struct write *one;
-    size_t n; /* 0, 1, or 2 for several or too many to say */
+    size_t n; /* 0, 1, or 2 for several (or too many to try) */
 };
 
 static void try_sources(const struct values *v, uint32_t read, bool known, uint64_t value, int64_t floor,
@@ -127,7 +128,7 @@ static void try_sources(const struct values *v, uint32_t read, bool known, uint6
         const struct write *w = &v->by_value[i];
 
         if ((known && w->value != value) || w->least_l > o->u[read])
-            break; /* all further ones are behind the read */
+            break; /* all further writes are behind the read */
         if (++scanned > SCANNED) {
             s->n = 2;
             break;
@@ -139,13 +140,13 @@ static void try_sources(const struct values *v, uint32_t read, bool known, uint6
     }
 }
 
-/* The last write of the reading thread before the read; no read sees anything older. */
+/* The last write of the reading thread before the read. A read never sees an older value. */
 static uint32_t own_write(const struct etch_order *o, const uint32_t *last_write, uint32_t read)
 {
     return last_write[o->thread[read]];
 }
 
-/* True where the first value of the location may be what was read. */
+/* True if the read may have returned the location's first value. */
 static bool initial_possible(const struct values *v, uint64_t seen, bool overwritten)
 {
     return !overwritten && (!v->location->initial_known || v->location->initial == seen);
@@ -161,14 +162,14 @@ static bool add(struct values *v, uint32_t from, uint32_t to)
     return true;
 }
 
-/* Evidence for the other way round stays as it is: which of the two is wrong is not for this rule to say. */
+/* Adds no edge against evidence for the opposite order: this rule cannot tell which evidence is wrong. */
 static bool add_unless_against(struct values *v, uint32_t from, uint32_t to)
 {
     return etch_order_before(v->o, to, from) || add(v, from, to);
 }
 
-/* `read` read from `w`: writes certainly behind w are behind the read, writes certainly before the read are before w,
- * the reading thread's own among them. */
+/* `read` read from `w`. Writes certainly behind w are behind the read. Writes certainly before the read are before w,
+ * also the reading thread's own writes. */
 static bool place_between(struct values *v, const struct write *w, uint32_t read, uint32_t own)
 {
     if (own != ETCH_NO_EVENT && own != w->event && !add_unless_against(v, own, w->event))
@@ -192,7 +193,7 @@ static bool place_between(struct values *v, const struct write *w, uint32_t read
     return true;
 }
 
-/* `read` saw the first value: it is before every write. */
+/* `read` saw the first value: the read is before every write. */
 static bool place_first(struct values *v, uint32_t read)
 {
     for (size_t i = 0; i < v->n && i < NEXT; i++)
@@ -201,8 +202,9 @@ static bool place_first(struct values *v, uint32_t read)
     return true;
 }
 
-/* The clocks leave no write that this read can have read from. Where there is one write of that value in all, that was
- * it, and the clocks are wrong: the edge will show it. Where there is none, records are. */
+/* The clocks leave no write as the source of this read. If the whole run has exactly one write of the value, that write
+ * is the source and the clocks are wrong: the new edge will show the contradiction. Without such a write, the records
+ * are wrong. */
 static bool derive_against_clocks(struct values *v, uint32_t read, uint64_t seen)
 {
     struct sources s = {.n = 0};
@@ -231,7 +233,7 @@ static bool derive_read(struct values *v, uint32_t read, uint32_t own)
     const struct etch_order *o = v->o;
     uint64_t seen = o->in->events[read].seen;
     size_t before = ended_before(v, o->l[read]);
-    int64_t floor = before ? v->by_time[before - 1].most_l : INT64_MIN; /* what ended before that was overwritten */
+    int64_t floor = before ? v->by_time[before - 1].most_l : INT64_MIN; /* writes with U below this were overwritten */
     struct sources s = {.n = 0};
 
     if (own != ETCH_NO_EVENT && o->l[own] > floor)
@@ -257,7 +259,7 @@ static bool derive_location(struct values *v)
     if (!good)
         return false;
     memset(last_write, 0xff, (o->threads + 1) * sizeof(*last_write));
-    /* Accesses come as they are in the input: each thread's in program order. */
+    /* Accesses have the order of the input: program order within each thread. */
     for (size_t i = 0; good && i < v->n_reads; i++) {
         const struct etch_event *e = &o->in->events[v->reads[i]];
 
@@ -277,7 +279,7 @@ static int note_impossible(struct etch_order *o, const struct values *v)
 
     if (!o->blaming)
         return ETCH_DERIVE_CONFLICT;
-    if (!o->clockless) { /* without clocks there is no contradiction, so one of them it is */
+    if (!o->clockless) { /* without clocks there is no contradiction, so a clock is to blame */
         if (etch_order_blame_clock(o) < 0)
             return ETCH_DERIVE_MEMORY;
         if (o->conflicts.v[o->conflicts.n - 1].n == 0) {
@@ -294,7 +296,7 @@ static int note_impossible(struct etch_order *o, const struct values *v)
     return ETCH_DERIVE_CONFLICT;
 }
 
-/* The accesses to one location, as they come, and its writes. */
+/* Gathers the accesses to one location, in the order of the input, and its writes. */
 static bool gather(struct values *v, const struct keyed *events, size_t n)
 {
     const struct etch_order *o = v->o;
@@ -334,7 +336,8 @@ static int64_t derive_one(struct etch_order *o, const struct etch_watched *locat
     return found;
 }
 
-/* Where in the input the location of an object stands, from 1; the first one counts. Locations are few: watches. */
+/* The number of the object's location in the input, from 1; 0: none. The first match counts. Locations are few: they
+ * are watches. */
 static uint64_t location_of(const struct etch_order *o, uint64_t object)
 {
     for (size_t i = 0; i < o->in->n_locations; i++)
@@ -343,7 +346,7 @@ static uint64_t location_of(const struct etch_order *o, uint64_t object)
     return 0;
 }
 
-/* All accesses to locations, by location, then as they came. */
+/* Lists all accesses to locations, by location, then in the order of the input. */
 static bool list_located(struct etch_order *o)
 {
     size_t n = 0;
@@ -364,7 +367,7 @@ static bool list_located(struct etch_order *o)
     return true;
 }
 
-/* A loss anywhere ends the claim that all was seen. */
+/* Derives nothing after a loss: the rules need every access to a location. */
 int64_t etch_order_values_derive(struct etch_order *o)
 {
     int64_t found = 0;
