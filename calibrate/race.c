@@ -26,7 +26,7 @@
 #define PAGE 4096
 #define LINE 128 /* two lines: the neighbour is prefetched with the one asked for */
 
-/* A round, as one side saw it. */
+/* One side's view of a round. */
 struct mark {
     uint64_t begin, end;
     bool moved; /* not on its CPU before or after, or no stamp: no evidence */
@@ -222,7 +222,7 @@ static bool meet(struct table *t, _Atomic uint64_t *theirs, uint64_t round)
 }
 
 /* The sides leave their meeting apart by a transfer or two, and the rounds that bound tightly are those in which nobody
- * is clearly first. So side a waits longer after a round that it won, and shorter after a round that it lost. */
+ * is clearly first. Side a therefore waits longer after a round it won, and shorter after a round it lost. */
 static int race_lead(const struct table *t, uint64_t round)
 {
     bool b_left = t->final[round] == 2;

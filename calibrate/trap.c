@@ -116,7 +116,7 @@ void etch_trap_guard_begin(struct etch_trap_guard *guard)
     sigemptyset(&trap);
     sigaddset(&trap, SIGTRAP);
     sigaction(SIGTRAP, &ignore, &guard->action);
-    pthread_sigmask(SIG_UNBLOCK, &trap, &guard->mask); /* a forced SIGTRAP ends a thread that blocks it */
+    pthread_sigmask(SIG_UNBLOCK, &trap, &guard->mask); /* a forced SIGTRAP ends a thread that blocks SIGTRAP */
 }
 
 void etch_trap_guard_end(const struct etch_trap_guard *guard)

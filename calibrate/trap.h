@@ -11,9 +11,9 @@
 
 #define ETCH_TRAP_SCHEDULER_CLOCK (-1) /* perf's own, rather than one with a clock id */
 
-/* On some virtual machines a debug trap comes, once in a great while, without its cause: nobody knows it for a
- * watchpoint's, and its SIGTRAP ends whoever set it on a variable of its own. Between these two calls that SIGTRAP is
- * ignored. */
+/* On some virtual machines a debug trap comes, very rarely, without its cause. The kernel does not recognise the trap
+ * as a watchpoint's, and its SIGTRAP ends a process that watches a variable of its own. SIGTRAP is ignored between
+ * these two calls. */
 struct etch_trap_guard {
     struct sigaction action;
     sigset_t mask;

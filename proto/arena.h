@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory for one unpacked record at a time: handed out in a row, given back all at once, never more than a limit
- * however the bytes were crafted (a megabyte of empty submessages unpacks to a hundred). Private to proto/. */
+/* Memory for one unpacked record at a time: handed out in a row and given back all at once. The total never exceeds a
+ * limit, even for crafted bytes (a megabyte of empty submessages unpacks to a hundred). Private to proto/. */
 #ifndef ETCH_PROTO_ARENA_H
 #define ETCH_PROTO_ARENA_H
 
@@ -18,7 +18,7 @@ struct etch_arena {
     size_t taken; /* handed out since the last reset */
     size_t limit;
     bool exhausted; /* an allocation was refused since the last reset */
-    bool starved;   /* and that because there was no memory, not by the limit */
+    bool starved;   /* the refusal was for lack of memory, not by the limit */
 };
 
 void etch_arena_init(struct etch_arena *arena, size_t limit);
@@ -26,7 +26,7 @@ void etch_arena_init(struct etch_arena *arena, size_t limit);
 /* NULL when the limit or the memory is reached. */
 void *etch_arena_alloc(struct etch_arena *arena, size_t size);
 
-/* Forgets all that was handed out. Keeps one block of ordinary size for the next record. */
+/* Takes all memory back. Keeps one block of ordinary size for the next record. */
 void etch_arena_reset(struct etch_arena *arena);
 
 void etch_arena_release(struct etch_arena *arena);

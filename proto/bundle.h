@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing and reading files of records: bundles (.etch), slices, plans and sketches alike.
  *
- * The writer hands each record to the kernel as it comes, whole or not at all as far as a reader can tell: what was
- * written before the writer was killed stays readable. The reader takes one record at a time, in bounded memory
- * whatever the file's size, trusts no byte, passes over what it does not know, and finds its way again behind damage.
- */
+ * The writer hands each record to the kernel at once. For a reader, a record is there as a whole or not at all: the
+ * records written before the writer was killed stay readable. The reader takes one record at a time, in bounded memory
+ * whatever the file's size. The reader trusts no byte, passes over unknown records, and finds the next record behind
+ * damage. */
 #ifndef ETCH_PROTO_BUNDLE_H
 #define ETCH_PROTO_BUNDLE_H
 
@@ -21,15 +21,15 @@
 
 struct etch_bundle_writer;
 
-/* Makes `path` and writes the file header. An older etch file of that name waits beside it as NAME.old, until the new
- * one is whole; another's file is refused (base/output.h). Returns 0, or -1 with `err` set. */
+/* Makes `path` and writes the file header. An older etch file of that name is kept as NAME.old until the new file is
+ * whole. A file that etch did not write is refused (base/output.h). Returns 0, or -1 with `err` set. */
 int etch_bundle_create(struct etch_bundle_writer **writer, const char *path, struct etch_error *err);
 
 /* The same on an open descriptor, which the writer then owns. `name` is for messages. */
 int etch_bundle_create_fd(struct etch_bundle_writer **writer, int fd, const char *name, struct etch_error *err);
 
-/* Appends one record; `record` stays the caller's. Returns 0, or -1 with `err` set; after an error (a full disk, say)
- * what was written before is whole and every later call fails with the same error. */
+/* Appends one record; `record` stays the caller's. Returns 0, or -1 with `err` set. After an error (a full disk, say)
+ * the records before are whole, and every later call fails with the same error. */
 int etch_bundle_write(struct etch_bundle_writer *writer, const Etch__Record *record, struct etch_error *err);
 
 /* Appends `size` bytes of stream `stream`, which start at `offset` within it, cut into chunks. As etch_bundle_write().
@@ -48,14 +48,14 @@ struct etch_bundle_filter {
 
 void etch_bundle_set_filter(struct etch_bundle_writer *writer, const struct etch_bundle_filter *filter);
 
-/* Until told otherwise records are stored as they are: larger, and several times as fast, for a writer that falls
+/* With `hurry`, records are stored without compression: larger, but several times as fast, for a writer that falls
  * behind. */
 void etch_bundle_hurry(struct etch_bundle_writer *writer, bool hurry);
 
 /* Bytes in the file so far. */
 uint64_t etch_bundle_written(const struct etch_bundle_writer *writer);
 
-/* What is missing from what was written so far; with what could not be written, after a failure. */
+/* The losses of the file so far. After a failure, they include the records that could not be written. */
 struct etch_ledger *etch_bundle_ledger(struct etch_bundle_writer *writer);
 
 /* Why nothing more could be written; NULL: nothing failed. */
@@ -67,20 +67,20 @@ int etch_bundle_finish(struct etch_bundle_writer *writer, struct etch_error *err
 /* Closes the file as it is. NULL is fine. */
 void etch_bundle_writer_free(struct etch_bundle_writer *writer);
 
-/* The same where there is nothing worth keeping: removes the file, and puts back the one that it would have replaced.
- */
+/* The same for a file that is not worth keeping: removes the file, and puts back the file that it would have
+ * replaced. */
 void etch_bundle_discard(struct etch_bundle_writer *writer);
 
 /* ---- Reading ---- */
 
 struct etch_bundle_reader;
 
-/* Where the reader gets its bytes: fills `buffer` with up to `size`, returns how many, 0 at the end, -errno on error.
- */
+/* Gives bytes to the reader: fills `buffer` with up to `size` bytes. Returns how many, 0 at the end, -errno on
+ * error. */
 typedef ssize_t etch_bundle_source(void *context, void *buffer, size_t size);
 
-/* Opens a file, or a pipe where `path` is "-". Returns 0, or -1 with `err` set where it is not an etch file, or one of
- * a later format. A file cut inside its own header opens: it holds no records, and the first read says so. */
+/* Opens a file, or standard input if `path` is "-". Returns 0, or -1 with `err` set if the file is not an etch file or
+ * has a later format. A file cut inside its own header opens: the first read reports that it holds no records. */
 int etch_bundle_open(struct etch_bundle_reader **reader, const char *path, struct etch_error *err);
 
 /* The same over bytes from anywhere. */
@@ -89,8 +89,8 @@ int etch_bundle_open_source(struct etch_bundle_reader **reader, etch_bundle_sour
 
 void etch_bundle_reader_free(struct etch_bundle_reader *reader);
 
-/* Unpack only records of these kinds (ETCH__RECORD__BODY_...); the rest is still checked and reported, without its
- * record. Without this call all are unpacked. */
+/* Unpacks only records of these kinds (ETCH__RECORD__BODY_...). Other records are still checked and reported, but not
+ * unpacked. Without this call all records are unpacked. */
 void etch_bundle_want(struct etch_bundle_reader *reader, const Etch__Record__BodyCase *kinds, size_t n);
 
 enum etch_bundle_event {
@@ -117,8 +117,9 @@ struct etch_bundle_item {
 enum etch_bundle_event etch_bundle_next(struct etch_bundle_reader *reader, struct etch_bundle_item *item,
                                         struct etch_error *err);
 
-/* The bytes of the Flow record whose frame stands at `offset` of `fd`, for whoever wants them out of turn; free() them.
- * Checks what etch_bundle_next() would. Returns 0 or -errno: -EBADMSG where no whole Flow stands there. Any thread. */
+/* Reads the bytes of the Flow record whose frame stands at `offset` of `fd`, out of turn; free() them. Makes the same
+ * checks as etch_bundle_next(). Returns 0 or -errno: -EBADMSG if no whole Flow stands there. May be called from any
+ * thread. */
 int etch_bundle_read_flow(int fd, uint64_t offset, uint8_t **data, size_t *size);
 
 /* The format's version as the file has it. */

@@ -29,7 +29,7 @@ static int read_all(int fd, uint64_t offset, void *buffer, size_t size)
     return 0;
 }
 
-/* Replaces a compressed payload by what it unpacks to. */
+/* Replaces a compressed payload by the decompressed bytes. */
 static int inflate(const struct etch_frame_header *header, uint8_t **payload)
 {
     uint8_t *raw;

@@ -259,7 +259,7 @@ uint64_t etch_bundle_written(const struct etch_bundle_writer *w)
     return w->written;
 }
 
-/* What did not reach the disk must not read as complete: takes the end record away again. */
+/* Removes the end record again: a file that did not reach the disk must not read as complete. */
 static void uncomplete(const struct etch_bundle_writer *w, uint64_t before)
 {
     struct stat st;

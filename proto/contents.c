@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is in a file of records; see contents.h. */
+/* The contents of a file of records; see contents.h. */
 #include "proto/contents.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static ProtobufCMessage *copy(const ProtobufCMessage *message)
     return result;
 }
 
-/* Of several, the last one counts. */
+/* The last message of a kind replaces the earlier ones. */
 static bool replace(ProtobufCMessage **slot, const ProtobufCMessage *message)
 {
     ProtobufCMessage *fresh = copy(message);
@@ -85,7 +85,7 @@ static void count_accesses(struct etch_contents *c, const Etch__Accesses *access
     }
 }
 
-/* Whether records of the kind are copied. */
+/* Are records of this kind copied? */
 static bool is_kept(Etch__Record__BodyCase kind)
 {
     switch (kind) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is in a file of records: counts, sizes, losses, and the records that describe the run, gathered in one pass and
- * in bounded memory (lists stop at ETCH_CONTENTS_LISTED and say how many there were). */
+/* The contents of a file of records: counts, sizes, losses, and the records that describe the run. They are gathered in
+ * one pass and in bounded memory: a list stops at ETCH_CONTENTS_LISTED records and counts the rest. */
 #ifndef ETCH_PROTO_CONTENTS_H
 #define ETCH_PROTO_CONTENTS_H
 
@@ -64,11 +64,11 @@ struct etch_contents {
     uint64_t lost;                     /* all of them; 0: nothing was lost */
     uint64_t accesses, reads, writes, values_unknown;
     uint64_t syncs, switches;
-    struct etch_budget budget; /* of what is copied; what it refused is counted and not listed */
+    struct etch_budget budget; /* of the copied records; a refused record is counted and not listed */
 };
 
-/* Reads all of `reader`. Returns 0 also where the file is cut or damaged, since that is what it finds out; -1 with
- * `err` set where reading itself failed or memory ran out. */
+/* Reads all of `reader`. Returns 0, also for a cut or damaged file: cuts and damage are part of the result. Returns -1
+ * with `err` set if reading itself failed or memory ran out. */
 int etch_contents_read(struct etch_contents *contents, struct etch_bundle_reader *reader, struct etch_error *err);
 
 void etch_contents_release(struct etch_contents *contents);

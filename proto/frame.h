@@ -5,9 +5,9 @@
  *   header = 16 bytes: magic, major, minor, reserved
  *   frame  = 24 bytes of frame header, then `length` bytes of payload: a serialised etch.Record, perhaps in zstd
  *
- * The frame header has a checksum of its own, so its length can be believed before the payload is read; the marker lets
- * a reader find the next frame behind damaged bytes. The kind in the header lets it pass over what it does not want
- * without unpacking it. Nothing is ever rewritten in place: a file cut at any byte is readable up to there. */
+ * The frame header has a checksum of its own, so its length can be trusted before the payload is read. The marker lets
+ * a reader find the next frame behind damaged bytes. The kind in the header lets a reader pass over unwanted records
+ * without unpacking them. Nothing is ever rewritten in place: a file cut at any byte is readable up to the cut. */
 #ifndef ETCH_PROTO_FRAME_H
 #define ETCH_PROTO_FRAME_H
 
@@ -18,7 +18,7 @@
     "\x89"                                                                                                             \
     "ETCH\r\n\x1a" /* as PNG's: shows text-mode damage and 7-bit lines at once */
 #define ETCH_FILE_HEADER_SIZE 16u
-#define ETCH_FORMAT_MAJOR 1u /* a reader refuses what is greater */
+#define ETCH_FORMAT_MAJOR 1u /* a reader refuses a greater number */
 #define ETCH_FORMAT_MINOR 0u /* for people only */
 
 #define ETCH_FRAME_MARKER 0xe7c4f7a3u
@@ -28,7 +28,7 @@
 /* No record is larger than this, packed or unpacked; whoever has more writes several records. */
 #define ETCH_RECORD_MAX (16u << 20)
 
-/* What bulk data is cut into. */
+/* The size of the pieces into which bulk data is cut. */
 #define ETCH_CHUNK_SIZE (1u << 20)
 
 struct etch_frame_header {
@@ -48,9 +48,9 @@ void etch_file_header_encode(uint8_t bytes[ETCH_FILE_HEADER_SIZE]);
 
 enum etch_file_header_verdict {
     ETCH_FILE_HEADER_OK,
-    ETCH_FILE_HEADER_CUT,     /* so far as it goes it is right, but it is not all there */
+    ETCH_FILE_HEADER_CUT,     /* a correct beginning of a header, without its end */
     ETCH_FILE_HEADER_FOREIGN, /* not an etch file */
-    ETCH_FILE_HEADER_FUTURE,  /* a format that this code does not know */
+    ETCH_FILE_HEADER_FUTURE,  /* a later format */
 };
 
 /* Looks at the first `size` bytes of a file (more than the header is fine). */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The ledger of losses: what a recording lacks. The writer keeps it of all that it writes, and each reader of all that
- * it reads, so that record, info and decode say the same of one file. Besides the Loss records there is what a file
- * shows by itself: its cut end, damaged records, holes in streams, rings that wrapped, threads without control flow.
+/* The ledger of losses: the data that a recording lacks. The writer keeps a ledger of the records it writes, and each
+ * reader keeps a ledger of the records it reads, so that record, info and decode report the same losses for one file.
+ * The ledger counts Loss records, and losses that the file shows by itself: a cut end, damaged records, holes in
+ * streams, rings that wrapped, threads without control flow.
  *
- * "Nothing lost" is said only of an empty ledger. */
+ * Etch says "nothing lost" only if the ledger is empty. */
 #ifndef ETCH_PROTO_LEDGER_H
 #define ETCH_PROTO_LEDGER_H
 
@@ -23,23 +24,23 @@ struct etch_ledger_stream {
 };
 
 struct etch_ledger {
-    uint64_t counts[ETCH_LOSS_CAUSES]; /* what was told; etch_ledger_sum() has all */
+    uint64_t counts[ETCH_LOSS_CAUSES]; /* from the Loss records; etch_ledger_sum() has all losses */
     ETCH_ARRAY(struct etch_ledger_stream) streams;
     ETCH_ARRAY(uint64_t) threads; /* pid << 32 | tid; perhaps several times */
     size_t last;                  /* the stream that had bytes last */
     Etch__Source source;
     uint64_t ringless;     /* threads that a loss says to have had no ring */
-    bool limited, starved; /* not all could be kept count of: there is too much, or too little memory */
+    bool limited, starved; /* the count is incomplete: too many streams or threads, or too little memory */
     bool begun;
 };
 
 /* One record, in the order of the file. */
 void etch_ledger_take(struct etch_ledger *ledger, const Etch__Record *record);
 
-/* Something that is no record: the cut end of a file, say. */
+/* Adds a loss that has no record: the cut end of a file, say. */
 void etch_ledger_add(struct etch_ledger *ledger, Etch__LossCause cause, uint64_t n);
 
-/* All that is missing, by cause. Returns how many losses that are: 0 is "nothing lost". */
+/* Counts all losses by cause. Returns their sum: 0 is "nothing lost". */
 uint64_t etch_ledger_sum(struct etch_ledger *ledger, uint64_t counts[ETCH_LOSS_CAUSES]);
 
 void etch_ledger_release(struct etch_ledger *ledger);

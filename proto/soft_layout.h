@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the software recorder writes, byte by byte: shared by the runtime that is linked into recorded programs, the
- * collector that takes the rings out, and the decoder. docs/soft.md says what it means. */
+/* The format of the software recorder's rings, byte by byte. Three parts share it: the runtime that is linked into
+ * recorded programs, the collector that takes the rings out, and the decoder. docs/soft.md explains the format. */
 #ifndef ETCH_PROTO_SOFT_LAYOUT_H
 #define ETCH_PROTO_SOFT_LAYOUT_H
 
@@ -9,9 +9,9 @@
 #define ETCH_SOFT_MAGIC 0x746675732d686374u /* a pool */
 #define ETCH_SOFT_VERSION 4u
 
-/* A chunk begins SLACK bytes behind a multiple of its size, where a ring's head ends. When the place of the next byte
- * has crossed the next multiple, the bits of FULL in it are 0, which compiled code tests at some of its bytes: what it
- * writes until then without a test has room in the slack. These are part of every binary. */
+/* A chunk begins SLACK bytes behind a multiple of its size, where a ring's head ends. When the address of the next byte
+ * has crossed the next multiple, its FULL bits are 0. Compiled code tests these bits at some of its writes. The writes
+ * between two tests fit into the slack. These numbers are part of every binary. */
 #define ETCH_SOFT_CHUNK 4096u
 #define ETCH_SOFT_SLACK 512u
 #define ETCH_SOFT_FULL (ETCH_SOFT_CHUNK - ETCH_SOFT_SLACK)
@@ -22,22 +22,22 @@
 #define ETCH_SOFT_KB_VARIABLE "ETCH_RING_KB"           /* of each thread's ring */
 #define ETCH_SOFT_THREADS_VARIABLE "ETCH_RING_THREADS" /* rings that a process has */
 #define ETCH_SOFT_MB_VARIABLE "ETCH_RING_MB"           /* of all pools in the folder */
-#define ETCH_SOFT_LOG_VARIABLE "ETCH_LOG"              /* set: an unusable folder is said on standard error */
-#define ETCH_SOFT_ON_VARIABLE "ETCH_RECORDED"          /* set: recorded code runs even where there is no ring for it */
+#define ETCH_SOFT_LOG_VARIABLE "ETCH_LOG"              /* set: an unusable folder is reported on standard error */
+#define ETCH_SOFT_ON_VARIABLE "ETCH_RECORDED"          /* set: recorded code runs even without a ring */
 
-/* Of a function f: its recorded code is f.etch, and what runs where nothing is recorded this. */
+/* The recorded code of a function f is f.etch. The code that runs without recording is f.etch.plain. */
 #define ETCH_SOFT_CODE_SUFFIX ".etch"
 #define ETCH_SOFT_PLAIN_SUFFIX ".etch.plain"
 #define ETCH_SOFT_TELLER_SUFFIX ".etch.enter"
 #define ETCH_SOFT_STUB_SUFFIX ".etch.out" /* of f.etch where f has no recorder: calls f */
 
-/* Of a function f that another module may replace when the program is loaded: f.etch and f.etch.plain, which other
- * files call, are guards, and the code has these names. */
+/* Another module may replace a function f when the program is loaded. Then f.etch and f.etch.plain, which other files
+ * call, are guards, and the code itself has the following names. */
 #define ETCH_SOFT_GUARDED ".code"
 #define ETCH_SOFT_GUARDED_CODE_SUFFIX ETCH_SOFT_GUARDED ETCH_SOFT_CODE_SUFFIX
 #define ETCH_SOFT_GUARDED_PLAIN_SUFFIX ETCH_SOFT_GUARDED ETCH_SOFT_PLAIN_SUFFIX
-#define ETCH_SOFT_GUARD_SUFFIX ".etch.guard" /* the guard f.etch by a name of its own; of a comdat the only one */
-#define ETCH_SOFT_HERE_SUFFIX ".etch.here"   /* f of this module, whatever the loader takes for f */
+#define ETCH_SOFT_GUARD_SUFFIX ".etch.guard" /* the guard f.etch by a name of its own; the only name in a comdat */
+#define ETCH_SOFT_HERE_SUFFIX ".etch.here"   /* f of this module, whichever f the loader binds */
 
 /* One file per process and its children: this, then `slots` rings of (1 + chunks) * ETCH_SOFT_CHUNK bytes each, all of
  * it backed before the first byte is written. A file of no bytes: its process found no room. */
@@ -45,17 +45,17 @@ struct etch_soft_pool {
     uint64_t magic;
     uint32_t version, pid;
     uint32_t chunks, slots; /* per ring; rings */
-    uint32_t used;          /* slots that were ever claimed: those below it */
+    uint32_t used;          /* the slots below this number were claimed at some time */
     uint32_t ringless;      /* threads and child processes that found no ring free */
     uint64_t start_tsc;
     uint32_t maps_size, maps_lost;
-    uint32_t reused; /* rings of ended threads that later ones took */
+    uint32_t reused; /* rings of ended threads that later threads took */
     uint32_t shared; /* child processes that were not made by fork(), and may have written into their parent's ring */
-    uint32_t begun, well;  /* recorders, of this process and its children; those that ended well */
+    uint32_t begun, well;  /* recorders of this process and its children: begun, ended well */
     uint32_t claims;       /* counts up */
     uint32_t untimed;      /* the program forbade itself to read the time */
-    uint32_t robust;       /* the locks are such that the kernel says who ended */
-    uint32_t removed;      /* rings of other processes that made room for these: the folder has a bound */
+    uint32_t robust;       /* the locks are robust: the kernel reports ended owners */
+    uint32_t removed;      /* rings of other processes removed to make room: the folder has a bound */
     uint64_t spare_page;   /* an address that means something to the process only */
     char maps[65536 - 88]; /* lines of /proc/self/maps, of code and of files, as they were when modules came */
 };
@@ -66,8 +66,8 @@ enum etch_soft_state {
     ETCH_SOFT_UNLOADED, /* the recorder that claimed it was unloaded; its thread may go on with it */
 };
 
-/* The first word of a ring's lock is that of a robust mutex: the owner's thread id, and ETCH_SOFT_GONE once the kernel
- * saw that thread end, whatever ended it. So a ring that is free again is known without a system call. */
+/* The first word of a ring's lock is the first word of a robust mutex: the owner's thread id, and ETCH_SOFT_GONE once
+ * the kernel saw the owner end, for any reason. A free ring is therefore found without a system call. */
 #define ETCH_SOFT_TID 0x3fffffffu
 #define ETCH_SOFT_GONE 0x40000000u
 #define ETCH_SOFT_LOCK_MARK 0x80000000u /* in its fourth word: not a mutex of the program */
@@ -77,9 +77,9 @@ struct etch_soft_ring {
     uint32_t state, tid;
     uint64_t seq; /* of the next chunk */
     uint64_t start_tsc;
-    uint64_t context; /* of what is being written; see the chunk */
-    /* Signal handlers that are running, innermost last: what they interrupted. Here rather than on their stacks,
-     * because a handler may be left by longjmp. */
+    uint64_t context; /* of the current writer; see the chunk */
+    /* The state that each running signal handler interrupted, innermost handler last. Kept here rather than on their
+     * stacks, because longjmp may leave a handler. */
     uint32_t handlers;
     uint32_t pid; /* a child process has rings in the pool of its parent */
     struct {
@@ -102,22 +102,23 @@ enum etch_soft_chunk_kind {
 struct etch_soft_chunk {
     uint32_t magic;
     uint32_t kind;
-    uint64_t seq;     /* counts up; the chunk lies at seq modulo the ring's chunks, or behind where that was in use */
-    uint64_t context; /* 0: the thread itself; else the seq of the SIGNAL chunk that the handler began with */
-    uint64_t interrupted; /* SIGNAL: seq of the chunk that was being written, times ETCH_SOFT_CHUNK, plus how far */
+    uint64_t seq; /* counts up; the chunk lies at seq modulo the ring's chunks, or behind that place if the place was in
+                     use */
+    uint64_t context;     /* 0: the thread itself; else the seq of the SIGNAL chunk that the handler began with */
+    uint64_t interrupted; /* SIGNAL: seq of the interrupted chunk times ETCH_SOFT_CHUNK, plus the offset in the chunk */
     uint64_t tsc;
     uint64_t ip; /* SIGNAL: the interrupted instruction */
     uint32_t cpu, reserved;
 };
 
-/* Bytes of a chunk behind its header. A byte of 0 is the end of what was written. Records of several bytes are written
- * with their first byte last. */
+/* Bytes of a chunk behind its header. A byte of 0 ends the records of a chunk. The first byte of a record is written
+ * last. */
 enum etch_soft_byte {
     ETCH_SOFT_NOTHING = 0,
     ETCH_SOFT_PATH = 1,       /* .. ETCH_SOFT_PATHS: path number + 1, or which target of a computed goto + 1 */
     ETCH_SOFT_PATHS = 240,    /* most paths of a segment */
     ETCH_SOFT_LEFT = 246,     /* a function that was entered from code without a recorder returned to it */
-    ETCH_SOFT_OUT = 247,      /* what was called by name has no recorder */
+    ETCH_SOFT_OUT = 247,      /* a function called by name has no recorder */
     ETCH_SOFT_ENTRY = 248,    /* u64: a function was entered from code without a recorder */
     ETCH_SOFT_SYNC = 249,     /* struct etch_soft_sync: where the thread is */
     ETCH_SOFT_TIME = 250,     /* u64 tsc, u16 cpu */
@@ -136,12 +137,12 @@ enum etch_soft_byte {
 enum etch_soft_sync_flags {
     ETCH_SOFT_LANDED = 1,
     ETCH_SOFT_TRUNCATED = 2, /* there are more frames */
-    ETCH_SOFT_OUTSIDE = 4,   /* before an ENTRY: `where` is what the entered function returns to */
+    ETCH_SOFT_OUTSIDE = 4,   /* before an ENTRY: `where` is the return address of the entered function */
 };
 
-/* As it lies in the chunk, behind the byte ETCH_SOFT_SYNC; then `frames` return addresses of u64, innermost first, up
- * to where code without a recorder called in. A 0 is such an entry from outside that was called by compiled code after
- * all, through a pointer; what it returns to comes next. */
+/* The record behind the byte ETCH_SOFT_SYNC in the chunk. Behind the struct stand `frames` return addresses of u64,
+ * innermost first, up to the call from code without a recorder. A 0 is an entry from outside whose caller was compiled
+ * code after all, through a pointer; its return address comes next. */
 struct etch_soft_sync {
     uint8_t edge, frames, flags;
     uint32_t node;  /* LANDED: at which node of the function */
@@ -150,7 +151,7 @@ struct etch_soft_sync {
 
 /* ---- In the process ---- */
 
-/* One entry into compiled code from outside, on the stack of who was entered. */
+/* An entry into compiled code from outside, kept on the stack of the entered function. */
 struct etch_soft_act {
     struct etch_soft_act *prev;
     uintptr_t frame;
@@ -159,7 +160,7 @@ struct etch_soft_act {
 
 enum etch_soft_act_flags {
     ETCH_SOFT_HANDLER = 1, /* a signal handler that interrupted compiled code */
-    ETCH_SOFT_OWN = 2,     /* `frame` is that of a function that tells itself that it was entered */
+    ETCH_SOFT_OWN = 2,     /* `frame` belongs to a function that records its own entry */
 };
 
 #define ETCH_SOFT_MAY_FORK 0x80000000u /* to the runtime, with a node: this may be a child process */
@@ -170,7 +171,7 @@ enum etch_soft_act_flags {
 #define ETCH_SOFT_MARK_SECTION ".etchmark"
 
 /* A function: u64 address, u32 nodes, u32 edges, u32 flags, then the nodes, then the edges. */
-enum etch_soft_function_flags { ETCH_SOFT_ENTERS = 1 /* tells itself that it was entered, whoever calls it */ };
+enum etch_soft_function_flags { ETCH_SOFT_ENTERS = 1 /* the function records its own entry, whoever calls it */ };
 
 struct etch_soft_map_node {
     uint8_t kind, flags;
@@ -198,8 +199,8 @@ enum etch_soft_node_kind {
 enum etch_soft_node_flags { ETCH_SOFT_TELLS = 1 /* the target of a computed goto: a byte (or two) at its begin */ };
 enum etch_soft_edge_flags { ETCH_SOFT_CUT = 1 /* the segment ends */, ETCH_SOFT_SILENT = 2 /* and leaves no byte */ };
 
-/* Where a node begins in the machine code (several times where the compiler copied it), and where recording code goes
- * on after it changed chunks. */
+/* The address at which a node begins in the machine code (several marks if the compiler copied the node), or at which
+ * recording code goes on after it changed chunks. */
 struct etch_soft_mark {
     uint64_t address, function;
     uint32_t node;
@@ -209,8 +210,8 @@ struct etch_soft_mark {
 enum etch_soft_mark_kind {
     ETCH_SOFT_MARK_NODE,
     ETCH_SOFT_MARK_FLUSH,
-    /* Stands for a function of another file that has no recorder, and writes OUT; no function, node. With a function:
-     * a guard, which leads there, or writes PASSED. */
+    /* A stub for a function of another file without a recorder: writes OUT, and has no function and no node. With a
+     * function: a guard, which leads to the function or writes PASSED. */
     ETCH_SOFT_MARK_STUB
 };
 
