@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* How much a reader of files may take. A file of some kilobytes can unpack to terabytes, and a deep recursion can print
- * as much. Each bound has a default that no honest file reaches, and can be set. What a bound left out is counted by
- * who reads. */
+ * as much. Each bound has a default that no honest file reaches, and can be set. The reader counts the data that a
+ * bound left out. */
 #ifndef ETCH_BASE_BOUND_H
 #define ETCH_BASE_BOUND_H
 
@@ -26,13 +26,13 @@ const char *etch_bound_set_by_environment(void);
 /* The bound, in bytes, when `read` bytes of the file were read. */
 uint64_t etch_bound(enum etch_bound_kind which, uint64_t read);
 
-/* What a reader keeps of a file. */
+/* The memory that a reader keeps of a file. */
 struct etch_budget {
     uint64_t used;
     uint64_t refused; /* how often it was not enough */
 };
 
-/* Whether `bytes` more may be kept, when `read` bytes of the file were read. */
+/* May `bytes` more be kept, when `read` bytes of the file were read? */
 bool etch_budget_take(struct etch_budget *budget, uint64_t bytes, uint64_t read);
 
 #endif

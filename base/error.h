@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Errors as values: what was attempted and on what, why it failed, and what the user can do about it. The caller owns
- * the struct (usually on its stack), so that reporting an error never allocates; the command prints it once, at the
- * top. */
+/* Errors as values. An error says what was attempted and on what, why the attempt failed, and what the user can do. The
+ * caller owns the struct (usually on its stack), so reporting an error never allocates. The command prints the error
+ * once, at the top. */
 #ifndef ETCH_BASE_ERROR_H
 #define ETCH_BASE_ERROR_H
 
@@ -23,7 +23,7 @@ int etch_error_set_errno(struct etch_error *err, int errnum, const char *fmt, ..
 /* "out of memory". Allocates nothing. Returns -1. */
 int etch_error_no_memory(struct etch_error *err);
 
-/* Puts what the caller attempted in front: "WHAT: " + what the callee said. Returns -1. */
+/* Puts the caller's attempt in front of the callee's text: "WHAT: " + text. Returns -1. */
 int etch_error_prefix(struct etch_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Says what the user can do. Returns -1. */

@@ -32,7 +32,7 @@ static char *demangle(const char *linkage)
     return shown;
 }
 
-/* Where the name of a lambda begins that ends at `end`: "$_0", "{lambda(int)#1}". NULL: it is none. */
+/* The start of the lambda's name that ends at `end`: "$_0", "{lambda(int)#1}". NULL: no lambda's name ends there. */
 static const char *lambda_start(const char *whole, const char *end)
 {
     const char *at = end;
@@ -76,7 +76,7 @@ char *etch_function_name(const char *linkage, const char *name, uint32_t line)
 
     if (whole)
         return place_lambda(whole, line);
-    /* What clang calls the code that initialises a global variable. */
+    /* Clang's name for the code that initialises a global variable. */
     if (named && line && strncmp(name, "__cxx_global_var_init", 21) == 0)
         return asprintf(&whole, "{static init:%u}", line) < 0 ? NULL : whole;
     /* An asm label renames a function for the linker; the source's name is the one that people know. */
@@ -193,7 +193,7 @@ static const char *take(struct shortening *s, const char *whole, const char *at)
             end += end[1] == 'c' ? 6 : 9;
         return strncmp(end, "::", 2) == 0 ? end : NULL;
     }
-    if (*at == ' ') { /* a type came first: that which the function returns */
+    if (*at == ' ') { /* the text so far is the function's return type */
         s->n = 0;
         return at + 1;
     }

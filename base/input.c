@@ -115,7 +115,7 @@ static bool is_below_any(const char *real, const char *list)
     return false;
 }
 
-/* Whether `folder` has .git in it, and belongs to who runs etch: the work tree of somebody else says nothing. */
+/* Does `folder` hold a .git that belongs to the user of etch? The work tree of another user does not count. */
 static bool is_work_tree(const char *folder)
 {
     char path[PATH_MAX + 8];
@@ -125,7 +125,7 @@ static bool is_work_tree(const char *folder)
     return lstat(path, &st) == 0 && st.st_uid == geteuid();
 }
 
-/* Goes up from `folder` to the work tree that it is in, if it is in one. */
+/* Moves `folder` up to the root of its work tree, if any. */
 static void find_work_tree(char folder[PATH_MAX])
 {
     char at[PATH_MAX];
@@ -148,7 +148,7 @@ static bool is_below_project(const char *real, const char *start)
     if (!realpath(start, folder) || strcmp(folder, "/") == 0) /* below "/" lies everything */
         return false;
     find_work_tree(folder);
-    /* Nor is a hidden file a source: the current folder may be the home, with its keys. */
+    /* A hidden file is no source: the current folder may be the home, with its keys. */
     return is_below(real, folder) && !strstr(real + strlen(folder), "/.");
 }
 

@@ -24,12 +24,13 @@ char *etch_input_read(int fd, size_t max, size_t *size);
 
 /* ---- Sources ---- */
 
-/* Folders whose files may be shown, parted by colons, in place of the ones taken by themselves. NULL: those again. */
+/* Sets the folders whose files may be shown, separated by colons, in place of the default folders. NULL: the defaults
+ * again. */
 void etch_input_set_roots(const char *folders);
 
-/* Whether the open file lies below a folder whose files may be shown. Without etch_input_set_roots() and
- * ETCH_SOURCE_ROOT these are the current folder and the folder of `program` (NULL: none), and the work tree of git that
- * each is in. Links are followed first: the file counts, not its name. */
+/* Does the open file lie below a folder whose files may be shown? Without etch_input_set_roots() and ETCH_SOURCE_ROOT
+ * these are the current folder and the folder of `program` (NULL: none), and the work tree of git that each is in.
+ * Links are followed first: the file counts, not its name. */
 bool etch_input_is_below_roots(int fd, const char *path, const char *program);
 
 #endif

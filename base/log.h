@@ -45,7 +45,7 @@ enum etch_log_room {
 };
 
 /* Reads a list such as "info,order,decoder:debug". A level by itself is for all rooms. A room by itself gets debug. A
- * room's level is also that of its sub-rooms. Of two entries for one room the later one counts. The default is warn
+ * room's level is also that of its sub-rooms. If a room has two entries, the later entry counts. The default is warn
  * for all. Returns 0, or -1 with the first unknown entry in `unknown`, and then changes nothing. */
 int etch_log_set(const char *list, char *unknown, size_t size);
 

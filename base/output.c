@@ -61,7 +61,7 @@ int etch_output_lasting(const char *path)
     return open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-/* ---- What is written to as it is ---- */
+/* ---- Descriptors, pipes and devices ---- */
 
 /* The number in "/dev/fd/7"; -1: no such name. */
 static int descriptor_of(const char *path)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every file that etch writes goes through here. A file is made exclusively, for its owner alone (0600), and never
- * through a link. What was not made by this run is not touched before the new file is whole.
+ * through a link. A file of an earlier run is not touched before the new file is whole.
  *
  * A report is written beside its name and takes it when it is whole. A recording grows under its own name from the
  * start, so that whoever kills etch finds it; an older recording of that name waits beside it as NAME.old.
@@ -34,17 +34,17 @@ FILE *etch_output_stream(struct etch_output *output);
 /* The name that was asked for. */
 const char *etch_output_path(const struct etch_output *output);
 
-/* Where an older recording of that name waits; NULL: there was none. */
+/* The path at which an older recording of that name is kept; NULL: there was none. */
 const char *etch_output_aside(const struct etch_output *output);
 
 /* The file is whole: brings it to the disk and gives it its name. Each of these three frees the output. Returns 0, or
  * -1 with `err` set; then a report is gone, and a recording is left as it is. */
 int etch_output_finish(struct etch_output *output, struct etch_error *err);
 
-/* Leaves what is there, as a killed etch would. NULL is fine. */
+/* Leaves the file as it is, as a killed etch would. NULL is fine. */
 void etch_output_leave(struct etch_output *output);
 
-/* Removes what this run made, and puts an older recording back. NULL is fine. */
+/* Removes the file of this run, and puts an older recording back. NULL is fine. */
 void etch_output_discard(struct etch_output *output);
 
 /* A report in one go. Returns 0, or -1 with `err` set. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Text that somebody else wrote, as it may go to a terminal: names of files and functions, arguments, messages, source
- * lines. A character that could steer a terminal, or show a line other than it is, becomes a question mark: controls
- * (C0, DEL, C1), bytes that are no UTF-8, what changes the direction of writing, what has no width. */
+ * lines. A character that could control a terminal, or falsify the look of a line, becomes a question mark: controls
+ * (C0, DEL, C1), bytes that are no UTF-8, characters that change the direction of writing, characters without width. */
 #ifndef ETCH_BASE_PRINTABLE_H
 #define ETCH_BASE_PRINTABLE_H
 
@@ -16,10 +16,10 @@
  * none. Stands still at the end of the string. */
 uint32_t etch_utf8_next(const char **text);
 
-/* Whether the character takes no room, or changes the order of those beside it. */
+/* Does the character have no width, or change the order of its neighbours? */
 bool etch_rune_is_invisible(uint32_t rune);
 
-/* Replaces what must not be printed; the text does not grow. Returns it. */
+/* Replaces characters that must not be printed. The text does not grow. Returns `text`. */
 char *etch_printable(char *text);
 
 /* A printable copy of `text` in `copy`, cut to fit. NULL is the empty text. Returns `copy`. */

@@ -131,7 +131,7 @@ static bool enter_landlock(int version, const char *const *outputs, size_t n)
 /* ---- Seccomp ---- */
 
 #ifdef __x86_64__
-/* What no reader needs. tgkill stays: abort() is made of it. clone stays: threads are. */
+/* System calls that no reader needs. tgkill stays allowed: abort() uses it. clone stays allowed: threads need it. */
 static const unsigned forbidden[] = {
     SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_process_vm_readv, SYS_socket, SYS_socketpair,
     SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4, SYS_bpf, SYS_perf_event_open, SYS_process_vm_writev,

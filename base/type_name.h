@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What a C++ type is called. */
+/* The name of a C++ type. */
 #ifndef ETCH_BASE_TYPE_NAME_H
 #define ETCH_BASE_TYPE_NAME_H
 
-/* The name in C++ of a type by the one in its type_info ("St13runtime_error"), to be freed. NULL: it has none, or
+/* Converts the name in a type_info ("St13runtime_error") to the type's name in C++, to be freed. NULL: no such name, or
  * memory is short. */
 char *etch_type_name(const char *encoded);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to binary/: what every reader of debug information asks libdw for. */
+/* Private to binary/: the questions to libdw that all readers of debug information share. */
 #ifndef ETCH_BINARY_DEBUG_INFO_H
 #define ETCH_BINARY_DEBUG_INFO_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* An ELF file in memory, 64-bit and little-endian: its sections and segments. The bytes may be damaged or cut, so each
- * bound is checked; nothing is copied or allocated. For bytes that are written too, or that change while they are read;
- * files on disk are object.h's. */
+ * bound is checked; nothing is copied or allocated. For bytes that are written too, or that change while they are read.
+ * object.h reads files on disk. */
 #ifndef ETCH_BINARY_ELF_BYTES_H
 #define ETCH_BINARY_ELF_BYTES_H
 
@@ -19,7 +19,7 @@ struct etch_elf_bytes {
 
 struct etch_elf_section {
     Elf64_Shdr header;
-    const uint8_t *bytes; /* NULL: it has none in the file, or not within it */
+    const uint8_t *bytes; /* NULL: the section has no bytes in the file, or reaches out of the file */
     size_t size;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Private to binary/: an open ELF file and its parts, by libelf. Every other file of this room opens ELF files through
- * this one. */
+/* Private to binary/: an open ELF file and its parts, by libelf. All other files of this room open ELF files through
+ * this header. */
 #ifndef ETCH_BINARY_ELF_FILE_H
 #define ETCH_BINARY_ELF_FILE_H
 

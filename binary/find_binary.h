@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where on this machine the file of a mapping is. A recording may come from another machine, or from another year. */
+/* Finds the file of a mapping on this machine. A recording may come from another machine, or from another year. */
 #ifndef ETCH_BINARY_FIND_BINARY_H
 #define ETCH_BINARY_FIND_BINARY_H
 
@@ -22,8 +22,8 @@ struct etch_binary_places {
 };
 
 /* Fills `path` with the best file for `image`, the first of: the path below the sysroot, the path itself, the base name
- * beside the recording, the build-id cache. One whose build-id is the image's wins over those that cannot be checked;
- * one with another build-id is never taken. `path` is "" unless UNCHECKED or SAME. */
+ * beside the recording, the build-id cache. A file with the image's build-id wins over files that cannot be checked. A
+ * file with another build-id is never taken. `path` is "" unless UNCHECKED or SAME. */
 enum etch_binary_verdict etch_find_binary(const Etch__Image *image, const struct etch_binary_places *places,
                                           char path[PATH_MAX]);
 

@@ -12,7 +12,7 @@
 
 enum { DEPTH_MAX = 1000 }; /* of a tree from a stranger */
 
-/* One unit as it is walked. */
+/* The walk through a unit. */
 struct walk {
     struct etch_inlined *in;
     uint64_t base;

@@ -27,7 +27,7 @@ bool etch_inlined_read(struct etch_inlined *in, struct etch_strings *files, Dwar
 /* After the last file. False: out of memory. */
 bool etch_inlined_finish(struct etch_inlined *in);
 
-/* The innermost call in the user's own code that the code at an address was inlined for; NULL for none. */
+/* The innermost inlined call in the user's own code around an address; NULL for none. */
 const struct etch_line_row *etch_inlined_find(const struct etch_inlined *in, uint64_t address);
 
 void etch_inlined_release(struct etch_inlined *in);

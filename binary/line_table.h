@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The line table of a program and its libraries: which addresses belong to which place in the source, where symbols
  * are, the build-ids. Addresses of the program are those of its symbols. Addresses of a library have a base added that
- * tells the library. */
+ * identifies the library. */
 #ifndef ETCH_BINARY_LINE_TABLE_H
 #define ETCH_BINARY_LINE_TABLE_H
 
@@ -16,7 +16,7 @@ struct etch_line_row {
     uint32_t file; /* see etch_line_table_file() */
     uint32_t line, column;
     bool statement; /* is_stmt: where a debugger would stop */
-    bool plain;     /* in the copy that runs where the software recorder is off */
+    bool plain;     /* in the copy that runs while the software recorder is off */
 };
 
 struct etch_line_table;
@@ -31,34 +31,34 @@ int etch_line_table_add(struct etch_line_table *table, const char *path, struct 
 int etch_line_table_finish(struct etch_line_table *table, struct etch_error *err);
 void etch_line_table_free(struct etch_line_table *table);
 
-/* By address. Rows without a line are not there. */
+/* The rows, by address. Rows without a line are left out. */
 const struct etch_line_row *etch_line_table_rows(const struct etch_line_table *table, size_t *n);
 const char *etch_line_table_file(const struct etch_line_table *table, uint32_t file);
 
 /* The row that holds an address; NULL for none. */
 const struct etch_line_row *etch_line_table_at(const struct etch_line_table *table, uint64_t address);
 
-/* The same, as the user's own code: where the compiler inlined code of a system header, the place of the innermost call
- * in the user's own. Where there is none, the row itself. */
+/* The same in the user's own code: for inlined code of a system header, the row is the innermost call in the user's own
+ * code. Without such a call, the row itself. */
 bool etch_line_table_own(struct etch_line_table *table, uint64_t address, struct etch_line_row *row);
 
 /* The rows of one place, by address, those of plain copies last; column 0 stands for any. NULL and 0 for none. */
 size_t etch_line_table_find(const struct etch_line_table *table, const char *file, uint32_t line, uint32_t column,
                             uint64_t *starts, uint64_t *ends, size_t limit);
 
-/* Where a symbol is. `source` picks between local symbols of one name by their file; NULL for a global one. `image`: of
- * which binary; ETCH_NONE: of the first that has it, as the dynamic loader binds. */
+/* Finds the address of a symbol. `source` selects a local symbol by its source file; NULL selects a global symbol.
+ * `image` selects the binary; ETCH_NONE: the first binary with the symbol, as the dynamic loader binds. */
 bool etch_line_table_symbol(const struct etch_line_table *table, const char *name, const char *source, uint32_t image,
                             uint64_t *address, uint64_t *size);
 
-/* Whether the bytes at an address are all of one variable that has a symbol. */
+/* Do the bytes at an address all belong to one variable with a symbol? */
 bool etch_line_table_is_variable(const struct etch_line_table *table, uint64_t address, uint64_t size);
 
 /* The line on which the debug information says that the function with this linkage name begins, in the unit made from
  * `source`; 0: not known. */
 uint32_t etch_line_table_declared(const struct etch_line_table *table, const char *source, const char *function);
 
-/* From a place in a binary's file to an address; false where nothing is loaded from there. */
+/* Converts an offset in a binary's file to an address; false if nothing is loaded from this offset. */
 bool etch_line_table_address(const struct etch_line_table *table, uint32_t image, uint64_t file_offset,
                              uint64_t *address);
 

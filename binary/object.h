@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An executable or library on disk: what it is, its build-id, its symbols, how it is loaded. By libelf alone, which the
- * recorder takes along; debug information is read elsewhere in this room. */
+/* An executable or library on disk: its type, its build-id, its symbols, its segments. Uses libelf alone, which the
+ * recorder links too. Other files of this room read debug information. */
 #ifndef ETCH_BINARY_OBJECT_H
 #define ETCH_BINARY_OBJECT_H
 
@@ -25,7 +25,7 @@ struct etch_elf {
 int etch_elf_read(struct etch_elf *elf, const char *path, struct etch_error *err);
 
 /* The variable `name` of the file's symbol tables: its address in the file and its size (0: not known). Returns 0, or
- * -1 with `err` set: there is none, several of that name differ, or it is no plain variable. */
+ * -1 with `err` set: no such symbol, several different symbols of that name, or not a plain variable. */
 int etch_elf_variable(const char *path, const char *name, uint64_t *address, uint64_t *size, struct etch_error *err);
 
 struct etch_object;
@@ -34,20 +34,20 @@ struct etch_object;
 int etch_object_open(struct etch_object **object, const char *path, struct etch_error *err);
 void etch_object_free(struct etch_object *object);
 
-/* Whether the dynamic loader has a part in it: only then can a library be preloaded. */
+/* Does the dynamic loader load the object? Only then can a library be preloaded. */
 bool etch_object_is_dynamic(const struct etch_object *object);
 
-/* Whether it takes a function or variable of this name from a library. */
+/* Does the object import a function or variable of this name from a library? */
 bool etch_object_imports(const struct etch_object *object, const char *name);
 
-/* Whether its code asks for a system call of this number: by the C library's syscall(), or by the instruction itself. A
- * number that only looks so can be meant; one that is computed, or asked for in a library, is not found. */
+/* Does the object's code make a system call of this number, by the C library's syscall() or by the instruction itself?
+ * The search can take another constant for the number. It misses a computed number, and a call made in a library. */
 bool etch_object_makes_call(const struct etch_object *object, uint32_t number);
 
-/* What to add to the file's addresses, given where the mapping of `file_offset` starts. */
+/* The number to add to the file's addresses, if the mapping of `file_offset` starts at `start`. */
 uint64_t etch_object_bias(const struct etch_object *object, uint64_t start, uint64_t file_offset);
 
-/* Where in the file the code at an address of it stands; false where no executable part has that address. */
+/* Converts an address of code to its offset in the file; false if no executable segment has this address. */
 bool etch_object_offset(const struct etch_object *object, uint64_t address, uint64_t *offset);
 
 /* Returns the length of the build-id; 0: there is none. */
@@ -55,7 +55,7 @@ size_t etch_object_build_id(const struct etch_object *object, uint8_t id[ETCH_BU
 
 bool etch_object_has_section(const struct etch_object *object, const char *name);
 
-/* Where a segment is loaded from and to. */
+/* A loaded segment: its place in the file and its address. */
 struct etch_segment {
     uint64_t file_offset, file_size, address;
     uint32_t prot; /* PROT_READ, ... */
@@ -78,8 +78,8 @@ struct etch_symbol {
     bool thread_local_;
 };
 
-/* Finds a symbol defined here. Returns how many there are of that name (at different addresses); the first one, or the
- * global one, is in `symbol`. */
+/* Finds a symbol that the object defines. Returns the number of symbols of that name at different addresses. `symbol`
+ * gets the global symbol, else the first. */
 size_t etch_object_symbol(const struct etch_object *object, const char *name, struct etch_symbol *symbol);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether functions return values, from debug information. */
+/* Tells from debug information if a function returns a value. */
 #ifndef ETCH_BINARY_RETURNS_H
 #define ETCH_BINARY_RETURNS_H
 
@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the function at `address`, as the file's own symbols count it, is to return a value. False: it is not, or
- * nothing is known of it: no debug information in the file, or the file is not the one that ran. */
+/* Does the function at `address`, an address of the file's own symbols, return a value? False: the function returns
+ * none, or nothing is known: the file has no debug information, or is not the file that ran. */
 bool etch_returns_value(const Etch__Image *image, uint64_t address);
 
 #endif

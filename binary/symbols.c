@@ -466,7 +466,7 @@ static size_t row_from(const struct unit_table *table, uint64_t address)
     return lo;
 }
 
-/* Where in the recorded copy the place of a location is: its address; the copy's first where the place is not there. */
+/* The address of a location's line in the recorded copy; the copy's first address if the copy lacks the line. */
 static uint64_t same_place(const struct unit_table *table, uint64_t twin, uint64_t end,
                            const struct etch_location *location)
 {
@@ -485,8 +485,8 @@ static uint64_t same_place(const struct unit_table *table, uint64_t twin, uint64
     return found;
 }
 
-/* Of a plain copy only the lines are known. The recorded copy was made from the same code, so what was inlined where
- * can be seen there. */
+/* A plain copy has line rows only. The recorded copy was made from the same code, so its debug information shows the
+ * inlined calls. */
 static void find_by_twin(struct etch_symbols_module *module, uint64_t twin, struct etch_location *location)
 {
     const struct unit_table *table;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What an executed address is in the source: function, file and line, and the calls that the compiler inlined there.
- * One table per module, made on first use and per compilation unit; lookups are binary searches in arrays that never
- * change again, from any number of threads. What is not known is NULL or 0: a file whose build-id differs names
- * nothing. */
+/* The place of an executed address in the source: function, file and line, and the calls that the compiler inlined
+ * there. Each module has a table, made on first use and per compilation unit. Lookups are binary searches in arrays
+ * that never change again, from any number of threads. Unknown fields are NULL or 0: a file with another build-id gives
+ * no names. */
 #ifndef ETCH_BINARY_SYMBOLS_H
 #define ETCH_BINARY_SYMBOLS_H
 
@@ -22,7 +22,7 @@ struct etch_symbols_options {
     bool mangled;          /* names as the linker has them */
 };
 
-/* One frame of the source: innermost first, `caller` is the function into which this one was inlined. */
+/* A frame of the source, innermost first. `caller` is the function into which the frame's function was inlined. */
 struct etch_frame {
     const char *function; /* NULL: not known */
     const char *file;     /* NULL: not known */
@@ -31,9 +31,9 @@ struct etch_frame {
     const struct etch_frame *caller;
 };
 
-/* Where the names are from. */
+/* The source of the names. */
 enum etch_location_source {
-    ETCH_LOCATION_NOTHING, /* no file, or not the one that ran: module and offset only */
+    ETCH_LOCATION_NOTHING, /* no file, or another file than the one that ran: module and offset only */
     ETCH_LOCATION_ELF,
     ETCH_LOCATION_DWARF,
 };
@@ -41,15 +41,16 @@ enum etch_location_source {
 /* Strings and callers live as long as the etch_symbols. */
 struct etch_location {
     enum etch_location_source source;
-    const char *module;     /* path of the file, "[vdso]", "" for code without a file */
-    uint64_t module_offset; /* the address as the module's own symbols count it; file offset where that is not known */
-    const char *symbol;     /* ELF symbol, else DWARF function; NULL: not known */
-    uint64_t offset;        /* from the symbol's start */
+    const char *module; /* path of the file, "[vdso]", "" for code without a file */
+    uint64_t
+        module_offset;  /* the address in the module's own numbering; the file offset if that address is not known */
+    const char *symbol; /* ELF symbol, else DWARF function; NULL: not known */
+    uint64_t offset;    /* from the symbol's start */
     struct etch_frame frame;
     /* Equal for two addresses of one function, also where the compiler moved a part of it away; 0: not known. */
     uint64_t function_id;
     bool is_entry; /* the function's first instruction */
-    bool is_plt;   /* a stub of the procedure linkage table, or one that the software recorder put in its place */
+    bool is_plt;   /* a stub of the procedure linkage table, or a stub of the software recorder in its place */
     /* First address after this one where anything but the offsets and is_entry may differ. */
     uint64_t until;
 };
@@ -58,17 +59,17 @@ struct etch_location {
 struct etch_symbols *etch_symbols_new(const struct etch_symbols_options *options);
 void etch_symbols_free(struct etch_symbols *symbols);
 
-/* Whether something was not found because there was no memory to look for it. */
+/* Did a lookup fail for lack of memory? */
 bool etch_symbols_starved(const struct etch_symbols *symbols);
 
-/* What `address` (within `image`) is. Never fails: fills in what is known. `image` must stay until the symbols are
- * freed, or told to forget it; NULL where the address is in no known mapping. May be called from several threads at
- * once. */
+/* Finds the location of `address` within `image`. Never fails: fills in the known fields. `image` must stay until the
+ * symbols are freed or etch_symbols_forget_images() is called. NULL: the address is in no known mapping. May be called
+ * from several threads at once. */
 void etch_symbols_find(struct etch_symbols *symbols, const Etch__Image *image, uint64_t address,
                        struct etch_location *location);
 
-/* Forgets the images that were asked about and keeps the modules: one etch_symbols serves many recordings, a file is
- * read once for all of them. Called before a recording is freed; locations stay good. */
+/* Forgets the images of earlier lookups and keeps the modules. One etch_symbols serves many recordings, and each file
+ * is read once for all of them. Called before a recording is freed; locations stay valid. */
 void etch_symbols_forget_images(struct etch_symbols *symbols);
 
 /* How many files' DWARF was loaded so far. */

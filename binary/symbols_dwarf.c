@@ -250,7 +250,7 @@ static bool read_functions(struct etch_symbols_module *module, struct module_uni
 /* ---- Lines --------------------------------------------------------------------------------------------------------
  */
 
-/* Rows come sorted by address. Of several at one address the last holds, but no end of a sequence hides a beginning. */
+/* Rows come sorted by address. The last row at an address counts, but the end of a sequence never replaces a row. */
 static bool add_row(struct unit_table *table, const struct unit_row *row)
 {
     struct unit_row *last = table->rows.n ? &table->rows.v[table->rows.n - 1] : NULL;

@@ -13,7 +13,7 @@ struct slot {
     uint64_t target;
 };
 
-/* What is gathered before the table is made. */
+/* The symbols and slots that are gathered before the table is made. */
 struct gathering {
     ETCH_ARRAY(struct etch_span_range) sized;
     ETCH_ARRAY(struct etch_span_range) unsized; /* `end` is the section's */
@@ -31,7 +31,7 @@ bool etch_symbols_module_is_code(const struct etch_symbols_module *module, uint6
     return false;
 }
 
-/* Of several names for one address the one that people know: global, then weak, then local; few underscores. */
+/* The rank of a name among several names for one address: global, then weak, then local; fewer underscores first. */
 static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 {
     unsigned binding = GELF_ST_BIND(symbol->st_info), underscores = 0;

@@ -37,7 +37,7 @@ static uint32_t crc32(int fd)
     return ~crc;
 }
 
-/* Whether the file is of the module's build. Without build-ids `crc` must fit. */
+/* Is the file of the same build as the module? Without build-ids, `crc` must match. */
 static bool is_same_build(const struct etch_symbols_module *module, const struct etch_elf_file *file,
                           const GElf_Word *crc)
 {

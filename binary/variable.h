@@ -15,7 +15,7 @@ struct etch_variable {
     uint64_t size;
 };
 
-/* Whether the text has anything behind the name that needs types to be understood. */
+/* Does the text have a part behind the name that needs types, such as a field or an index? */
 bool etch_variable_has_parts(const char *text);
 
 /* Finds the part in the debug information of the file. Returns 0, or -1 with `err` set. */
