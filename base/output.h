@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every file that etch writes goes through here. A file is made exclusively, for its owner alone (0600), and never
- * through a link. A file of an earlier run is not touched before the new file is whole.
+ * through a link. A file that this run did not make is not touched before the new file is whole.
  *
  * A report is written beside its name and takes it when it is whole. A recording grows under its own name from the
  * start, so that whoever kills etch finds it; an older recording of that name waits beside it as NAME.old.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A process that reads untrusted files gives up the rights that reading does not need, so that an attacker cannot use a
- * fault in a reader. With Landlock (Linux 5.13), the process writes only its results and makes no connection. With
- * seccomp, the process runs no program, traces and signals no process, opens no socket, changes nothing in the kernel.
- * The process can still read all files of its user. Without Landlock and seccomp in the kernel, the reader goes on
- * without a sandbox. */
+/* A process that reads untrusted files gives up the rights that reading does not need, so that a fault in a reader is
+ * no way in. With Landlock (Linux 5.13), the process writes only its results and makes no connection. With seccomp, the
+ * process runs no program, traces and signals no process, opens no socket, changes nothing in the kernel. The process
+ * can still read all files of its user. Without Landlock and seccomp in the kernel, the reader goes on without a
+ * sandbox. */
 #ifndef ETCH_BASE_SANDBOX_H
 #define ETCH_BASE_SANDBOX_H
 

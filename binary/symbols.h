@@ -41,11 +41,10 @@ enum etch_location_source {
 /* Strings and callers live as long as the etch_symbols. */
 struct etch_location {
     enum etch_location_source source;
-    const char *module; /* path of the file, "[vdso]", "" for code without a file */
-    uint64_t
-        module_offset;  /* the address in the module's own numbering; the file offset if that address is not known */
-    const char *symbol; /* ELF symbol, else DWARF function; NULL: not known */
-    uint64_t offset;    /* from the symbol's start */
+    const char *module;     /* path of the file, "[vdso]", "" for code without a file */
+    uint64_t module_offset; /* the address in the module's own numbering; else the file offset */
+    const char *symbol;     /* ELF symbol, else DWARF function; NULL: not known */
+    uint64_t offset;        /* from the symbol's start */
     struct etch_frame frame;
     /* Equal for two addresses of one function, also where the compiler moved a part of it away; 0: not known. */
     uint64_t function_id;

@@ -120,11 +120,11 @@ static void set_bounds(struct etch_calibration_cpu *cpu)
         intersect(&cpu->bounds, &cpu->variants[v]);
 }
 
-/* Nothing yet, or nothing but what cpuid gave, which under a hypervisor is as good as nothing. */
+/* True if there are no bounds yet, or only those of the cpuid variant, which are useless under a hypervisor. */
 static bool bounds_poor(const struct etch_calibration_cpu *cpu)
 {
     if (etch_skew_bounds_contradict(&cpu->bounds))
-        return false; /* it will not get better */
+        return false; /* more rounds cannot help */
     return !etch_skew_bounds_known(&cpu->bounds) || cpu->best == ETCH_RACE_CPUID;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel's clocks against the TSC: a line through measured pairs, and how far off it can be. */
+/* The kernel's clocks against the TSC: a line through measured pairs, and the line's largest error. */
 #ifndef ETCH_CALIBRATE_PERFCLOCK_H
 #define ETCH_CALIBRATE_PERFCLOCK_H
 
@@ -34,8 +34,8 @@ void etch_clock_pairs_take(struct etch_clock_pair *pairs, size_t n, int clock, u
 /* Returns 0, or -1 with `err` set where there are fewer than two pairs apart in time. */
 int etch_clock_fit(const struct etch_clock_pair *pairs, size_t n, struct etch_clock_fit *fit, struct etch_error *err);
 
-/* Cycles by which later pairs have left a line: how far off the end of a recording would be by what was measured before
- * it. */
+/* The cycles by which later pairs are off the line: the error at the end of a recording if the line was measured before
+ * the recording only. */
 int64_t etch_clock_drift(const struct etch_clock_fit *fit, const struct etch_clock_pair *later, size_t n);
 
 /* ns as TSC by the line. */
@@ -61,8 +61,8 @@ uint64_t etch_clock_offered_ns(const struct etch_clock_offered *offered, uint64_
 /* The way back. */
 uint64_t etch_clock_offered_tsc(const struct etch_clock_offered *offered, uint64_t ns);
 
-/* The cross-check: by how many ns the offered conversion of a pair's stamps misses what the scheduler's clock said
- * between them, at worst. 0: it is right within what can be seen. */
+/* The cross-check: the largest error, in ns, of the offered conversion against the scheduler clock between a pair's
+ * stamps. 0: no error can be seen. */
 int64_t etch_clock_offered_miss(const struct etch_clock_offered *offered, const struct etch_clock_pair *pairs,
                                 size_t n);
 

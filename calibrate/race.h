@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rounds between two CPUs of this machine: two threads, each pinned to one, race for a cache line and stamp what they
- * do. */
+/* Rounds between two CPUs of this machine: two threads, each pinned to one CPU, race for a cache line and take
+ * stamps. */
 #ifndef ETCH_CALIBRATE_RACE_H
 #define ETCH_CALIBRATE_RACE_H
 
@@ -22,8 +22,8 @@ enum etch_race_variant {
 
 const char *etch_race_variant_name(enum etch_race_variant variant);
 
-/* Many cache lines to race for. A transfer takes longer or shorter in one direction than in the other according to
- * where in the machine the line has its home; one line alone shifts the mean of scheme 2 by tens of cycles. */
+/* Many cache lines to race for. The two directions of a transfer take different times, depending on the home of the
+ * line in the machine. A single line would shift the mean of scheme 2 by tens of cycles. */
 struct etch_race_lines {
     void *memory;
     size_t n;

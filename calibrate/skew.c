@@ -79,8 +79,8 @@ static size_t split(const int64_t *v, size_t n)
     return at;
 }
 
-/* The mean of what lies near the median: within twice the middle half's width, and at least two cycles. Disturbed
- * samples lie thousands of cycles off; the cut is symmetric, so that it does not move the mean of a symmetric spike. */
+/* The mean of the samples near the median: within twice the middle half's width, and at least two cycles. Disturbed
+ * samples lie thousands of cycles off. The cut is symmetric, so it does not move the mean of a symmetric spike. */
 static double spike(const int64_t *v, size_t n, size_t *dropped)
 {
     int64_t median = v[n / 2];
@@ -122,8 +122,9 @@ static int ascending_double(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* The sorted v without what lies further from the median than ten times the middle half is wide: a line on which most
- * rounds were disturbed. Moves `v` to the first kept one, and returns how many there are. Symmetric, as in spike(). */
+/* Trims the sorted v: drops estimates further from the median than ten times the width of the middle half. They are
+ * from a line on which most rounds were disturbed. Moves `v` to the first kept estimate, and returns the number of kept
+ * estimates. Symmetric, as in spike(). */
 static size_t trim(const double **v, size_t n)
 {
     double reach = n ? 10 * ((*v)[n - 1 - n / 4] - (*v)[n / 4]) + 1 : 0;

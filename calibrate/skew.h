@@ -17,8 +17,8 @@ struct etch_skew_round {
     bool b_second; /* whose write came second */
 };
 
-/* lo < d < hi. A disturbed round (interrupt, preemption) has its stamps far apart and narrows nothing, so that none
- * need be dropped for being slow; only one whose stamps are not of the CPUs they claim to be is no evidence. */
+/* lo < d < hi. A disturbed round (interrupt, preemption) has its stamps far apart and narrows nothing, so slow rounds
+ * need not be dropped. Only a round whose stamps are of other CPUs than a and b is no evidence. */
 struct etch_skew_bounds {
     int64_t lo, hi;
     uint64_t rounds;
@@ -36,9 +36,9 @@ bool etch_skew_bounds_contradict(const struct etch_skew_bounds *bounds);
 
 /* ---- Scheme 2: statistics ---- */
 
-/* Splits stamp differences (b - a) at the middle between their two spikes, drops what lies far from its spike, and
- * returns the mean of the two groups' means. Sorts `differences`. Adds to `dropped`. NAN where there are too few, or
- * one spike only. */
+/* Splits stamp differences (b - a) at the middle between their two spikes, drops the differences far from their spike,
+ * and returns the mean of the two groups' means. Sorts `differences`. Adds to `dropped`. NAN where there are too few,
+ * or one spike only. */
 double etch_skew_estimate(int64_t *differences, size_t n, size_t *dropped);
 
 struct etch_skew_interval {
@@ -48,8 +48,8 @@ struct etch_skew_interval {
     size_t values;
 };
 
-/* The Student-t interval of the mean of n >= 2 independent estimates; those far off are left out of it, and not counted
- * in `values`. Returns 0, or -1 where there are fewer. */
+/* The Student-t interval of the mean of n >= 2 independent estimates; estimates far off are left out, and not counted
+ * in `values`. Returns 0, or -1 if there are fewer than two. */
 int etch_skew_interval(const double *estimates, size_t n, double confidence, struct etch_skew_interval *interval);
 
 /* ---- Before and after ---- */
@@ -68,8 +68,8 @@ enum etch_skew_change etch_skew_compare(const struct etch_skew_bounds *before,
                                         const struct etch_skew_bounds *after,
                                         const struct etch_skew_interval *after_mean, double floor);
 
-/* The same from estimates that belong together, before[i] and after[i] from the same line: what is peculiar to a line
- * cancels, and a change of one tick shows. NAN on either side leaves a pair out. `change` gets the interval of after -
+/* The same from paired estimates: before[i] and after[i] are from the same cache line. The error of each line cancels
+ * out, so a change of one tick shows. NAN on either side leaves a pair out. `change` gets the interval of after -
  * before. */
 enum etch_skew_change etch_skew_compare_paired(const double *before, const double *after, size_t n, double confidence,
                                                double floor, struct etch_skew_interval *change);

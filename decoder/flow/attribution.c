@@ -28,8 +28,8 @@ static bool has_code(const struct etch_recording *r, uint32_t pid)
     return lo < r->images.n && r->images.v[lo]->pid == pid;
 }
 
-/* Whoever has no code, as the kernel's own threads, ran none of what was traced. Records that were lost could have told
- * of some: then all stay. */
+/* Drops the slots of processes without code, such as kernel threads: they ran no traced code. If side-band records were
+ * lost, they may have named code: then all slots stay. */
 static void drop_slots_without_code(struct etch_slots *slots, const struct etch_recording *r)
 {
     size_t kept = 0;
@@ -203,7 +203,8 @@ bool etch_tenures_build(struct etch_tenures *tenures, const struct etch_slots *s
 
 /* ---- Regions ---- */
 
-/* What is known of a region's time. A timing packet within it beats all else: the thread ran then. */
+/* The known bounds of a region's time. A timing packet within the region beats all else: the thread ran at that
+ * time. */
 struct when {
     uint64_t lo; /* it began no earlier */
     bool timed;
@@ -216,7 +217,7 @@ struct scan {
     struct etch_pt_clock clock;
     uint64_t lo; /* now is not earlier */
     bool in_psb, psb_has_ip, psb_timed;
-    bool overflown; /* packets were lost, and none has told yet where it goes on */
+    bool overflown; /* packets were lost, and no packet has told yet where execution goes on */
     size_t psb_at;
     struct etch_interval psb_time;
 
@@ -294,7 +295,8 @@ static enum whose whose_region(const struct scan *s, const struct when *when, ui
     return whose(s, lo, hi);
 }
 
-/* A bound of time: what is closed and had none is settled. Regions that are not the thread's are dropped. */
+/* Settles the closed regions that had no upper bound of time yet: `hi` is their bound. Regions of other threads are
+ * dropped. */
 static void settle(struct scan *s, uint64_t hi)
 {
     size_t kept = s->untimed;

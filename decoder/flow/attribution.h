@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who ran on a CPU when, and which parts of the CPU's trace are whose. Switch records give slots of time; a thread can
- * only change while no user code runs, so the trace between entering user code and leaving it is one thread's. It is
- * given to a thread where its bounds of time leave no other choice. */
+/* Assigns the parts of a CPU's trace to the threads that ran on the CPU. Switch records give slots of time. Threads
+ * change only while no user code runs, so the trace between entry into user code and exit belongs to one thread. This
+ * region is assigned to a thread if the region's bounds of time leave no other choice. */
 #ifndef ETCH_DECODER_FLOW_ATTRIBUTION_H
 #define ETCH_DECODER_FLOW_ATTRIBUTION_H
 
@@ -10,22 +10,22 @@
 /* A thread on a CPU from begin to end; never of the idle task. */
 struct etch_cpu_slot {
     uint32_t cpu, pid, tid;
-    uint64_t begin, end; /* 0 and UINT64_MAX where the record began or ended with it running */
-    bool unknown;        /* records were lost: anybody may have run, beside whom the other slots name */
+    uint64_t begin, end; /* 0 and UINT64_MAX: the thread was running when the record began or ended */
+    bool unknown;        /* records were lost: any thread may have run, beside the threads of the other slots */
 };
 
 struct etch_slots {
     ETCH_ARRAY(struct etch_cpu_slot) v; /* by CPU, then time */
 };
 
-/* From the recording's switches. A CPU without any gets one slot for all time: of the only thread, where the recording
- * has but one, else of the only process with thread 0, the unknown one. False where memory is short. */
+/* From the recording's switches. A CPU without switches gets one slot for all time: of the only thread, if the
+ * recording has just one, else of the only process with thread 0, the unknown thread. False where memory is short. */
 bool etch_slots_build(struct etch_slots *slots, const struct etch_recording *recording);
 
 /* The slots of one CPU. */
 const struct etch_cpu_slot *etch_slots_of(const struct etch_slots *slots, uint32_t cpu, size_t *n);
 
-/* An interval in which one thread runs on one CPU, perhaps with pauses. */
+/* An interval of a thread on a CPU, perhaps with pauses. */
 struct etch_tenure {
     uint32_t cpu, pid, tid;
     uint64_t begin, end;
@@ -38,7 +38,7 @@ struct etch_tenures {
 /* Puts each thread's slots in a row, joining those on the same CPU. */
 bool etch_tenures_build(struct etch_tenures *tenures, const struct etch_slots *slots);
 
-/* Finds the parts of `input` that ran in the tenure, and all those that may have. */
+/* Finds the parts of `input` that ran, or may have run, in the tenure. */
 bool etch_regions_find(const struct etch_pt_input *input, const struct etch_cpu_slot *slots, size_t n_slots,
                        const struct etch_tenure *tenure, struct etch_pt_region **regions, size_t *n, size_t *capacity);
 

@@ -30,7 +30,7 @@ void etch_blocks_free(struct etch_blocks *blocks);
 struct etch_block_view *etch_block_view_of(struct etch_blocks *blocks, uint32_t pid, enum etch_exec_mode mode,
                                            size_t lo, size_t hi);
 
-/* Of the process's space: see etch_code_space_changes() and etch_code_space_age(). */
+/* The same as etch_code_space_changes() and etch_code_space_age() of the process's space. */
 size_t etch_blocks_changes(const struct etch_blocks *blocks, uint32_t pid);
 size_t etch_blocks_age(const struct etch_blocks *blocks, uint32_t pid, uint64_t tsc);
 

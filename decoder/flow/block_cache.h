@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was found out about a block of code, kept by where the block lies: a program runs the same blocks over and over.
- */
+/* A cache of facts about blocks of code, by the block's place: a program runs the same blocks over and over. */
 #ifndef ETCH_DECODER_FLOW_BLOCK_CACHE_H
 #define ETCH_DECODER_FLOW_BLOCK_CACHE_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps as calls; see calls.h. A stack of what is open is kept per thread; a return goes to the frame that expects its
- * address, everything else that lands in the middle of a function goes to the frame of that function. */
+/* Steps as calls; see calls.h. Each thread has a stack of open calls. A return goes to the frame that expects its
+ * address. Any other branch into the middle of a function goes to the frame of that function. */
 #include "decoder/calls.h"
 #include "decoder/flow/block_cache.h"
 
 #include <string.h>
 
-/* What is kept of the last block, to know how the next one was reached. */
+/* The end of the last block: tells how the next block was reached. */
 struct origin {
     bool known;
     uint64_t end;
@@ -20,7 +20,7 @@ struct open_call {
     bool shown;                     /* the visitor knows of it; a linkage stub is shown when it turns out to be more */
     enum etch_call_why why;
     bool signal;
-    uint64_t resume;      /* signal: what did not run because of it */
+    uint64_t resume;      /* signal: the address of the instruction that did not run */
     struct origin before; /* signal */
 };
 
@@ -69,7 +69,7 @@ void etch_calls_free(struct etch_calls *calls)
     free(calls);
 }
 
-/* Where the block begins, looked up once per place. */
+/* The location of the block's first instruction, looked up once per address. */
 static const struct etch_location *locate(struct etch_calls *calls, const struct etch_step *step)
 {
     struct etch_block_key key = {step->image, step->first, step->first};
@@ -279,7 +279,7 @@ static void enter_signal(struct etch_calls *calls, const struct etch_location *a
     push(calls, &call);
 }
 
-/* Back from a signal handler to what it interrupted; the branch that was on its way then is taken now. */
+/* Returns from a signal handler to the interrupted code. A branch that the signal interrupted is taken now. */
 static bool resume(struct etch_calls *calls, uint64_t address)
 {
     for (size_t i = calls->open.n; i > 0; i--)

@@ -173,7 +173,7 @@ static bool build(struct etch_code *code, const struct etch_recording *recording
     return true;
 }
 
-/* Of the recording, which may be a folder itself. */
+/* The folder of the recording; the recording itself may be a folder. */
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -246,7 +246,7 @@ size_t etch_code_space_age(const struct etch_code_space *space, uint64_t tsc)
     return lo;
 }
 
-/* Whether the mapping was there in some of the ages. */
+/* Did the mapping exist in some of the ages? */
 static bool was_there(const struct etch_code_space *space, const struct etch_code_section *s, size_t lo, size_t hi)
 {
     if (s->image->mapped_tsc && etch_code_space_age(space, s->image->mapped_tsc) > hi)
@@ -259,8 +259,8 @@ static uint64_t bytes_at(const struct etch_code_section *s, uint64_t ip)
     return s->bytes && ip - s->start < s->size ? s->size - (ip - s->start) : 0;
 }
 
-/* Whether it makes no difference which of the two is meant, from `ip` to the end of either: the same memory, or copies
- * of generated code that overlap. */
+/* Do both sections have the same bytes from `ip` to the nearer end: the same memory, or overlapping copies of generated
+ * code? */
 static bool same_bytes(const struct etch_code_section *a, const struct etch_code_section *b, uint64_t ip)
 {
     uint64_t n = bytes_at(a, ip) < bytes_at(b, ip) ? bytes_at(a, ip) : bytes_at(b, ip);
@@ -273,7 +273,8 @@ static bool same_bytes(const struct etch_code_section *a, const struct etch_code
     return x == y || memcmp(x, y, (size_t)n) == 0;
 }
 
-/* Of two mappings that are both possible: the later one if it was surely there, for it took the place of the other. */
+/* Chooses between two possible mappings. The later mapping wins if it certainly existed, because it replaced the
+ * other. */
 static const struct etch_code_section *choose(const struct etch_code_space *space, const struct etch_code_section *a,
                                               const struct etch_code_section *b, uint64_t ip, size_t lo)
 {

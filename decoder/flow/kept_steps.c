@@ -102,7 +102,7 @@ void etch_kept_steps_release(struct etch_kept_steps *k)
     *k = (struct etch_kept_steps){.room = k->room, .times = k->times, .over = k->over};
 }
 
-/* Where there is no room, the decode goes on without. */
+/* Without room for more steps, the decode goes on and keeps none. */
 static int on_step(void *context, const struct etch_step *step)
 {
     struct keeping *keeping = context;

@@ -2,7 +2,7 @@
 /* The end of tracing (TIP.PGD): which code ran between the last branch and the end. */
 #include "decoder/flow/pt_walk.h"
 
-/* Where the thread's next region begins, as far as the one in hand is over at the next packet. */
+/* The begin of the thread's next region, if the current region is over at the next packet. */
 static size_t next_region(const struct etch_pt_walk *f)
 {
     const struct etch_pt_region *r = f->in->regions;

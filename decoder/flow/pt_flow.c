@@ -27,7 +27,7 @@ static void take_async(struct etch_pt_walk *f, uint64_t to)
 
 static void set_view(struct etch_pt_walk *f);
 
-/* What a MODE packet said holds from the next address on. */
+/* A MODE packet applies from the next address on. */
 static void take_mode(struct etch_pt_walk *f)
 {
     if (f->mode == f->next_mode)
@@ -375,7 +375,7 @@ static void find_region(struct etch_pt_walk *f, const struct etch_pt_packet *pac
     f->fup_use = packet && packet->kind == ETCH_PT_FUP ? ETCH_PT_FUP_RESUME : ETCH_PT_FUP_ASYNC;
 }
 
-/* What keeps the packet level going while another thread runs. */
+/* Takes the packets whose state is needed even while another thread runs. */
 static void pass_by(struct etch_pt_walk *f, const struct etch_pt_packet *packet)
 {
     switch (packet->kind) {
@@ -404,8 +404,8 @@ static void resynchronise(struct etch_pt_walk *f, const char *why)
     f->next = psb ? (size_t)(psb - f->in->bytes) : f->in->own;
 }
 
-/* How it went on: the successor's PSB says where execution was then; the first time behind it bounds what was before.
- */
+/* Looks into the successor's bytes. The PSB there gives the address at which execution went on. The first time behind
+ * the PSB bounds the steps before. */
 static void look_ahead(struct etch_pt_walk *f)
 {
     bool placed = false, timed = false;
@@ -479,8 +479,8 @@ static void rewind_buffer(struct etch_step_buffer *buffer, size_t n_blocks, size
     buffer->events.n = n_events;
 }
 
-/* Where code is missing, TIPs behind it are in doubt. If all of the input shows that this CPU puts off none, they are
- * used; if something does not fit then, they are not. */
+/* TIPs behind missing code are in doubt. If the whole input shows that this CPU defers no TIPs, the second decode uses
+ * them. If something does not fit then, they are not used. */
 void etch_pt_decode(const struct etch_pt_input *input, struct etch_blocks *blocks, struct etch_step_buffer *buffer)
 {
     size_t n_blocks = buffer->blocks.n, n_events = buffer->events.n;

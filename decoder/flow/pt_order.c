@@ -2,7 +2,7 @@
 /* See pt_order.h. */
 #include "decoder/flow/pt_order.h"
 
-/* A CYC belongs to the packet behind it; any other packet may be what forced out those before. */
+/* A CYC belongs to the packet behind it. Any other packet may have forced out the packets before. */
 static bool tnt_follows(struct etch_pt_reader reader, const uint8_t *next, const uint8_t *end)
 {
     struct etch_pt_packet packet;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a TIP stands where it belongs. A CPU may put off TIPs until its TNT packet is full or another packet forces
- * both out (Intel SDM, volume 3, "Deferred TIPs"): the TNT comes first then, and its last bits belong behind the TIP.
- * Whoever walks the code sees that. Behind code that is missing nobody does, unless it is known that this CPU puts off
- * none. That shows where an indirect jump or call is known to have made a TIP, the TNT before it had room left, and the
- * next packet is a TNT: nothing forced the two out. (Returns do not tell: no CPU puts off theirs.) */
+/* Tells if TIPs stand in their place. A CPU may defer TIPs until its TNT packet is full or another packet forces both
+ * out (Intel SDM, volume 3, "Deferred TIPs"). The TNT then comes first, and its last bits belong behind the TIP. The
+ * walk through the code sees the deferral, but not behind missing code, unless the CPU is known to defer no TIPs. A
+ * prompt TIP is the evidence: an indirect jump or call made the TIP, the TNT before had room left, and the next packet
+ * is a TNT, so nothing forced the TNT and the TIP out. (Returns are no evidence: no CPU defers their TIPs.) */
 #ifndef ETCH_DECODER_FLOW_PT_ORDER_H
 #define ETCH_DECODER_FLOW_PT_ORDER_H
 
 #include "decoder/flow/pt_packet.h"
 
 struct etch_pt_order {
-    unsigned prompt; /* TIPs that were not put off where they could have been */
-    bool deferred;   /* one was */
+    unsigned prompt; /* TIPs that could have been deferred and were not */
+    bool deferred;   /* a TIP was deferred */
     bool partial;    /* the packet before was a TNT with room left */
 };
 

@@ -210,7 +210,7 @@ static bool take_return(struct etch_pt_walk *f, struct etch_block *b, bool bit, 
     return true;
 }
 
-/* One TNT bit. Where code is missing before its branch, it stays unread. */
+/* Takes a TNT bit. If code is missing before its branch, the bit stays unread. */
 static bool take_bit(struct etch_pt_walk *f, bool bit)
 {
     for (;;) {
@@ -250,7 +250,7 @@ void etch_pt_walk_tnt(struct etch_pt_walk *f, const struct etch_pt_packet *packe
     f->began = 0;
     for (unsigned i = packet->count; i > 0; i--)
         if (!take_bit(f, packet->value >> (i - 1) & 1)) {
-            /* Bits are left that belong behind what is missing. */
+            /* The remaining bits belong behind the missing code. */
             f->dirty = f->dirty || i > 1;
             return;
         }

@@ -49,12 +49,12 @@ struct etch_pt_walk {
     unsigned n_calls, top;
     bool calls_unseen; /* code that is missing may have made more, which the CPU remembers */
 
-    struct etch_pt_order order; /* what the packets tell about how this CPU orders them */
-    bool trusts;                /* a TIP behind unread TNT bits is taken for where it stands */
-    bool refused;               /* one was not, and would have been of use */
-    bool leapt;                 /* to where such a TIP said; no other packet has confirmed it yet */
-    bool wrong;                 /* what followed such a leap did not fit */
-    bool astray;                /* while not known: packets and code did not fit, no TIP is to be trusted */
+    struct etch_pt_order order; /* the packets' evidence of this CPU's packet order */
+    bool trusts;                /* a TIP behind unread TNT bits is taken as in its place */
+    bool refused;               /* such a TIP was not taken, and would have been of use */
+    bool leapt;                 /* went to the address of such a TIP; no other packet has confirmed it yet */
+    bool wrong;                 /* the packets after such a leap did not fit */
+    bool astray;                /* while `ip` is not known: packets and code did not fit, so no TIP is trusted */
 
     enum etch_pt_fup_use fup_use;
     bool fup_pending;
@@ -89,12 +89,12 @@ bool etch_pt_walk_contradict(struct etch_pt_walk *f, size_t mark, const char *wh
 
 /* The block at `ip`; NULL, with the reason, where no code is known. */
 struct etch_block *etch_pt_walk_block(struct etch_pt_walk *f, const char **why);
-/* Steps over a block that needs no packet to go on. Returns false if it needs one. */
+/* Steps over a block that needs no packet to go on. Returns false if the block needs a packet. */
 bool etch_pt_walk_step(struct etch_pt_walk *f, struct etch_block *b, const char **why);
-/* Walks to the next block that needs a packet. Returns NULL, with the loss reported, if it comes to none. */
+/* Walks to the next block that needs a packet. Returns NULL, with the loss reported, if there is no such block. */
 struct etch_block *etch_pt_walk_to_branch(struct etch_pt_walk *f, bool dirty);
-/* Walks to the instruction at `ip` without the help of packets, and stops before it. Returns false, with the loss
- * reported, if it does not come there. */
+/* Walks to the instruction at `ip` without the help of packets, and stops before the instruction. Returns false, with
+ * the loss reported, if the walk does not reach `ip`. */
 bool etch_pt_walk_to_ip(struct etch_pt_walk *f, uint64_t ip);
 /* Steps over a block whose branch led to `ip`, as a TIP said. */
 void etch_pt_walk_indirect(struct etch_pt_walk *f, struct etch_block *b, uint64_t ip);

@@ -121,7 +121,7 @@ static const struct etch_soft_map *map_of(struct etch_schedule *schedule, uint32
     return map;
 }
 
-/* A fault, not a signal from outside. Of SIGILL and SIGFPE an emulator may not know the code. */
+/* A fault, not a signal from outside. An emulator may not know the code of SIGILL and SIGFPE. */
 static bool is_fault(const Etch__Failure *f)
 {
     if (f->signal == SIGILL || f->signal == SIGFPE)

@@ -2,7 +2,7 @@
 /* The end of a thread's ring: from the last record on to where the thread was when the recording ended. */
 #include "decoder/flow/soft_replay.h"
 
-/* The function whose code is around an address, as far as one can tell by where functions begin. */
+/* The function around an address, as far as the begins of functions tell. */
 static uint32_t function_around(const struct etch_replay *r, uint64_t ip)
 {
     size_t lo = 0, hi = r->map->functions.n;
@@ -62,8 +62,8 @@ static bool is_left(const struct etch_replay *r, uint32_t function)
     return false;
 }
 
-/* Has the thread come back from the code that it had called? It did if it stamped the time behind that call, or if it
- * is in the function that called, and not behind the call, or in a function further out. */
+/* Has the thread returned from the code without a recorder? Yes, if the thread wrote a stamp behind the call. Yes, if
+ * it is in the calling function, but not at the return address. Yes, if it is in a function further out. */
 static bool came_back(const struct etch_replay *r, size_t frame)
 {
     const struct etch_replay_context *c = r->c;

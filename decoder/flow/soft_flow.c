@@ -31,7 +31,7 @@ static bool find_chunks(struct etch_replay *r)
 
 static void run_context(struct etch_replay *r, size_t from, unsigned depth);
 
-/* A handler that began at this place of this chunk, or earlier. */
+/* Did the handler begin at this place of the chunk, or earlier? */
 static bool interrupts(const struct etch_replay_chunk *handler, const struct etch_replay_chunk *chunk, size_t at)
 {
     uint64_t where = handler->head.interrupted;
@@ -83,7 +83,7 @@ static void run_chunk(struct etch_replay *r, size_t index, unsigned depth)
     run_handlers(r, index, ETCH_SOFT_CHUNK, depth);
 }
 
-/* Of the chunks of one context, is none missing between these two? Others' chunks lie between them. */
+/* Is no chunk missing between these two chunks of one context? Chunks of other contexts may lie between them. */
 static bool follows(const struct etch_replay *r, size_t before, size_t next)
 {
     uint64_t seq = r->chunks.v[before].head.seq;
@@ -128,7 +128,7 @@ static void run_context(struct etch_replay *r, size_t from, unsigned depth)
     r->c = outer;
     r->stamps = stamps;
     r->pending = pending;
-    etch_step_buffer_time(r->buffer, r->low = low, 0); /* of what is told next some ran before the handler */
+    etch_step_buffer_time(r->buffer, r->low = low, 0); /* some of the next steps ran before the handler */
 }
 
 static void replay_thread(struct etch_replay *r)
@@ -147,7 +147,7 @@ static void replay_thread(struct etch_replay *r)
         if (r->chunks.v[i].head.context == 0)
             run_chunks(r, i, 0);
         else
-            run_context(r, i, 1); /* what it interrupted is gone */
+            run_context(r, i, 1); /* the interrupted chunk is gone */
     }
     if (!r->failed)
         etch_replay_finish(r);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* From a software recorder's ring to what ran. Each byte says which way a segment went; the map turns that into nodes,
- * and a walk over the machine code from each node's mark to the next into blocks. Nothing goes into the step buffer
- * before a record proves that execution got there; where records, map and code contradict each other the step buffer
- * says so and the replay goes on at the next record that says where the thread is. Private to decoder/. */
+/* From a software recorder's ring to executed steps. Each byte gives the path through a segment. The map turns a path
+ * into nodes. A walk over the machine code, from each node's mark to the next, turns nodes into blocks. A block goes
+ * into the step buffer only when a record proves that execution got there. If records, map and code contradict each
+ * other, the step buffer gets a loss, and the replay goes on at the next record that gives the thread's position.
+ * Private to decoder/. */
 #ifndef ETCH_DECODER_FLOW_SOFT_FLOW_H
 #define ETCH_DECODER_FLOW_SOFT_FLOW_H
 
@@ -18,7 +19,7 @@ struct etch_soft_input {
      * not known. */
     const uint64_t *frames;
     size_t n_frames;
-    bool failed;             /* the first of them is an instruction that did not finish */
+    bool failed;             /* the first frame is an instruction that did not finish */
     struct etch_death death; /* of the thread */
 };
 

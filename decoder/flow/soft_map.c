@@ -86,7 +86,8 @@ static bool take_functions(struct etch_soft_map *map, const struct file *file, c
 
 /* ---- Marks: the function is its address until all are known ---- */
 
-/* Without a function it is a stub; with one that the binaries lack it is nothing. */
+/* A mark without a function is a stub. A mark with a function is a guard; if the binaries lack the function, the mark
+ * is damaged. */
 static bool take_stub(struct etch_soft_map *map, const struct file *file, const struct etch_soft_mark *mark)
 {
     struct etch_soft_guard guard = {mark->address + file->bias, UINT32_MAX};

@@ -25,7 +25,7 @@ struct etch_soft_place {
     uint32_t order; /* among the places at one address: the order in which the code passes them */
 };
 
-/* Leads to a function, unless another module replaced that when the program was loaded. */
+/* A guard leads to a function, unless another module replaced the function when the program was loaded. */
 struct etch_soft_guard {
     uint64_t address;
     uint32_t function;
@@ -39,10 +39,10 @@ struct etch_soft_map {
     ETCH_ARRAY(struct etch_soft_place) marks;        /* the same by address */
     ETCH_ARRAY(struct etch_soft_place) flushes;      /* by address */
     ETCH_ARRAY(uint64_t) begins;                     /* of the machine's blocks, by address */
-    ETCH_ARRAY(uint64_t) stubs;                      /* which tell that they were called, and guards, by address */
+    ETCH_ARRAY(uint64_t) stubs;                      /* stubs, which report their calls, and guards, by address */
     ETCH_ARRAY(struct etch_soft_guard) guards;       /* by address */
     ETCH_ARRAY(uint64_t) stamps;                     /* functions of the runtime that write TIME, by address */
-    bool unstamped;                                  /* a file was stripped of where it has its own: then none */
+    bool unstamped;                                  /* a file lacks the addresses of its own: then none is used */
     size_t damaged;                                  /* functions or marks that make no sense */
 };
 
@@ -58,7 +58,7 @@ bool etch_soft_map_finish(struct etch_soft_map *map);
 /* The function that begins at `address`; UINT32_MAX: none. */
 uint32_t etch_soft_map_function(const struct etch_soft_map *map, uint64_t address);
 
-/* The address of the function or guard that has this as its address's low half; of several the one in the 4 GiB of
+/* The address of the function or guard with this low half of its address. Among several, the address in the 4 GiB of
  * `near`. 0: there is none. */
 uint64_t etch_soft_map_address(const struct etch_soft_map *map, uint32_t half, uint64_t near);
 
@@ -71,7 +71,7 @@ uint32_t etch_soft_map_guarded(const struct etch_soft_map *map, uint64_t address
 /* Does the function there write TIME, each time that it is called, if the chunk has room? */
 bool etch_soft_map_is_stamp(const struct etch_soft_map *map, uint64_t address);
 
-/* Where the last stub at or before an address begins; 0: there is none. */
+/* The begin of the last stub at or before an address; 0: there is none. */
 uint64_t etch_soft_map_stub_before(const struct etch_soft_map *map, uint64_t address);
 
 /* How many edges a node has. */
@@ -86,7 +86,7 @@ const struct etch_soft_place *etch_soft_map_places(const struct etch_soft_map *m
 
 const struct etch_soft_place *etch_soft_map_flush(const struct etch_soft_map *map, uint64_t address);
 
-/* Where the machine's block around an address begins; the address itself where that is not known. */
+/* The begin of the machine's block around an address; the address itself if the block is not known. */
 uint64_t etch_soft_map_begin(const struct etch_soft_map *map, uint64_t address);
 
 #endif

@@ -51,7 +51,7 @@ static bool go_to_record(struct etch_replay *r)
     return r->c->state != ETCH_REPLAY_LOST && etch_replay_go_to_byte(r);
 }
 
-/* A stub reports that it was called. */
+/* Takes OUT: a stub was called. */
 static void take_out(struct etch_replay *r)
 {
     if (!go_to_record(r))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the replay of a ring writes into the step buffer: blocks that were passed, events between them, losses. */
+/* The output of a ring's replay into the step buffer: executed blocks, events between them, losses. */
 #include "decoder/flow/soft_replay.h"
 
 const char etch_replay_no_way[] = "the machine code has no way to where the recorder says that it went";

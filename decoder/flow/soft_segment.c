@@ -62,7 +62,7 @@ bool etch_replay_follow(struct etch_replay *r, uint32_t node, const struct etch_
     }
 }
 
-/* The edge of `node` on the way with number `*path`, which then is what is left of it. */
+/* The edge of `node` on the path with number `*path`. The edge's value is subtracted from `*path`. */
 static const struct etch_soft_map_edge *choose(const struct etch_soft_function *f, uint32_t node, uint32_t *path)
 {
     const struct etch_soft_map_edge *edges = f->edge + f->node[node].first_edge, *best = edges;

@@ -2,8 +2,7 @@
 /* The record TIME of a software recorder's ring: between which of the replayed steps it was written. */
 #include "decoder/flow/soft_replay.h"
 
-/* The stamp that the walk has come to; 0: none was written, for want of room. Such a chunk has none behind it, either.
- */
+/* The stamp that the walk has come to. 0: the chunk had no room for the stamp, and has no later stamps either. */
 static uint64_t next_stamp(struct etch_replay *r)
 {
     struct etch_replay_stamps *s = &r->stamps;

@@ -109,8 +109,8 @@ static void resume(struct etch_replay *r, const struct etch_soft_place *flush, c
     }
 }
 
-/* The SYNC names the caller of the function whose ENTRY follows: the innermost that is known, if code without a
- * recorder is between. */
+/* The SYNC names the caller of the function whose ENTRY follows. If code without a recorder is between, the SYNC names
+ * the innermost known caller. */
 static void take_caller(struct etch_replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
 {
     struct etch_replay_context *c = r->c;

@@ -83,7 +83,7 @@ struct search {
     const struct key *key;
     const struct etch_soft_place *places; /* of the goal's node */
     size_t n_places;
-    size_t found;     /* the look that reached the goal, plus one */
+    size_t found;     /* the number of the look at the goal, plus 1 */
     uint64_t at;      /* where it did */
     size_t next;      /* the mark behind that of the goal */
     unsigned reached; /* how often */

@@ -21,14 +21,14 @@ enum etch_soft_goal {
     ETCH_SOFT_TO_IP,      /* an instruction, marks or not */
 };
 
-/* A way: whole blocks to tell, and where it ends. For TO_CALL, TO_OUTSIDE and TO_RETURN the last block is that of the
- * call or return, and the end is behind it. */
+/* A way: whole blocks to report, and its end. For TO_CALL, TO_OUTSIDE and TO_RETURN the last block is the block of the
+ * call or return, and the end is behind this block. */
 struct etch_soft_way {
     const struct etch_block **blocks;
     size_t n;
     struct etch_soft_position end;
     bool found;
-    bool unsure; /* TO_IP: there is another */
+    bool unsure; /* TO_IP: there is another way */
 };
 
 struct etch_soft_walks;
@@ -41,10 +41,10 @@ void etch_soft_walks_free(struct etch_soft_walks *walks);
 const struct etch_soft_way *etch_soft_walk(struct etch_soft_walks *walks, struct etch_soft_position from,
                                            enum etch_soft_goal goal, uint32_t function, uint64_t goal_at);
 
-/* At an address, before any mark there. */
+/* The position at an address, before all marks there. */
 struct etch_soft_position etch_soft_position_at(const struct etch_soft_walks *walks, uint64_t ip);
 
-/* The node that the code at a return address leads to first; false where it leads to none. */
+/* Finds the first node that the code at a return address leads to; false: there is none. */
 bool etch_soft_next_node(struct etch_soft_walks *walks, uint64_t ip, uint32_t *function, uint32_t *node);
 
 struct etch_block_view *etch_soft_walks_view(struct etch_soft_walks *walks);

@@ -98,7 +98,7 @@ uint64_t etch_step_buffer_instructions(const struct etch_step_buffer *buffer)
     return n;
 }
 
-/* Where the block before went, as far as what stands from event `e` on tells. */
+/* The address at which the block before went on, from event `e` and the next block; 0: not known. */
 static uint64_t next_ip(const struct etch_step_buffer *buffer, size_t block, size_t e)
 {
     for (; e < buffer->events.n && buffer->events.v[e].at == block; e++)

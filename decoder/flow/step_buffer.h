@@ -46,21 +46,22 @@ static inline void etch_step_buffer_block(struct etch_step_buffer *buffer, const
 
 void etch_step_buffer_event(struct etch_step_buffer *buffer, const struct etch_step_buffer_event *event);
 
-/* From here on nothing is earlier than `lo`. */
+/* All later steps are at or after `lo`. */
 void etch_step_buffer_time(struct etch_step_buffer *buffer, uint64_t lo, uint64_t ticks);
 
-/* Nothing before here is later than `hi`, at which the clock had counted `ticks` since the anchor before. */
+/* All steps so far are at or before `hi`. At `hi` the clock had counted `ticks` since the anchor before. */
 void etch_step_buffer_until(struct etch_step_buffer *buffer, uint64_t hi, uint64_t ticks);
 
-/* The thread died of what is last in the step buffer. If that is an interrupt at the same place, the instruction there
- * has begun, though it did not end: it is the last one before that. Where no code is known, execution went nowhere. */
+/* The thread died of the last step in the buffer. If this step is an interrupt at the same address, the instruction
+ * there has begun but did not end: it becomes the last instruction before the interrupt. If no code is known at the
+ * address, the interrupt gets `nowhere`. */
 void etch_step_buffer_end_at(struct etch_step_buffer *buffer, struct etch_block_view *view,
                              const struct etch_death *death);
 
 uint64_t etch_step_buffer_instructions(const struct etch_step_buffer *buffer);
 
 struct etch_step_reader {
-    struct etch_step step;         /* pid, tid, cpu, stream: what all steps have in common */
+    struct etch_step step;         /* pid, tid, cpu, stream: common to all steps */
     uint64_t from, to;             /* as in etch_steps_options */
     uint64_t skip;                 /* instructions to pass over first, and events among them */
     struct etch_steps_count count; /* added to */
@@ -68,7 +69,7 @@ struct etch_step_reader {
     void *context;
 };
 
-/* Calls `visit` for each step; returns what it returned if that is not 0. */
+/* Calls `visit` for each step. Returns the value of `visit` if the value is not 0. */
 int etch_step_buffer_read(const struct etch_step_buffer *buffer, struct etch_step_reader *reading);
 
 #endif

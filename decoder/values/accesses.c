@@ -161,7 +161,7 @@ static void offer(struct largest *l, uint32_t tid, uint64_t value)
     }
 }
 
-/* Whether another thread offered at least `value`. */
+/* Did another thread offer at least `value`? */
 static bool has_other(const struct largest *l, uint32_t tid, uint64_t value)
 {
     unsigned at = l->v[0].any && l->v[0].tid == tid;
@@ -169,8 +169,9 @@ static bool has_other(const struct largest *l, uint32_t tid, uint64_t value)
     return l->v[at].any && l->v[at].value >= value;
 }
 
-/* An access is in doubt with an earlier one of another thread that it reaches back to, and with a later one that
- * reaches back to it; one of the two writes. Forwards the newest access counts, backwards the furthest reach. */
+/* An access is in doubt if it reaches back to an earlier access of another thread, or a later access of another thread
+ * reaches back to it, and one of the two writes. The forward pass compares with the newest access, the backward pass
+ * with the furthest reach. */
 static void doubt_piece(const struct part *v, size_t n, bool *doubtful, const Etch__Access *first)
 {
     struct largest all = {0}, writes = {0};
@@ -243,7 +244,7 @@ static bool list_bounds(const struct etch_recording *r, struct parts *p)
     return true;
 }
 
-/* Each access once for each piece that it has, which is one for nearly all. */
+/* Lists each access once per piece. Nearly all accesses have a single piece. */
 static bool list_parts(struct etch_recording *r, struct parts *p)
 {
     for (size_t i = 0; i < r->accesses.n; i++) {

@@ -59,7 +59,7 @@ static enum nearness nearness_of(const struct callers *c, uint64_t address)
 
 static uint64_t find(const struct callers *c)
 {
-    /* Of the registers that a system call leaves alone the kernel samples but some. */
+    /* The kernel does not sample these registers, although a system call leaves them alone. */
     static const uint8_t unsampled[] = {3, 12, 13, 14, 15};
     const Etch__Access *a = c->access;
     const struct etch_unwind_memory memory = {read_stack, a};

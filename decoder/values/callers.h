@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who in the program made an access that a library, a system header's code or the kernel carried out: the innermost
- * return address that lies in the user's own code, by the unwind tables of the code between, from the registers and the
- * piece of stack that were sampled with the access. */
+/* The caller of an access that a library, a system header's code or the kernel carried out. The caller is the innermost
+ * return address in the user's own code. Unwind tables lead there, from the registers and the piece of stack that were
+ * sampled with the access. */
 #ifndef ETCH_DECODER_VALUES_CALLERS_H
 #define ETCH_DECODER_VALUES_CALLERS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where an exception came from; see thrown.h. */
+/* The origin of an exception; see thrown.h. */
 #include "decoder/thrown.h"
 
 #include "base/function_name.h"

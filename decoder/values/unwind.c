@@ -44,8 +44,8 @@ static bool add_images(struct etch_unwind_tables *tables, const struct etch_reco
     return true;
 }
 
-/* The chain of frame pointers misses the caller of a function that keeps none, as most of libc's; where it goes on
- * beyond what the tables know it is the better one. */
+/* The chain of frame pointers misses the caller of a function without a frame pointer, such as most functions of libc.
+ * But a chain that is longer than the unwound frames is better, and stays. */
 static void replace(Etch__ThreadState *state, const struct unwinding *u)
 {
     bool better = u->n > 1 && (state->frames_scanned || u->n >= state->n_frames);
@@ -87,7 +87,7 @@ static bool is_stub(const struct etch_recording *r, struct etch_symbols *symbols
     return false;
 }
 
-/* What leads from one function to another is no place in the program. */
+/* Removes the frames of stubs: a stub between two functions is no place in the program. */
 static void drop_stubs(const struct etch_recording *r, struct etch_symbols *symbols, Etch__ThreadState *state)
 {
     size_t n = 0;

@@ -53,8 +53,8 @@ static bool register_written(const struct instruction *n, ZydisRegister reg)
 
 enum place { ELSEWHERE, THERE, PERHAPS };
 
-/* Where the operand lies, by the registers after the instruction; PERHAPS where the instruction overwrote one of them,
- * or its segment's base is not sampled. */
+/* Finds the place of the operand by the registers after the instruction. PERHAPS: the instruction overwrote a register
+ * of the address, or the base of its segment is not sampled. */
 static enum place operand_place(const struct etch_value_question *q, const struct instruction *n,
                                 const ZydisDecodedOperand *o, uint64_t *at)
 {
@@ -195,7 +195,7 @@ static bool place_value(const struct etch_value_question *q, uint64_t at, unsign
     return true;
 }
 
-/* What the operand's bytes held before, by the replayed value of the location. */
+/* The operand's value before the instruction, by the replayed value of the location. */
 static bool operand_before(const struct etch_value_question *q, uint64_t at, unsigned width, uint64_t *v)
 {
     if (!q->previous_known || at < q->address || at + width > q->address + q->size)
@@ -220,7 +220,7 @@ static bool source_value(const struct etch_value_question *q, const struct instr
     return false;
 }
 
-/* Arithmetic on the operand, from what it held. Also the carry, for the two that take it in: not known after. */
+/* Arithmetic on the operand's old value. ADC and SBB are left out: the carry is not known afterwards. */
 static bool compute(const struct instruction *n, uint64_t before, uint64_t source, uint64_t *v)
 {
     switch (n->i.mnemonic) {
@@ -268,8 +268,8 @@ static bool is_plain_move(ZydisMnemonic m)
            m == ZYDIS_MNEMONIC_MOVSXD || m == ZYDIS_MNEMONIC_MOVNTI;
 }
 
-/* Compare and exchange: the flag says whether it did; either way ax holds what was there, or the new value is the
- * source. */
+/* Compare and exchange. The zero flag tells if the exchange took place. If so, the new value is the source operand;
+ * else ax holds the location's value. */
 static bool after_cmpxchg(const struct etch_value_question *q, const struct instruction *n, struct etch_value_answer *a,
                           uint64_t *v)
 {
