@@ -139,6 +139,17 @@ static int open_beside(struct etch_output *o, struct etch_error *err)
     return cannot_create(o->path, err);
 }
 
+/* Gives the output to the caller, or discards it if `status` says that it could not be opened. */
+static int hand_over(struct etch_output **output, struct etch_output *o, int status)
+{
+    if (status < 0) {
+        etch_output_discard(o);
+        return -1;
+    }
+    *output = o;
+    return 0;
+}
+
 int etch_output_report(struct etch_output **output, const char *path, struct etch_error *err)
 {
     struct etch_output *o = new_output(path);
@@ -152,12 +163,7 @@ int etch_output_report(struct etch_output **output, const char *path, struct etc
     status = open_as_is(o, &st, &exists, err);
     if (status > 0)
         status = open_beside(o, err);
-    if (status < 0) {
-        etch_output_discard(o);
-        return -1;
-    }
-    *output = o;
-    return 0;
+    return hand_over(output, o, status);
 }
 
 static bool begins_with(const char *path, const void *magic, size_t size)
@@ -241,12 +247,7 @@ int etch_output_recording(struct etch_output **output, const char *path, const v
         status = move_aside(o, err) < 0 ? -1 : 1;
     if (status > 0)
         status = open_at_name(o, err);
-    if (status < 0) {
-        etch_output_discard(o);
-        return -1;
-    }
-    *output = o;
-    return 0;
+    return hand_over(output, o, status);
 }
 
 int etch_output_fd(struct etch_output **output, int fd, const char *name, struct etch_error *err)
