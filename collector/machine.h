@@ -50,4 +50,7 @@ void etch_machine_probe(struct etch_machine *machine, const char *root);
 /* NULL if no check has this id. */
 const struct etch_check *etch_machine_check(const struct etch_machine *machine, const char *id);
 
+/* Reads the first line of a small file below `root`, without its end. False if there is none. */
+bool etch_machine_read_line(const char *root, const char *name, char *line, size_t size);
+
 #endif

@@ -2,6 +2,8 @@
 /* The PT PMU's own description; see pt_caps.h. */
 #include "collector/pt_caps.h"
 
+#include "collector/machine.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,18 +18,9 @@
 static bool read_line(const char *root, const char *name, char *line, size_t size)
 {
     char path[4096];
-    FILE *file;
-    bool got;
 
-    snprintf(path, sizeof(path), "%s" DEVICE "/%s", root, name);
-    file = fopen(path, "re");
-    if (!file)
-        return false;
-    got = fgets(line, (int)size, file) != NULL;
-    fclose(file);
-    if (got)
-        line[strcspn(line, "\n")] = '\0';
-    return got;
+    snprintf(path, sizeof(path), DEVICE "/%s", name);
+    return etch_machine_read_line(root, path, line, size);
 }
 
 /* A number that fills the line; `otherwise` where it is not one, or beyond 32 bits. */

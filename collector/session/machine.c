@@ -62,14 +62,13 @@ __attribute__((format(printf, 2, 3))) static void advise(struct etch_check *chec
     va_end(args);
 }
 
-/* Reads the first line of a small file below the root; false: no such line. */
-static bool read_line(const struct probe *p, const char *name, char *line, size_t size)
+bool etch_machine_read_line(const char *root, const char *name, char *line, size_t size)
 {
     char path[4096];
     FILE *file;
     bool got;
 
-    snprintf(path, sizeof(path), "%s%s", p->root, name);
+    snprintf(path, sizeof(path), "%s%s", root, name);
     file = fopen(path, "re");
     if (!file)
         return false;
@@ -86,7 +85,7 @@ static int read_number(const struct probe *p, const char *name, int otherwise)
     char *end;
     long v;
 
-    if (!read_line(p, name, line, sizeof(line)))
+    if (!etch_machine_read_line(p->root, name, line, sizeof(line)))
         return otherwise;
     v = strtol(line, &end, 10);
     return end == line || v < -1000000 || v > 1000000000 ? otherwise : (int)v;
