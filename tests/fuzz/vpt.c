@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory that a program in QEMU shares with etch: events of any size and content, as the program may write them.
- * The reader is part of the source of vpt itself, so that is taken in whole. */
-#include "collector/vpt/vpt.c"
+/* The memory that a program in QEMU shares with etch: events of any size and content, as the program may write them. */
+#include "collector/vpt/vpt.h"
+
+#include <fcntl.h>
+#include <string.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -11,7 +13,7 @@ static struct etch_record_summary summary;
 static struct etch_recorder recorder;
 static struct vpt vpt;
 static struct vpt_control control;
-static uint8_t events[EVENT_SIZE];
+static uint8_t events[VPT_EVENT_RING];
 static _Alignas(4096) uint8_t header[VPT_PAGE];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -26,7 +28,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     recorder.state = &vpt;
     recorder.pid = 1;
     vpt.control = &control;
-    for (size_t i = 0; i < ACCESSES_AT_ONCE; i++)
+    for (size_t i = 0; i < VPT_ACCESSES_AT_ONCE; i++)
         vpt.access_list[i] = &vpt.accesses[i];
     return 0;
 }
@@ -34,20 +36,20 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 /* The first byte says where in the ring the events begin. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct slot slot = {.shared = (struct vpt_thread *)header, .flow = events, .events = events};
+    struct vpt_slot slot = {.shared = (struct vpt_thread *)header, .flow = events, .events = events};
     uint64_t tail = size ? (uint64_t)data[0] * 512 : 0;
     struct etch_error err;
 
-    if (size < 1 || size - 1 > EVENT_SIZE / 2)
+    if (size < 1 || size - 1 > VPT_EVENT_RING / 2)
         return -1;
     for (size_t i = 1; i < size; i++)
-        events[(tail + i - 1) % EVENT_SIZE] = data[i];
+        events[(tail + i - 1) % VPT_EVENT_RING] = data[i];
     atomic_store(&slot.shared->event_tail, tail);
     atomic_store(&slot.shared->event_head, tail + size - 1);
     if (etch_bundle_create_fd(&recorder.bundle, open("/dev/null", O_WRONLY | O_CLOEXEC), "fuzz", &err) < 0)
         return 0;
     memset(vpt.armed, 0, sizeof(vpt.armed));
-    take_events(&recorder, &slot, &err);
+    vpt_events_take(&recorder, &slot, &err);
     vpt.n_accesses = 0;
     etch_array_free(&vpt.subjects);
     etch_array_free(&vpt.children);
