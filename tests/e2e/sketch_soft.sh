@@ -101,8 +101,8 @@ int main(void)
 
     pthread_create(&t, NULL, other, NULL);
     level = 0;
-    rest(50);
-    rest(50);
+    rest(300);
+    rest(300);
     level = 0;
     pthread_join(t, NULL);
     return 10 / level > 5 ? 1 : 0;
@@ -129,7 +129,7 @@ static void rest(long ms)
     struct timespec t = {0, ms * 1000000};
 
     nanosleep(&t, NULL);
-    if (ms > 100)
+    if (ms > 990)
         late++;
 }
 static struct item *take(void)
@@ -140,7 +140,7 @@ static struct item *take(void)
 static void *worker(void *arg)
 {
     struct item *i = take();
-    rest(arg ? 60 : 10);
+    rest(arg ? 900 : 10);
     return *i->data == 5 ? NULL : arg;
 }
 int main(int argc, char **argv)
@@ -151,7 +151,7 @@ int main(int argc, char **argv)
     one.data = &number;
     head = &one;
     pthread_create(&t, NULL, worker, argc > 1 ? &t : NULL);
-    rest(30);
+    rest(300);
     one.data = NULL;
     pthread_join(t, NULL);
     return 0;
