@@ -57,6 +57,7 @@ struct etch_target {
     struct etch_target_watcher watcher;
     bool started; /* the first exec was seen */
     bool given_up;
+    bool stopped; /* by job control; the kernel has not yet told that it goes on */
 };
 
 struct etch_launch {

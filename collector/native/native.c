@@ -26,9 +26,10 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
-#define TICK_MS 100       /* between two looks at the rings */
-#define IDLE_TICK_MS 1000 /* where there are none: the watchdog wants to see us move */
-#define BUSY_TICK_MS 2    /* while the synchronisation rings fill fast */
+#define TICK_MS 100           /* between two looks at the rings */
+#define IDLE_TICK_MS 1000     /* where there are none: the watchdog wants to see us move */
+#define CONTINUE_NS 30000000u /* SIGCONT to the whole group reaches the program within this */
+#define BUSY_TICK_MS 2        /* while the synchronisation rings fill fast */
 #define TRACER_STACK (8u << 20)
 #define POLL_MAX 4096
 
@@ -156,7 +157,18 @@ static void on_stopped(void *context, struct etch_target *target, int signal)
     etch_watchdog_rest(n->watchdog, true);
     raise(SIGSTOP); /* to this thread: another thread could take a signal to the process, and this thread would go on */
     etch_watchdog_rest(n->watchdog, false);
-    kill(target->pid, SIGCONT);
+    n->continue_due_ns = etch_time_ns() + CONTINUE_NS;
+}
+
+/* Somebody may have resumed etch alone. SIGCONT is passed on only if the program did not get its own: it would undo a
+ * Ctrl-Z that came meanwhile. */
+static void pass_on_continue(struct native *n)
+{
+    if (!n->continue_due_ns || (n->target.stopped && etch_time_ns() < n->continue_due_ns))
+        return;
+    n->continue_due_ns = 0;
+    if (n->target.stopped)
+        kill(n->target.pid, SIGCONT);
 }
 
 /* ---- Running ---- */
@@ -193,7 +205,7 @@ static void release_loop(struct loop *l)
 
 static int next_wait_ms(const struct native *n)
 {
-    if (etch_signals_wait(n->signals))
+    if (etch_signals_wait(n->signals) || n->continue_due_ns)
         return 10;
     if (n->watches || n->sync || n->flow || n->options->hang_s > 0 || n->options->wall_s > 0)
         return n->busy ? BUSY_TICK_MS : TICK_MS;
@@ -214,6 +226,7 @@ static int follow(struct native *n, struct loop *l, struct etch_error *err)
             return -1;
         if (n->target.gone)
             break;
+        pass_on_continue(n);
         l->fds[0] = (struct pollfd){.fd = l->signals.fd, .events = POLLIN};
         if (n->watches)
             fds += etch_watches_poll(n->watches, l->fds + 1, POLL_MAX - 1);

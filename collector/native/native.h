@@ -67,6 +67,7 @@ struct native {
     struct etch_limit limit;
     struct etch_target target;
     struct etch_signals *signals;
+    uint64_t continue_due_ns;       /* when SIGCONT is passed on, if the program is still stopped then; 0: not */
     struct etch_watchdog *watchdog; /* NULL: none could be had */
 
     struct native_watch list[ETCH_RECORD_MAX_WATCHES];

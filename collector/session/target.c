@@ -344,6 +344,8 @@ static int on_event(struct etch_target *t, pid_t tid, int event, int signal, str
     case PTRACE_EVENT_STOP:
         know_thread(t, tid, 0);
         note_begun(t, tid);
+        if (tid == t->pid)
+            t->stopped = is_stop_signal(signal);
         if (!is_stop_signal(signal)) {
             resume(tid, 0);
             return 0;
