@@ -34,9 +34,9 @@ int etch_error_set_errno(struct etch_error *err, int errnum, const char *fmt, ..
     return -1;
 }
 
-int etch_error_no_memory(struct etch_error *err)
+void etch_error_set_no_memory(struct etch_error *err)
 {
-    return etch_error_set(err, "out of memory");
+    etch_error_set(err, "out of memory");
 }
 
 int etch_error_prefix(struct etch_error *err, const char *fmt, ...)

@@ -20,8 +20,15 @@ int etch_error_set(struct etch_error *err, const char *fmt, ...) __attribute__((
 int etch_error_set_errno(struct etch_error *err, int errnum, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* "out of memory". Allocates nothing. Returns -1. */
-int etch_error_no_memory(struct etch_error *err);
+/* "out of memory". Allocates nothing. */
+void etch_error_set_no_memory(struct etch_error *err);
+
+/* The same. Returns -1, in sight of static analysers. */
+static inline int etch_error_no_memory(struct etch_error *err)
+{
+    etch_error_set_no_memory(err);
+    return -1;
+}
 
 /* Puts the caller's attempt in front of the callee's text: "WHAT: " + text. Returns -1. */
 int etch_error_prefix(struct etch_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -124,7 +124,8 @@ bool etch_object_next_segment(const struct etch_object *object, size_t *at, stru
     *segment =
         (struct etch_segment){header.p_offset, header.p_filesz, header.p_vaddr,
                               (header.p_flags & PF_R ? PROT_READ : 0u) | (header.p_flags & PF_W ? PROT_WRITE : 0u) |
-                                  (header.p_flags & PF_X ? PROT_EXEC : 0u)};
+                                  (header.p_flags & PF_X ? PROT_EXEC : 0u),
+                              header.p_memsz};
     return true;
 }
 

@@ -58,7 +58,8 @@ bool etch_object_has_section(const struct etch_object *object, const char *name)
 /* A loaded segment: its place in the file and its address. */
 struct etch_segment {
     uint64_t file_offset, file_size, address;
-    uint32_t prot; /* PROT_READ, ... */
+    uint32_t prot;        /* PROT_READ, ... */
+    uint64_t memory_size; /* zeroed variables too */
 };
 
 /* The next loaded segment; `*at` begins at 0. False: there are no more. */

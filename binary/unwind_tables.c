@@ -3,7 +3,7 @@
 #include "binary/unwind_tables.h"
 
 #include "base/input.h"
-#include "binary/elf_file.h"
+#include "binary/object.h"
 #include "binary/unwind_rules.h"
 
 #include <elfutils/libdwfl.h>
@@ -64,27 +64,23 @@ void etch_unwind_tables_free(struct etch_unwind_tables *tables)
     free(tables);
 }
 
-static bool is_what_ran(Dwfl_Module *module, const Etch__Image *image)
+static bool is_what_ran(const Etch__Image *image)
 {
-    uint8_t id[ETCH_BUILD_ID_MAX];
-    Dwarf_Addr bias;
-    Elf *elf = dwfl_module_getelf(module, &bias);
-    size_t n = elf ? etch_elf_build_id(elf, id) : 0;
+    struct etch_error ignored;
+    struct etch_elf elf;
 
-    return !n || !image->build_id.len || (n == image->build_id.len && memcmp(id, image->build_id.data, n) == 0);
+    return etch_elf_read(&elf, image->path, &ignored) == 0 &&
+           (!elf.build_id_size || !image->build_id.len ||
+            (elf.build_id_size == image->build_id.len &&
+             memcmp(elf.build_id, image->build_id.data, elf.build_id_size) == 0));
 }
 
-bool etch_unwind_tables_add(struct etch_unwind_tables *tables, const Etch__Image *image, uint64_t bias)
+void etch_unwind_tables_add(struct etch_unwind_tables *tables, const Etch__Image *image, uint64_t bias)
 {
-    int fd = etch_input_open(image->path);
-    Dwfl_Module *module;
+    int fd = is_what_ran(image) ? etch_input_open(image->path) : -1;
 
-    if (fd < 0)
-        return true;
-    module = dwfl_report_elf(tables->dwfl, image->path, image->path, fd, bias, true);
-    if (!module)
+    if (fd >= 0 && !dwfl_report_elf(tables->dwfl, image->path, image->path, fd, bias, true))
         close(fd); /* else the module closes it */
-    return !module || is_what_ran(module, image);
 }
 
 /* ---- From frame to frame ---- */

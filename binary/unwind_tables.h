@@ -29,9 +29,9 @@ struct etch_unwind_tables;
 struct etch_unwind_tables *etch_unwind_tables_new(void);
 void etch_unwind_tables_free(struct etch_unwind_tables *tables);
 
-/* Adds the file of an image; `bias` is added to the file's addresses. A file that cannot be opened is left out. Returns
- * false where the file has another build-id than the image. */
-bool etch_unwind_tables_add(struct etch_unwind_tables *tables, const Etch__Image *image, uint64_t bias);
+/* Adds the file of an image; `bias` is added to the file's addresses. A file that cannot be opened, or that has another
+ * build-id than the image, is left out: a stack ends there. */
+void etch_unwind_tables_add(struct etch_unwind_tables *tables, const Etch__Image *image, uint64_t bias);
 
 /* After the last file. False: the tables cannot be used. */
 bool etch_unwind_tables_finish(struct etch_unwind_tables *tables);

@@ -16,13 +16,28 @@
 const char *etch_loss_name(Etch__LossCause cause)
 {
     static const char *const names[] = {
-        "gap",           "AUX truncated",    "AUX partial",
-        "AUX collision", "overflow",         "sideband lost",
-        "ring wrapped",  "rate limited",     "unmapped code",
-        "undecodable",   "recorder killed",  "no space",
-        "no ring",       "ring reused",      "ring gone",
-        "file cut",      "damaged",          "limit reached",
-        "out of memory", "recorder starved", "ring of two processes",
+        "gap",
+        "AUX truncated",
+        "AUX partial",
+        "AUX collision",
+        "overflow",
+        "sideband lost",
+        "ring wrapped",
+        "rate limited",
+        "unmapped code",
+        "undecodable",
+        "recorder killed",
+        "no space",
+        "no ring",
+        "ring reused",
+        "ring gone",
+        "file cut",
+        "damaged",
+        "limit reached",
+        "out of memory",
+        "recorder starved",
+        "ring of two processes",
+        "over the budget",
     };
 
     return (unsigned)cause < sizeof(names) / sizeof(names[0]) ? names[cause] : "unknown";

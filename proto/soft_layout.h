@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define ETCH_SOFT_MAGIC 0x746675732d686374u /* a pool */
-#define ETCH_SOFT_VERSION 4u
+#define ETCH_SOFT_VERSION 5u
 
 /* A chunk begins SLACK bytes behind a multiple of its size, where a ring's head ends. When the address of the next byte
  * has crossed the next multiple, its FULL bits are 0. Compiled code tests these bits at some of its writes. The writes
@@ -22,8 +22,12 @@
 #define ETCH_SOFT_KB_VARIABLE "ETCH_RING_KB"           /* of each thread's ring */
 #define ETCH_SOFT_THREADS_VARIABLE "ETCH_RING_THREADS" /* rings that a process has */
 #define ETCH_SOFT_MB_VARIABLE "ETCH_RING_MB"           /* of all pools in the folder */
+#define ETCH_SOFT_SIGNALS_VARIABLE "ETCH_RING_SIGNALS" /* 0: no handler notes how the process dies */
 #define ETCH_SOFT_LOG_VARIABLE "ETCH_LOG"              /* set: an unusable folder is reported on standard error */
 #define ETCH_SOFT_ON_VARIABLE "ETCH_RECORDED"          /* set: recorded code runs even without a ring */
+#define ETCH_SOFT_BUDGET_VARIABLE "ETCH_RING_BUDGET"   /* percent of the processor time, or "off" */
+#define ETCH_SOFT_KEEP_VARIABLE "ETCH_RING_KEEP"       /* functions that never go dark */
+#define ETCH_SOFT_DARK_VARIABLE "ETCH_RING_DARK"       /* functions that are dark from the start */
 
 /* The recorded code of a function f is f.etch. The code that runs without recording is f.etch.plain. */
 #define ETCH_SOFT_CODE_SUFFIX ".etch"
@@ -39,8 +43,71 @@
 #define ETCH_SOFT_GUARD_SUFFIX ".etch.guard" /* the guard f.etch by a name of its own; the only name in a comdat */
 #define ETCH_SOFT_HERE_SUFFIX ".etch.here"   /* f of this module, whichever f the loader binds */
 
+/* A module of the process: the start of the mapping of its file's first bytes, and its build-id as it was loaded. The
+ * file may be replaced later. */
+struct etch_soft_module {
+    uint64_t start;
+    uint32_t size; /* of the build-id; 0: it has none */
+    uint8_t build_id[36];
+};
+
+#define ETCH_SOFT_MODULES 128u
+
+/* `ended` of a pool and of a ring: this bit and the exit status. Without the bit the process runs, or it ended without
+ * a word: by a signal, _exit or exec. */
+#define ETCH_SOFT_ENDED 0x80000000u
+
+/* Each part is complete before the state names it. */
+enum etch_soft_death_state {
+    ETCH_SOFT_DEATH_NONE,
+    ETCH_SOFT_DEATH_BEGUN,
+    ETCH_SOFT_DEATH_REGISTERS, /* everything but the stack */
+    ETCH_SOFT_DEATH_WHOLE,
+};
+
+#define ETCH_SOFT_REGISTERS 24u
+#define ETCH_SOFT_STACK 16384u
+
+/* A process dies of a signal that it neither handles nor ignores. Written by the signal handler. */
+struct etch_soft_death {
+    uint32_t state;
+    uint32_t pid, tid; /* tid 0: not known, the thread has no ring */
+    int32_t signal, code;
+    uint32_t cpu;
+    uint64_t address; /* siginfo's si_addr */
+    uint64_t tsc;
+    uint64_t registers[ETCH_SOFT_REGISTERS]; /* in the order of Linux's perf x86 register numbers */
+    uint64_t stack_start, stack_high;        /* the first noted byte; the end of the stack, 0: not known */
+    uint32_t stack_size, reserved[3];
+    uint8_t stack[ETCH_SOFT_STACK];
+    char message[512 - 264]; /* of assert() or libc, before abort() */
+};
+
+#define ETCH_SOFT_DEATHS 4u
+#define ETCH_SOFT_MAPS 64512u
+#define ETCH_SOFT_WORDS 16384u
+#define ETCH_SOFT_RESERVED 16384u
+
+/* A function that went dark: from then on its plain copy runs. */
+struct etch_soft_dark {
+    uint64_t where; /* the address of its entry of the section etch_soft_lit; 0: not told yet */
+    uint64_t tsc;   /* since then; 0: from the start */
+    uint32_t pid, reserved;
+};
+
+#define ETCH_SOFT_DARK_MAX 160u
+
+struct etch_soft_budget {
+    uint32_t permille; /* of the processor time; ETCH_SOFT_UNBOUNDED: no budget */
+    uint32_t n;        /* functions that went dark; beyond ETCH_SOFT_DARK_MAX they are counted only */
+    struct etch_soft_dark dark[ETCH_SOFT_DARK_MAX];
+};
+
+#define ETCH_SOFT_UNBOUNDED UINT32_MAX
+
 /* One file per process and its children: this, then `slots` rings of (1 + chunks) * ETCH_SOFT_CHUNK bytes each, all of
- * it backed before the first byte is written. A file of no bytes: its process found no room. */
+ * it backed before the first byte is written. A file of no bytes: its process found no room. A file may end behind the
+ * last used ring: the process passed, and a later process took the space of the other rings back. */
 struct etch_soft_pool {
     uint64_t magic;
     uint32_t version, pid;
@@ -51,13 +118,30 @@ struct etch_soft_pool {
     uint32_t maps_size, maps_lost;
     uint32_t reused; /* rings of ended threads that later threads took */
     uint32_t shared; /* child processes that were not made by fork(), and may have written into their parent's ring */
-    uint32_t begun, well;  /* recorders of this process and its children: begun, ended well */
-    uint32_t claims;       /* counts up */
-    uint32_t untimed;      /* the program forbade itself to read the time */
-    uint32_t robust;       /* the locks are robust: the kernel reports ended owners */
-    uint32_t removed;      /* rings of other processes removed to make room: the folder has a bound */
-    uint64_t spare_page;   /* an address that means something to the process only */
-    char maps[65536 - 88]; /* lines of /proc/self/maps, of code and of files, as they were when modules came */
+    uint32_t begun, well; /* recorders of this process and its children: begun, ended well */
+    uint32_t claims;      /* counts up */
+    uint32_t untimed;     /* the program forbade itself to read the time */
+    uint32_t robust;      /* the locks are robust: the kernel reports ended owners */
+    uint32_t removed;     /* rings of other processes removed to make room: the folder has a bound */
+    uint64_t spare_page;  /* an address that means something to the process only */
+    /* ---- The process; not of its children ---- */
+    uint64_t start_unix_ns; /* the same moment as start_tsc */
+    uint64_t end_tsc;
+    uint32_t ended;         /* see ETCH_SOFT_ENDED */
+    uint32_t pid_namespace; /* its inode; 0: not known */
+    uint32_t words_size; /* bytes of `words`: the program's path, the current folder, the arguments, a 0 behind each */
+    uint32_t words_cut;  /* arguments that found no room */
+    uint32_t n_modules, modules_lost;
+    uint32_t n_deaths;                  /* claimed records, also beyond ETCH_SOFT_DEATHS */
+    uint32_t signals;                   /* not 0: the handler was installed at the start, for this set of signals */
+    char name[16];                      /* of the first thread at the start */
+    uint8_t words_reserved[1024 - 152]; /* 0; for more words of the head */
+    char maps[ETCH_SOFT_MAPS]; /* lines of /proc/self/maps, of code and of files, as they were when modules came */
+    char words[ETCH_SOFT_WORDS];
+    struct etch_soft_module modules[ETCH_SOFT_MODULES];
+    struct etch_soft_death deaths[ETCH_SOFT_DEATHS];
+    struct etch_soft_budget budget;
+    uint8_t reserved[ETCH_SOFT_RESERVED - sizeof(struct etch_soft_budget)]; /* 0; for more areas of the head */
 };
 
 enum etch_soft_state {
@@ -87,7 +171,10 @@ struct etch_soft_ring {
     } handler[16];
     uint64_t lock[5];          /* a pthread_mutex_t */
     uint64_t thread, recorder; /* addresses that mean something to the process only */
-    uint32_t order, reserved;  /* when it was claimed */
+    uint32_t order;            /* when it was claimed */
+    uint32_t ended;            /* the thread called exit(): see ETCH_SOFT_ENDED */
+    uint64_t end_tsc;
+    char name[16]; /* of the thread, where known */
 };
 
 #define ETCH_SOFT_HANDLERS 16u
@@ -117,6 +204,7 @@ enum etch_soft_byte {
     ETCH_SOFT_NOTHING = 0,
     ETCH_SOFT_PATH = 1,       /* .. ETCH_SOFT_PATHS: path number + 1, or which target of a computed goto + 1 */
     ETCH_SOFT_PATHS = 240,    /* most paths of a segment */
+    ETCH_SOFT_DARK = 245,     /* u32, u32: low halves of a dark function and of its return address: its copy runs */
     ETCH_SOFT_LEFT = 246,     /* a function that was entered from code without a recorder returned to it */
     ETCH_SOFT_OUT = 247,      /* a function called by name has no recorder */
     ETCH_SOFT_ENTRY = 248,    /* u64: a function was entered from code without a recorder */
@@ -132,6 +220,7 @@ enum etch_soft_byte {
 #define ETCH_SOFT_ENTRY_SIZE 9u
 #define ETCH_SOFT_PASSED_SIZE 5u
 #define ETCH_SOFT_TIME_SIZE 11u
+#define ETCH_SOFT_DARK_SIZE 9u
 #define ETCH_SOFT_FRAMES 96u /* most return addresses of a SYNC */
 
 enum etch_soft_sync_flags {
@@ -163,6 +252,28 @@ enum etch_soft_act_flags {
     ETCH_SOFT_OWN = 2,     /* `frame` belongs to a function that records its own entry */
 };
 
+/* A function that can go dark has an entry in the section etch_soft_lit, which is loaded. The function's recorded code
+ * runs while the entry is lit. Recorded code that turned to the next chunk goes on with `nopl ENTRY(%rip)`. */
+struct etch_soft_lit {
+    uint8_t lit, kept; /* kept: never goes dark */
+    uint16_t seen;     /* how often it turned to the next chunk */
+    uint32_t name;     /* etch_soft_name() of the function */
+};
+
+#define ETCH_SOFT_LIT_SECTION "etch_soft_lit"
+#define ETCH_SOFT_LIT_SUFFIX ".etch.lit"
+#define ETCH_SOFT_LIT_NOP 0x051f0fu /* the first three bytes of the nopl; an offset of four bytes follows */
+
+/* A function's name as a number (FNV-1a). */
+static inline uint32_t etch_soft_name(const char *name, uint64_t n)
+{
+    uint32_t hash = 0x811c9dc5u;
+
+    for (uint64_t i = 0; i < n; i++)
+        hash = (hash ^ (uint8_t)name[i]) * 0x01000193u;
+    return hash;
+}
+
 #define ETCH_SOFT_MAY_FORK 0x80000000u /* to the runtime, with a node: this may be a child process */
 
 /* ---- In the binary: sections that are not loaded ---- */
@@ -171,7 +282,11 @@ enum etch_soft_act_flags {
 #define ETCH_SOFT_MARK_SECTION ".etchmark"
 
 /* A function: u64 address, u32 nodes, u32 edges, u32 flags, then the nodes, then the edges. */
-enum etch_soft_function_flags { ETCH_SOFT_ENTERS = 1 /* the function records its own entry, whoever calls it */ };
+enum etch_soft_function_flags {
+    ETCH_SOFT_ENTERS = 1, /* the function records its own entry, whoever calls it */
+    /* The function can go dark. Its last node but one calls the plain copy, and behind the call is only the return. */
+    ETCH_SOFT_DIMS = 2
+};
 
 struct etch_soft_map_node {
     uint8_t kind, flags;
@@ -212,7 +327,9 @@ enum etch_soft_mark_kind {
     ETCH_SOFT_MARK_FLUSH,
     /* A stub for a function of another file without a recorder: writes OUT, and has no function and no node. With a
      * function: a guard, which leads to the function or writes PASSED. */
-    ETCH_SOFT_MARK_STUB
+    ETCH_SOFT_MARK_STUB,
+    ETCH_SOFT_MARK_PLAIN, /* where the plain copy of a function begins */
+    ETCH_SOFT_MARK_LIT    /* where the entry of a function in the section etch_soft_lit is */
 };
 
 #endif
