@@ -21,7 +21,6 @@
 #define PAIRS 40
 #define TRAPS 400
 #define CPUS_MAX 4096
-#define DEFAULT_NS UINT64_C(2000000000)
 
 static int64_t error_of(const struct etch_calibration_options *o, unsigned cpu)
 {
@@ -413,12 +412,13 @@ static int get_lines(struct etch_calibration *c, const struct etch_calibration_o
 int etch_calibrate(struct etch_calibration *c, const struct etch_calibration_options *o, struct etch_error *err)
 {
     uint64_t start = etch_time_ns();
-    uint64_t budget = o->budget_ns ? o->budget_ns : DEFAULT_NS;
-    uint64_t patience = 5 * budget < DEFAULT_NS ? 5 * budget : DEFAULT_NS * 9 / 10;
+    uint64_t budget = o->budget_ns ? o->budget_ns : ETCH_CALIBRATION_NS;
+    uint64_t patience = 5 * budget < ETCH_CALIBRATION_NS ? 5 * budget : ETCH_CALIBRATION_NS * 9 / 10;
     uint32_t cpu;
 
     memset(c, 0, sizeof(*c));
     c->tsc = etch_stamp(&cpu);
+    c->budget_ns = budget;
     etch_clock_health_read(&c->health, o->root ? o->root : "");
     etch_clock_offered_read(&c->offered);
     if ((o->races ? list_given_cpus(c, o->races->cpus, err) : list_cpus(c, err)) < 0 || get_lines(c, o, err) < 0 ||

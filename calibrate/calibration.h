@@ -14,6 +14,8 @@
 
 struct etch_calibration;
 
+#define ETCH_CALIBRATION_NS UINT64_C(2000000000) /* for all of it, unless asked otherwise */
+
 /* The source of the rounds; see race.h. Tests have machines of their own, with CPUs 0 .. cpus - 1. */
 struct etch_calibration_races {
     unsigned cpus;
@@ -25,7 +27,7 @@ struct etch_calibration_races {
 };
 
 struct etch_calibration_options {
-    uint64_t budget_ns;    /* for all of it; 0: two seconds. A shorter one is exceeded, up to five times and two
+    uint64_t budget_ns;    /* for all of it; 0: ETCH_CALIBRATION_NS. A shorter one is exceeded, up to five times and two
                               seconds at most, where the machine is too busy to find any bounds within it */
     double confidence;     /* of the statistics; 0: 0.99999 */
     unsigned checks;       /* pairs of other CPUs than the reference, tried at random */
@@ -69,8 +71,8 @@ struct etch_calibration {
     size_t n_cpus;
     struct etch_calibration_check *checks;
     size_t n_checks;
-    struct etch_clock_pair *pairs; /* of CLOCK_MONOTONIC_RAW; of both phases after a recording */
-    size_t n_pairs, n_pairs_before;
+    struct etch_clock_pair *pairs;   /* of CLOCK_MONOTONIC_RAW; of both phases after a recording */
+    size_t n_pairs, n_pairs_before;  /* the first of them: from an earlier calibration */
     struct etch_clock_fit fit;       /* pairs = 0: none */
     int64_t drift;                   /* cycles from the line before to the pairs after */
     struct etch_clock_fit scheduler; /* perf's own clock, by tripped watchpoints; pairs = 0: none */
@@ -80,6 +82,10 @@ struct etch_calibration {
     char trap_missing[160];        /* why there is none */
     uint64_t drain_lo, drain_hi;   /* cycles until a store is visible */
     uint64_t duration_ns;
+    uint64_t budget_ns;                       /* that the measurement was given */
+    bool kept;                                /* measured earlier and checked now (kept.h), or kept for later */
+    uint64_t age_ns;                          /* since the measurement; 0: measured now */
+    size_t n_checked;                         /* CPUs whose kept bounds were checked now */
     struct etch_race_difference *differences; /* of the first CPU, for the picture */
     size_t n_differences;
     struct etch_race_lines lines;        /* borrowed from `like` where there is one */

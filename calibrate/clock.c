@@ -33,6 +33,8 @@ static void read_flags(struct etch_clock_health *health, const char *root)
     if (!file)
         return;
     while (getline(&line, &size, file) > 0) {
+        if (strncmp(line, "model name", 10) == 0)
+            snprintf(health->model, sizeof(health->model), "%.*s", (int)strcspn(line, "\n"), line);
         if (strncmp(line, "flags", 5) != 0)
             continue;
         health->constant = has_flag(line, "constant_tsc");

@@ -11,6 +11,7 @@ struct etch_clock_health {
     bool constant;           /* ticks at one rate whatever the core's frequency */
     bool nonstop;            /* also in deep sleep */
     bool rdtscp;             /* stamp and CPU in one instruction */
+    char model[64];          /* the CPU's name */
     char clocksource[32];    /* the kernel's own choice; "tsc": the kernel trusts the TSC */
     bool perf_clock_known;   /* whether the next line could be found out */
     bool perf_clock_offered; /* perf's mmap page has the conversion to TSC */
