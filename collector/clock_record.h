@@ -11,8 +11,9 @@
 Etch__Clock *etch_clock_record(const struct etch_calibration *calibration, Etch__ClockPhase phase);
 
 /* Measures the clocks for up to `budget_ns` and makes the record. `first` is NULL before the run. After the run `first`
- * is the measurement from before. Free `calibration` in any case. NULL: the clocks cannot be measured. */
+ * is the measurement from before. `fresh`: an earlier measurement that was kept is of no use. Free `calibration` in any
+ * case. NULL: the clocks cannot be measured. */
 Etch__Clock *etch_clock_measure(struct etch_calibration *calibration, const struct etch_calibration *first,
-                                uint64_t budget_ns, bool skip_trap);
+                                uint64_t budget_ns, bool skip_trap, bool fresh);
 
 #endif

@@ -11,20 +11,24 @@
 #define ETCH_LAB_TRIES 10u /* of each order, in each direction */
 #define ETCH_LAB_ORDERS 16u
 
-/* How often the program failed in the same way, of the runs in which the order could be enforced. */
+/* How often the program failed, of the runs in which the order could be enforced. */
 struct etch_lab_count {
     uint32_t failed, of;
+    uint32_t otherwise; /* failed in another way or at another place; not in `failed` */
 };
 
 /* `before` comes before `after` in the failing run, in another thread, on the same object. */
 struct etch_lab_order {
     struct etch_lab_event before, after;
     bool absent; /* the failing run ends before `after` */
+    bool whole; /* turned round: `before` waits for the end of the other thread, because to wait for `after` alone makes
+                   the program fail elsewhere */
     struct etch_lab_count turned, alone;
 };
 
 struct etch_lab_cause {
     struct etch_lab_schedule schedule; /* the shortest that was found */
+    const uint64_t *sites;             /* of its points: the failing schedule's own */
     uint64_t runs;
     uint64_t base, end;                            /* of the program, in memory */
     uint32_t n_tried;                              /* orders that were reversed */
@@ -42,6 +46,21 @@ int etch_lab_find_cause(struct etch_lab_cause *cause, const struct etch_lab_sche
 /* An order is proven if the program never fails with the order reversed and always fails with the order enforced. */
 bool etch_lab_order_is_proven(const struct etch_lab_order *order);
 
+/* The order the other way round, to be enforced. */
+struct etch_lab_rule etch_lab_order_turned(const struct etch_lab_order *order);
+
 void etch_lab_cause_release(struct etch_lab_cause *cause);
+
+/* The experiments with a failure that a search has found. A run that fails early has few points. So more schedules are
+ * tried first, and the last failure is taken: it shows more, because more shared instructions are known. */
+struct etch_lab_experiment {
+    struct etch_lab_found known; /* of the further schedules */
+    struct etch_lab_cause cause;
+};
+
+/* `explore` is the search that led to `found`. Returns 0, or -1 with `err` set; to be released in either case. */
+int etch_lab_experiment(struct etch_lab_experiment *experiment, const struct etch_lab_found *found,
+                        const struct etch_lab_explore *explore, struct etch_error *err);
+void etch_lab_experiment_release(struct etch_lab_experiment *experiment);
 
 #endif

@@ -83,4 +83,7 @@ const char *etch_policy_type(uint64_t word);
 #define ETCH_POLICY_MASKED "***"
 #define ETCH_POLICY_DENIED "(denied)"
 
+/* True if a rule hides the values of variables by their names. */
+bool etch_policy_names_values(const struct etch_policy *policy);
+
 #endif

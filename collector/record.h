@@ -38,6 +38,11 @@ struct etch_record_options {
     struct etch_privacy *privacy; /* etch_record()'s own */
     bool sync;                    /* for vpt: preload the synchronisation library (other sources do, unless no_sync) */
 
+    /* For a run in the lab (source "lab"). */
+    struct etch_lab_shared *lab; /* mapped, and filled in */
+    int lab_fd;                  /* the same, for the program */
+    const char *file;            /* the file to run, where argv's first word names another; NULL: that word */
+
     /* For Intel PT (source "pt"). */
     bool full;                                    /* record all, rather than keep the newest */
     uint64_t full_ring;                           /* bytes of each CPU's ring then; 0: as many as fit */
@@ -60,6 +65,7 @@ struct etch_record_options {
     double watch_share;        /* a watch that costs more than this share of a CPU is cut; 0: no limit */
     uint32_t slots;            /* watches at a time; 0: as many as the CPU has */
     double clock_s;            /* for measuring the CPUs' clocks before, and again after; 0: not done */
+    bool clock_fresh;          /* measured for this recording, even if an earlier measurement was kept */
     const char *plan;          /* a file with watches in sets; NULL: none */
     bool set_given;
     uint32_t set; /* number of the set of watches to arm */
@@ -69,11 +75,11 @@ struct etch_record_summary {
     const char *source;
     int status; /* as waitpid has it */
     uint64_t threads, processes, flow_bytes, accesses, bundle_bytes;
-    uint64_t losses, lost_bytes; /* by the bundle's ledger, at the end */
-    char lost[400];              /* which, or "nothing" */
-    char loss[200];              /* the first one's words */
-    char broken[512];            /* why the bundle is not whole; empty: it is */
-    bool out_of_time;            /* ended by etch after wall_s (vpt) */
+    uint64_t losses;  /* by the bundle's ledger, at the end */
+    char lost[400];   /* which, or "nothing" */
+    char loss[200];   /* the first one's words */
+    char broken[512]; /* why the bundle is not whole; empty: it is */
+    bool out_of_time; /* ended by etch after wall_s (vpt) */
     bool failed;
     uint32_t failure_signal, failure_tid;
     bool failure_placed; /* the next two are known */
@@ -82,7 +88,7 @@ struct etch_record_summary {
 
     int failure_kind; /* Etch__FailureKind, of source "none" */
     char failure_message[256];
-    uint64_t duration_ns, syncs, lost_events, cuts, cut_ns, skipped_watches;
+    uint64_t duration_ns, syncs, cuts, cut_ns, skipped_watches;
     uint64_t target_cpu_ns, recorder_cpu_ns, hit_ns;
     uint64_t locked_bytes; /* of memory, for rings */
     bool left_running;
@@ -102,9 +108,5 @@ const char *etch_record_auto_source(const char *program);
 /* Returns 0 if the program ran and was recorded, also if the program failed (`summary` says); -1 with `err` set if etch
  * failed. `summary->status` is set as soon as the program ran. */
 int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err);
-
-/* For collectors, after the last record: sums up the contents and the losses of the bundle. */
-struct etch_bundle_writer;
-void etch_record_sum_up(struct etch_record_summary *summary, struct etch_bundle_writer *bundle);
 
 #endif

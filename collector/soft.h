@@ -4,22 +4,13 @@
 #ifndef ETCH_COLLECTOR_SOFT_H
 #define ETCH_COLLECTOR_SOFT_H
 
-#include "base/error.h"
-#include "proto/bundle.h"
+#include "collector/sink.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Returns true if the file was built with etch cc --record. */
 bool etch_soft_is_recorded(const char *path);
-
-struct etch_soft_sink {
-    void *context;
-    /* Takes one record for the bundle. Returns 0, or -1 to stop. */
-    int (*write)(void *context, Etch__Record__BodyCase kind, void *message);
-    /* Takes bytes of a stream. */
-    int (*flow)(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size);
-};
 
 struct etch_soft_summary {
     uint32_t processes, threads;
@@ -35,14 +26,8 @@ struct etch_soft_summary {
 /* Hands all rings of a folder to `sink`: streams and their bytes, threads, and the images of processes other than
  * `known` (0: of all). Bytes are not trusted: a file that cannot be parsed is skipped. Files of other users are left
  * out, and a log line says so. A file is accepted if its owner is the caller. A file of the folder's owner is accepted
- * too if nobody else can write to the folder. Returns 0, or -1 with `err` set if the folder cannot be read or the sink
- * stopped. */
-int etch_soft_collect(const char *folder, uint32_t known, const struct etch_soft_sink *sink,
+ * too if nobody else can write to the folder. Returns 0, or -1 with `err` set if the folder cannot be read. */
+int etch_soft_collect(const char *folder, uint32_t known, const struct etch_sink *sink,
                       struct etch_soft_summary *summary, struct etch_error *err);
-
-/* Makes a bundle from the rings of a program that ran with ETCH_RING, without etch. `policy` as in
- * etch_policy_find(). */
-int etch_soft_bundle(const char *folder, const char *output, const char *policy, struct etch_soft_summary *summary,
-                     struct etch_error *err);
 
 #endif

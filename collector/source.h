@@ -1,73 +1,69 @@
 /* SPDX-License-Identifier: MIT */
-/* A source of control flow: one interface, several implementations. The recorder (session/run.c) launches the program,
- * waits, writes the records that all sources have in common, and sums up. A source starts the program and takes the
- * bytes out while the program runs. */
+/* A source of control flow. The session starts or joins the program, handles signals and limits, and writes the records
+ * that all recordings have. The source fills rings meanwhile, and hands their bytes to the sink.
+ *
+ * Most programs run on this CPU itself: the native collector traces them, sets watchpoints and sees the failure. A
+ * source with a `runner` runs the program inside another program instead, as vpt does in QEMU. A tracer would then see
+ * the other program. So the program runs untraced, and the source reports watched accesses and the failure itself. */
 #ifndef ETCH_COLLECTOR_SOURCE_H
 #define ETCH_COLLECTOR_SOURCE_H
 
-#include "collector/record.h"
-#include "collector/session/limit.h"
-#include "collector/session/signals.h"
-#include "proto/bundle.h"
+#include "collector/sink.h"
 
+#include <poll.h>
 #include <sys/types.h>
 
-/* Facts about the program's death that only the source can see, not the recorder from outside. */
-struct etch_source_failure {
-    bool seen, address_known;
-    bool caught; /* a handler of the program got the signal and has not returned */
-    bool deadly; /* the process died of this signal, or of a signal in its handler */
-    uint32_t pid, tid, signal;
-    uint64_t ip, address, tsc;
-    int code; /* the signal's si_code; 0: not known */
-};
-
-struct etch_recorder {
-    const struct etch_record_options *options;
-    char program[4096];     /* the file to run, found */
-    char interpreter[4096]; /* of a script: the file that runs instead; empty: no script */
-    char interpreter_argument[256];
-    struct etch_elf elf; /* of the file that runs */
-    struct etch_bundle_writer *bundle;
-    pid_t pid; /* 0: not yet launched */
-    struct etch_source_failure failure;
-    Etch__Exception *exception; /* that ended the failing thread; NULL: none */
-    struct etch_record_summary *summary;
-    struct etch_limit limit;
-    struct etch_signals signals;
-    const struct etch_source *source;
-    void *state; /* the source's own */
+/* What differs if the source runs the program. No member is NULL. */
+struct etch_source_runner {
+    /* In the child: becomes the program. Returns only on failure, with errno set. */
+    void (*launch)(void *state);
+    /* Waits up to `milliseconds` for bytes to drain. */
+    void (*wait)(void *state, unsigned milliseconds);
+    /* The bundle cannot be written any more: the program must not wait for etch. */
+    void (*let_go)(void *state);
+    /* After the end. If the program never ran: returns true with the reason in `err`. */
+    bool (*never_ran)(void *state, struct etch_error *err);
+    /* Fills in the program's file and its build-id, which live as long as the state. */
+    void (*program)(const void *state, Etch__Program *program);
+    /* After stop(): the failure of a program that ended with `wait_status`, in waitpid's format. The failure lives as
+     * long as the state. NULL: the program did not fail. */
+    Etch__Failure *(*failure)(void *state, int wait_status, bool *address_known);
 };
 
 struct etch_source {
     const char *name;
     Etch__Source id;
+    /* The source itself writes the mappings that appear after the start, with their times, also those of child
+     * processes. */
+    bool tells_mappings;
+    const struct etch_source_runner *runner; /* NULL: the program runs on this CPU itself */
 
-    /* Gets ready: checks that the source can work here, and finds the watches. */
-    int (*open)(struct etch_recorder *recorder, struct etch_error *err);
-    /* In the child: becomes the program. Returns only on failure, with errno set. */
-    void (*launch)(struct etch_recorder *recorder);
-    /* In etch: takes the waiting bytes into the bundle, and waits up to `milliseconds` for more. */
-    int (*drain)(struct etch_recorder *recorder, unsigned milliseconds, struct etch_error *err);
-    /* After the program's end: takes the rest. */
-    int (*finish)(struct etch_recorder *recorder, struct etch_error *err);
-    /* If the program never ran: returns true with the reason in `err`. Returns false if the program ran. */
-    bool (*never_ran)(struct etch_recorder *recorder, struct etch_error *err);
-    /* Releases all; also after a failed open. */
-    void (*close)(struct etch_recorder *recorder);
+    /* Gets ready before the program exists: checks that the source can work here. `state` is set even if open() fails,
+     * for close(). */
+    int (*open)(void **state, const struct etch_record_options *options, const struct etch_sink *sink,
+                struct etch_error *err);
+    /* Words for the program's environment, at most `max`, that live as long as the state. Returns how many. NULL: none.
+     */
+    size_t (*environment)(const void *state, char **words, size_t max);
+    /* The program is in place and has not run an instruction, or was joined: from here on the program is recorded. */
+    int (*start)(void *state, pid_t pid, struct etch_error *err);
+    /* Descriptors that become readable when it is time to drain. NULL: none. */
+    size_t (*poll)(const void *state, struct pollfd *fds, size_t max);
+    /* Takes the bytes in the rings. Must return soon: the program may be waiting to be resumed. NULL: the rings keep
+     * the newest bytes until stop(). */
+    void (*drain)(void *state);
+    /* The program fails now. A source that keeps only the newest bytes stops and preserves these bytes. NULL: nothing
+     * to do. */
+    void (*freeze)(void *state);
+    /* Ends the recording and takes the rest of the bytes. */
+    void (*stop)(void *state);
+    /* Releases all. NULL is fine. */
+    void (*close)(void *state);
 };
 
+extern const struct etch_source etch_source_pt;
+extern const struct etch_source etch_source_soft;
 extern const struct etch_source etch_source_vpt;
-
-/* For sources: these work like the bundle's functions, and also count in the summary. */
-int etch_recorder_write_loss(struct etch_recorder *recorder, const Etch__Loss *loss, struct etch_error *err);
-int etch_recorder_write_flow(struct etch_recorder *recorder, uint32_t stream, uint64_t offset, const void *data,
-                             size_t size, struct etch_error *err);
-int etch_recorder_write_accesses(struct etch_recorder *recorder, Etch__Accesses *accesses, struct etch_error *err);
-int etch_recorder_write_syncs(struct etch_recorder *recorder, Etch__Syncs *syncs, struct etch_error *err);
-int etch_recorder_write_thread(struct etch_recorder *recorder, Etch__Thread *thread, struct etch_error *err);
-int etch_recorder_write_image(struct etch_recorder *recorder, Etch__Image *image, struct etch_error *err);
-int etch_recorder_write_stream(struct etch_recorder *recorder, Etch__Stream *stream, struct etch_error *err);
-int etch_recorder_write_watch(struct etch_recorder *recorder, Etch__Watch *watch, struct etch_error *err);
+extern const struct etch_source etch_source_lab;
 
 #endif

@@ -173,21 +173,34 @@ static void learn(uint64_t address, bool write, uint64_t site)
     g->site = site & ((UINT64_C(1) << 48) - 1);
 }
 
-void lab_access(const void *at, size_t size, bool write, uint64_t site)
+static void access_memory(const void *at, size_t size, bool write, bool called, uint64_t site)
 {
     struct etch_lab_op op = {.object = LAB_OBJECT(at) & ~UINT64_C(7), .write = write, .interesting = true};
 
     if (!lab_controlled())
         return;
+    lab_note_settle();
     lab->thread[lab_me].site = site;
     learn(LAB_OBJECT(at), write, site);
     if (size > 8)
         learn(LAB_OBJECT(at) + size - 1, write, site);
     if (lab_alive > 1 && is_point(site))
         lab_point(op, site);
+    if (lab->recorded && is_point(site))
+        lab_note_access(at, size, write, called, site);
     check_heap(LAB_OBJECT(at), site); /* after the point, at which another thread may have freed the memory */
     if (size > 8)
         check_heap(LAB_OBJECT(at) + size - 1, site);
+}
+
+void lab_access(const void *at, size_t size, bool write, uint64_t site)
+{
+    access_memory(at, size, write, false, site);
+}
+
+void lab_access_called(const void *at, size_t size, bool write, uint64_t site)
+{
+    access_memory(at, size, write, true, site);
 }
 
 /* ---- What the pass calls ---- */
@@ -206,6 +219,7 @@ void __tsan_func_entry(void *caller)
 
     if (!t)
         return;
+    lab_note_settle();
     if (t->depth < ETCH_LAB_FRAMES)
         t->frames[t->depth] = LAB_OBJECT(caller);
     t->depth++;
@@ -214,6 +228,7 @@ void __tsan_func_entry(void *caller)
 LAB_API void __tsan_func_exit(void);
 void __tsan_func_exit(void)
 {
+    lab_note_settle();
     if (lab && lab->thread[lab_me].depth)
         lab->thread[lab_me].depth--;
 }
@@ -265,23 +280,23 @@ void __tsan_write_range(void *at, size_t size)
 LAB_API void *__tsan_memcpy(void *to, const void *from, size_t size);
 void *__tsan_memcpy(void *to, const void *from, size_t size)
 {
-    lab_access(from, size, false, LAB_SITE);
-    lab_access(to, size, true, LAB_SITE);
+    lab_access_called(from, size, false, LAB_SITE);
+    lab_access_called(to, size, true, LAB_SITE);
     return memcpy(to, from, size);
 }
 
 LAB_API void *__tsan_memmove(void *to, const void *from, size_t size);
 void *__tsan_memmove(void *to, const void *from, size_t size)
 {
-    lab_access(from, size, false, LAB_SITE);
-    lab_access(to, size, true, LAB_SITE);
+    lab_access_called(from, size, false, LAB_SITE);
+    lab_access_called(to, size, true, LAB_SITE);
     return memmove(to, from, size);
 }
 
 LAB_API void *__tsan_memset(void *to, int byte, size_t size);
 void *__tsan_memset(void *to, int byte, size_t size)
 {
-    lab_access(to, size, true, LAB_SITE);
+    lab_access_called(to, size, true, LAB_SITE);
     return memset(to, byte, size);
 }
 
@@ -296,18 +311,26 @@ static void atomic_point(const volatile void *at, bool write, uint64_t site)
     LAB_API type __tsan_atomic##bits##_##name(volatile type *at, type value, int order);                               \
     type __tsan_atomic##bits##_##name(volatile type *at, type value, int order)                                        \
     {                                                                                                                  \
+        type before;                                                                                                   \
+                                                                                                                       \
         (void)order;                                                                                                   \
         atomic_point(at, true, LAB_SITE);                                                                              \
-        return function(at, value, __ATOMIC_SEQ_CST);                                                                  \
+        before = function(at, value, __ATOMIC_SEQ_CST);                                                                \
+        lab_note_atomic(at, sizeof(*at), true, true, *at, LAB_SITE);                                                   \
+        return before;                                                                                                 \
     }
 #define ATOMIC_CAS(bits, type, name, weak)                                                                             \
     LAB_API int __tsan_atomic##bits##_##name(volatile type *at, type *expected, type value, int order, int failing);   \
     int __tsan_atomic##bits##_##name(volatile type *at, type *expected, type value, int order, int failing)            \
     {                                                                                                                  \
         (void)order;                                                                                                   \
+        int done;                                                                                                      \
+                                                                                                                       \
         (void)failing;                                                                                                 \
         atomic_point(at, *at == *expected, LAB_SITE);                                                                  \
-        return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);            \
+        done = __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);            \
+        lab_note_atomic(at, sizeof(*at), true, done, *at, LAB_SITE);                                                   \
+        return done;                                                                                                   \
     }
 #define ATOMICS(bits, type)                                                                                            \
     LAB_API type __tsan_atomic##bits##_load(const volatile type *at, int order);                                       \
@@ -315,6 +338,7 @@ static void atomic_point(const volatile void *at, bool write, uint64_t site)
     {                                                                                                                  \
         (void)order;                                                                                                   \
         atomic_point(at, false, LAB_SITE);                                                                             \
+        lab_note_atomic(at, sizeof(*at), true, false, *at, LAB_SITE);                                                  \
         return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                                  \
     }                                                                                                                  \
     LAB_API void __tsan_atomic##bits##_store(volatile type *at, type value, int order);                                \
@@ -323,6 +347,7 @@ static void atomic_point(const volatile void *at, bool write, uint64_t site)
         (void)order;                                                                                                   \
         atomic_point(at, true, LAB_SITE);                                                                              \
         __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                                 \
+        lab_note_atomic(at, sizeof(*at), false, true, value, LAB_SITE);                                                \
     }                                                                                                                  \
     ATOMIC_RMW(bits, type, exchange, __atomic_exchange_n)                                                              \
     ATOMIC_RMW(bits, type, fetch_add, __atomic_fetch_add)                                                              \
@@ -339,9 +364,12 @@ static void atomic_point(const volatile void *at, bool write, uint64_t site)
                                                     int failing)                                                       \
     {                                                                                                                  \
         (void)order;                                                                                                   \
+        bool done;                                                                                                     \
+                                                                                                                       \
         (void)failing;                                                                                                 \
         atomic_point(at, *at == expected, LAB_SITE);                                                                   \
-        __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                  \
+        done = __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
+        lab_note_atomic(at, sizeof(*at), true, done, *at, LAB_SITE);                                                   \
         return expected;                                                                                               \
     }
 

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHORTENING 150u /* runs, at most */
-#define PAIRS 32u       /* that are turned round, at most: the last ones before the failure */
+#define SHORTENING 150u    /* runs, at most */
+#define MORE_SCHEDULES 40u /* tried for a failing run that shows more than the first */
+#define PAIRS 32u          /* that are turned round, at most: the last ones before the failure */
 
 typedef ETCH_ARRAY(struct etch_lab_segment) segments;
 
@@ -233,6 +234,7 @@ static int try_rules(struct work *w, bool guided, uint32_t tries, struct etch_la
         if (outcome != UNKEPT && (guided || outcome == FAILED || r.shared->kept >= w->request.n_rules)) {
             count->of++;
             count->failed += outcome == FAILED;
+            count->otherwise += outcome == FAILED_OTHERWISE;
         }
         etch_lab_result_release(&r);
     }
@@ -255,26 +257,50 @@ static int count_failures(struct work *w, const struct etch_lab_rule *rules, uin
     return status;
 }
 
-/* Returns 1 if the failure disappears with the order reversed, 0 if not, -1 with the error set. */
-static int turn_round(struct work *w, struct etch_lab_order *o)
+struct etch_lab_rule etch_lab_order_turned(const struct etch_lab_order *o)
 {
-    const struct etch_lab_rule turned = rule_of(&o->after, &o->before), kept = rule_of(&o->before, &o->after);
+    struct etch_lab_rule rule = rule_of(&o->after, &o->before);
+
+    if (o->whole)
+        rule.first = (struct etch_lab_moment){.thread = o->after.thread};
+    return rule;
+}
+
+/* True if the program passes with the order reversed, once. */
+static int passes_turned(struct work *w, const struct etch_lab_order *o)
+{
+    const struct etch_lab_rule turned = etch_lab_order_turned(o);
     struct etch_lab_count once = {0};
 
     if (count_failures(w, &turned, 1, true, 1, &once) < 0)
         return -1;
-    if (!once.of || once.failed)
-        return 0;
+    return once.of && !once.failed && !once.otherwise;
+}
+
+/* Returns 1 if the failure disappears with the order reversed, 0 if not, -1 with the error set. */
+static int turn_round(struct work *w, struct etch_lab_order *o)
+{
+    const struct etch_lab_rule kept = rule_of(&o->before, &o->after);
+    struct etch_lab_rule turned;
+    int passes = passes_turned(w, o);
+
+    if (passes == 0) {
+        o->whole = true;
+        passes = passes_turned(w, o);
+    }
+    if (passes <= 0)
+        return passes;
+    turned = etch_lab_order_turned(o);
     if (count_failures(w, &turned, 1, true, ETCH_LAB_TRIES, &o->turned) < 0 ||
         count_failures(w, &kept, 1, false, ETCH_LAB_TRIES, &o->alone) < 0)
         return -1;
-    return o->turned.of && 2 * o->turned.failed < o->turned.of;
+    return o->turned.of && 2 * (o->turned.failed + o->turned.otherwise) < o->turned.of;
 }
 
 bool etch_lab_order_is_proven(const struct etch_lab_order *o)
 {
-    return o->turned.of >= ETCH_LAB_TRIES / 2 && !o->turned.failed && o->alone.of >= ETCH_LAB_TRIES / 2 &&
-           o->alone.failed == o->alone.of;
+    return o->turned.of >= ETCH_LAB_TRIES / 2 && !o->turned.failed && !o->turned.otherwise &&
+           o->alone.of >= ETCH_LAB_TRIES / 2 && o->alone.failed == o->alone.of;
 }
 
 /* Orders that make the program fail most often come first, then orders whose reversal fails least often. */
@@ -286,8 +312,8 @@ static int by_strength(const void *x, const void *y)
 
     if (sa != sb)
         return sa > sb ? -1 : 1;
-    if (a->turned.failed != b->turned.failed)
-        return a->turned.failed < b->turned.failed ? -1 : 1;
+    if (a->turned.failed + a->turned.otherwise != b->turned.failed + b->turned.otherwise)
+        return a->turned.failed + a->turned.otherwise < b->turned.failed + b->turned.otherwise ? -1 : 1;
     return 0;
 }
 
@@ -333,6 +359,7 @@ int etch_lab_find_cause(struct etch_lab_cause *cause, const struct etch_lab_sche
     if (etch_lab_repeat(&first, failing, like, &same, err) < 0)
         return -1;
     w.site = failing_site(&first);
+    cause->sites = failing->sites;
     cause->base = first.shared->base;
     cause->end = first.shared->end;
     etch_lab_result_release(&first);
@@ -358,4 +385,30 @@ int etch_lab_find_cause(struct etch_lab_cause *cause, const struct etch_lab_sche
 void etch_lab_cause_release(struct etch_lab_cause *cause)
 {
     etch_lab_schedule_release(&cause->schedule);
+}
+
+int etch_lab_experiment(struct etch_lab_experiment *e, const struct etch_lab_found *f,
+                        const struct etch_lab_explore *explore, struct etch_error *err)
+{
+    struct etch_lab_explore again = *explore;
+    bool better;
+
+    memset(e, 0, sizeof(*e));
+    again.request.sites = f->learnt;
+    again.schedules = MORE_SCHEDULES;
+    again.all = again.latest = true;
+    again.given = true;
+    again.request.spec = (struct etch_lab_spec){.kind = ETCH_LAB_SURW, .depth = 3};
+    if (etch_lab_explore(&e->known, &again, err) < 0)
+        return -1;
+    better =
+        e->known.first && e->known.schedule.end == f->schedule.end && e->known.schedule.number == f->schedule.number;
+    return etch_lab_find_cause(&e->cause, better ? &e->known.schedule : &f->schedule, &explore->request,
+                               better ? e->known.passing : f->passing, better ? e->known.n_passing : f->n_passing, err);
+}
+
+void etch_lab_experiment_release(struct etch_lab_experiment *e)
+{
+    etch_lab_found_release(&e->known);
+    etch_lab_cause_release(&e->cause);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -65,6 +66,17 @@ bool lab_controlled(void)
     return lab && controlled && running == lab_me;
 }
 
+/* The recorder traces the program: it sees a signal, and a program in which no thread runs. */
+static void show_failure(enum etch_lab_outcome outcome)
+{
+    if (outcome == ETCH_LAB_MISUSED) {
+        signal(SIGABRT, SIG_DFL);
+        lab_real_syscall(SYS_tgkill, (long)getpid(), lab_real_syscall(SYS_gettid), (long)SIGABRT);
+    }
+    while (outcome == ETCH_LAB_DEADLOCK)
+        park(&lab_threads[lab_me]);
+}
+
 void lab_stop(enum etch_lab_outcome outcome)
 {
     lab->outcome = outcome;
@@ -73,6 +85,8 @@ void lab_stop(enum etch_lab_outcome outcome)
         lab->thread[i].object = lab_threads[i].object;
         lab->thread[i].dead = lab_threads[i].state == LAB_DEAD;
     }
+    if (lab->recorded)
+        show_failure(outcome);
     lab_real_syscall(SYS_exit_group, 0);
     __builtin_unreachable();
 }
@@ -96,59 +110,6 @@ static void note_segment(uint32_t thread)
     } else {
         lab->segments_lost++;
     }
-}
-
-/* ---- Rules ---- */
-
-static struct {
-    uint32_t first, then; /* visits so far */
-    bool first_came, then_came;
-} rule_state[ETCH_LAB_RULES];
-
-static bool count_visit(const struct etch_lab_moment *m, uint32_t thread, uint64_t site, uint32_t *visits)
-{
-    return m->thread == thread && m->site == site && ++*visits == m->visit;
-}
-
-static void follow_rules(uint32_t thread, uint64_t site)
-{
-    for (uint32_t i = 0; i < lab->n_rules; i++) {
-        rule_state[i].first_came |= count_visit(&lab->rules[i].first, thread, site, &rule_state[i].first);
-        if (count_visit(&lab->rules[i].then, thread, site, &rule_state[i].then)) {
-            rule_state[i].then_came = true;
-            lab->kept += rule_state[i].first_came;
-        }
-    }
-}
-
-/* The thread is at a moment that has to wait. */
-static bool is_held(uint32_t thread)
-{
-    for (uint32_t i = 0; i < lab->n_rules; i++) {
-        const struct etch_lab_moment *then = &lab->rules[i].then;
-
-        if (!rule_state[i].first_came && then->thread == thread && then->site == lab->thread[thread].site &&
-            rule_state[i].then + 1 == then->visit)
-            return true;
-    }
-    return false;
-}
-
-/* True if a held thread waits for this thread. */
-static bool is_awaited(uint32_t thread)
-{
-    for (uint32_t i = 0; i < lab->n_rules; i++)
-        if (!rule_state[i].first_came && lab->rules[i].first.thread == thread && is_held(lab->rules[i].then.thread))
-            return true;
-    return false;
-}
-
-static bool is_any_held(void)
-{
-    for (uint32_t i = 0; i < lab->threads; i++)
-        if (lab_threads[i].state == LAB_READY && is_held(i))
-            return true;
-    return false;
 }
 
 /* ---- Points ---- */
@@ -178,7 +139,7 @@ static void note_event(uint32_t thread, const struct etch_lab_op *op)
     const struct etch_lab_thread *t = &lab->thread[thread];
     struct etch_lab_event *e = &lab->events[lab->n_events];
 
-    follow_rules(thread, t->site);
+    lab_rules_follow(thread, t->site);
     lab->events_lost += t->site && lab->n_events >= ETCH_LAB_EVENTS;
     if (lab->n_events >= ETCH_LAB_EVENTS || !t->site)
         return;
@@ -243,7 +204,7 @@ static uint32_t list_candidates(struct etch_lab_candidate *list)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < lab->threads; i++)
-        if (can_run(&lab_threads[i]) && !(lab->n_rules && is_held(i)))
+        if (can_run(&lab_threads[i]) && !(lab->n_rules && lab_rules_hold(i)))
             list[n++] = (struct etch_lab_candidate){i, lab_threads[i].op};
     return n;
 }
@@ -278,6 +239,14 @@ static bool await_outside(uint64_t deadline)
         ms = away / 1000000 > 100000 ? 100000 : (int)(away / 1000000) + 1;
     }
     return lab_real_poll(list, n, ms) > 0;
+}
+
+static bool is_any_held(void)
+{
+    for (uint32_t i = 0; i < lab->threads; i++)
+        if (lab_threads[i].state == LAB_READY && lab_rules_hold(i))
+            return true;
+    return false;
 }
 
 /* Virtual time jumps to the next moment at which a thread can run. */
@@ -330,7 +299,7 @@ static bool choose_repeated(const struct etch_lab_candidate *list, uint32_t n, u
         return choose_repeated(list, n, at);
     }
     for (*at = 0; *at < n; ++*at)
-        if (is_awaited(list[*at].thread))
+        if (lab_rules_await(list[*at].thread))
             return true;
     return false;
 }
@@ -403,6 +372,7 @@ void lab_point(struct etch_lab_op op, uint64_t site)
             lab->uncontrolled++;
         return;
     }
+    lab_note_settle();
     lab->thread[lab_me].site = site;
     if (lab_alive < 2)
         return;
@@ -414,6 +384,7 @@ void lab_yield(uint64_t site)
 {
     if (!lab_controlled())
         return;
+    lab_note_settle();
     lab->thread[lab_me].site = site;
     if (lab_alive < 2)
         return;
@@ -425,6 +396,7 @@ bool lab_block(enum etch_lab_wait wait, uint64_t object, uint64_t deadline, uint
 {
     struct lab_thread *t = &lab_threads[lab_me];
 
+    lab_note_settle();
     t->state = LAB_BLOCKED;
     t->wait = wait;
     t->object = object;
@@ -497,6 +469,7 @@ void lab_begin_thread(uint32_t thread)
     park(&lab_threads[thread]);
     await_leaving();
     controlled = true;
+    lab_note_sync(LAB_THREAD_START, (uint64_t)pthread_self(), lab->thread[thread].routine, 0, 0);
 }
 
 void lab_end_thread(void)
@@ -505,8 +478,11 @@ void lab_end_thread(void)
 
     if (!lab_controlled())
         return;
+    lab_note_settle();
+    lab_note_sync(LAB_THREAD_EXIT, (uint64_t)pthread_self(), 0, 0, 0);
     t->state = LAB_DEAD;
     lab_alive--;
+    lab_rules_end(lab_me);
     leaving = lab->thread[lab_me].tid;
     lab_wake(LAB_OBJECT(t), true);
     controlled = false;

@@ -14,10 +14,12 @@
 #define ETCH_LAB_CHECK_EVERY 256u    /* points between two kept hashes */
 #define ETCH_LAB_CHECKS (1u << 17)
 #define ETCH_LAB_EVENTS (1u << 16) /* points whose particulars are kept, the first ones */
+#define ETCH_LAB_NOTES (1u << 18)  /* accesses and synchronisations that a recorded run keeps, the first ones */
 #define ETCH_LAB_RULES 8u
 #define ETCH_LAB_BARRIERS 1024u
 #define ETCH_LAB_ONCES 256u
 #define ETCH_LAB_CALLERS 6u
+#define ETCH_LAB_NOTE_CALLERS 4u
 #define ETCH_LAB_FRAMES 32u /* callers that are kept, the outermost first */
 
 /* `count` points in a row of one thread. */
@@ -33,9 +35,23 @@ struct etch_lab_event {
     bool write;
 };
 
+/* An access to shared memory, or a synchronisation, of a run that is recorded. */
+struct etch_lab_note {
+    uint64_t tsc; /* grows from note to note: one thread runs at a time */
+    uint64_t site, object;
+    uint64_t callers[ETCH_LAB_NOTE_CALLERS]; /* return addresses, the innermost first; 0: none */
+    uint64_t other;                          /* of an access: its value; of a synchronisation: Sync.other */
+    uint32_t thread;
+    int32_t result;
+    uint32_t size;
+    uint16_t op; /* Etch__SyncOp; 0: an access */
+    bool read : 1, write : 1, known : 1;
+    bool made : 1; /* `site` is behind the access: the lab made the access itself */
+};
+
 /* A moment of a run, named so that it can be found in another run. */
 struct etch_lab_moment {
-    uint64_t site;
+    uint64_t site; /* 0: the end of the thread */
     uint32_t thread, visit;
 };
 
@@ -111,6 +127,7 @@ struct etch_lab_shared {
     uint32_t real_time;                 /* sleeps and clocks are the machine's own */
     uint32_t heap_check;                /* freed memory is kept, and accesses to it end the run */
     uint32_t all_points;                /* every access is a point */
+    uint32_t recorded;                  /* `notes` are wanted, and a failure is to be seen by a tracer */
     uint32_t repeat;                    /* enum etch_lab_repeat; behind `input`, `spec` goes on */
     uint32_t n_input;
     uint32_t n_rules;
@@ -139,11 +156,14 @@ struct etch_lab_shared {
     int64_t misuse_offset; /* from the block's begin */
     uint32_t n_segments, segments_lost;
     uint32_t n_checks, n_events;
+    uint32_t n_notes;
+    uint64_t notes_lost;
     uint32_t kept; /* rules whose two moments both came */
     struct etch_lab_thread thread[ETCH_LAB_THREADS];
     uint64_t learnt[ETCH_LAB_SITES]; /* like `sites`: its members, and the instructions that this run found */
     uint64_t check[ETCH_LAB_CHECKS]; /* the hash at each ETCH_LAB_CHECK_EVERY points */
     struct etch_lab_event events[ETCH_LAB_EVENTS];
+    struct etch_lab_note notes[ETCH_LAB_NOTES];
     struct etch_lab_segment segments[ETCH_LAB_SEGMENTS];
     struct etch_lab_segment input[ETCH_LAB_SEGMENTS];
 };

@@ -13,6 +13,12 @@ static struct etch_lab_op sync_op(const volatile void *object)
     return (struct etch_lab_op){.object = LAB_OBJECT(object), .write = true, .interesting = true};
 }
 
+static int noted(enum lab_sync op, const volatile void *object, int result, uint64_t site)
+{
+    lab_note_sync(op, LAB_OBJECT(object), 0, result, site);
+    return result;
+}
+
 /* ---- Mutexes ---- */
 
 /* Locking it again would not wait: the C library has an answer at once. */
@@ -40,6 +46,7 @@ static int take_mutex(pthread_mutex_t *m, uint64_t deadline, uint64_t site)
         if (answers_at_once(m))
             return lab_real_pthread_mutex_lock(m);
         lab->thread[lab_me].holder = holder_of(m);
+        lab_note_sync(LAB_MUTEX_BLOCKED, LAB_OBJECT(m), 0, 0, site);
         if (!lab_block(ETCH_LAB_MUTEX, LAB_OBJECT(m), deadline, site))
             return ETIMEDOUT;
     }
@@ -53,7 +60,7 @@ int pthread_mutex_lock(pthread_mutex_t *m)
     if (!lab_controlled())
         return lab_real_pthread_mutex_lock(m);
     lab_point(sync_op(m), LAB_SITE);
-    return take_mutex(m, LAB_NEVER, LAB_SITE);
+    return noted(LAB_MUTEX_LOCK, m, take_mutex(m, LAB_NEVER, LAB_SITE), LAB_SITE);
 }
 
 LAB_API int pthread_mutex_trylock(pthread_mutex_t *m);
@@ -62,7 +69,7 @@ int pthread_mutex_trylock(pthread_mutex_t *m)
     LAB_ENTER();
     if (lab_controlled())
         lab_point(sync_op(m), LAB_SITE);
-    return lab_real_pthread_mutex_trylock(m);
+    return noted(LAB_MUTEX_LOCK, m, lab_real_pthread_mutex_trylock(m), LAB_SITE);
 }
 
 LAB_API int pthread_mutex_unlock(pthread_mutex_t *m);
@@ -73,6 +80,7 @@ int pthread_mutex_unlock(pthread_mutex_t *m)
     LAB_ENTER();
     if (lab_controlled())
         lab_point(sync_op(m), LAB_SITE);
+    lab_note_sync(LAB_MUTEX_UNLOCK, LAB_OBJECT(m), 0, 0, LAB_SITE);
     result = lab_real_pthread_mutex_unlock(m);
     if (lab_controlled())
         lab_wake(LAB_OBJECT(m), true);
@@ -106,7 +114,7 @@ int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *at)
     if (!lab_controlled() || lab->real_time || !is_time(at))
         return lab_real_pthread_mutex_timedlock(m, at);
     lab_point(sync_op(m), LAB_SITE);
-    return take_mutex(m, virtual_of(CLOCK_REALTIME, at), LAB_SITE);
+    return noted(LAB_MUTEX_LOCK, m, take_mutex(m, virtual_of(CLOCK_REALTIME, at), LAB_SITE), LAB_SITE);
 }
 
 /* ---- Spin locks, read-write locks ---- */
@@ -122,7 +130,7 @@ int pthread_spin_lock(pthread_spinlock_t *l)
     lab_point(sync_op(l), LAB_SITE);
     while ((result = lab_real_pthread_spin_trylock(l)) == EBUSY)
         lab_block(ETCH_LAB_MUTEX, LAB_OBJECT(l), LAB_NEVER, LAB_SITE);
-    return result;
+    return noted(LAB_SPIN_LOCK, l, result, LAB_SITE);
 }
 
 LAB_API int pthread_spin_trylock(pthread_spinlock_t *l);
@@ -131,7 +139,7 @@ int pthread_spin_trylock(pthread_spinlock_t *l)
     LAB_ENTER();
     if (lab_controlled())
         lab_point(sync_op(l), LAB_SITE);
-    return lab_real_pthread_spin_trylock(l);
+    return noted(LAB_SPIN_LOCK, l, lab_real_pthread_spin_trylock(l), LAB_SITE);
 }
 
 LAB_API int pthread_spin_unlock(pthread_spinlock_t *l);
@@ -142,6 +150,7 @@ int pthread_spin_unlock(pthread_spinlock_t *l)
     LAB_ENTER();
     if (lab_controlled())
         lab_point(sync_op(l), LAB_SITE);
+    lab_note_sync(LAB_SPIN_UNLOCK, LAB_OBJECT(l), 0, 0, LAB_SITE);
     result = lab_real_pthread_spin_unlock(l);
     if (lab_controlled())
         lab_wake(LAB_OBJECT(l), true);
@@ -149,7 +158,7 @@ int pthread_spin_unlock(pthread_spinlock_t *l)
 }
 
 static int take_rwlock(pthread_rwlock_t *l, int (*attempt)(pthread_rwlock_t *), int (*real)(pthread_rwlock_t *),
-                       uint64_t site)
+                       enum lab_sync op, uint64_t site)
 {
     int result;
 
@@ -160,21 +169,23 @@ static int take_rwlock(pthread_rwlock_t *l, int (*attempt)(pthread_rwlock_t *), 
         return EDEADLK; /* as the C library says */
     while ((result = attempt(l)) == EBUSY)
         lab_block(ETCH_LAB_RWLOCK, LAB_OBJECT(l), LAB_NEVER, site);
-    return result;
+    return noted(op, l, result, site);
 }
 
 LAB_API int pthread_rwlock_rdlock(pthread_rwlock_t *l);
 int pthread_rwlock_rdlock(pthread_rwlock_t *l)
 {
     LAB_ENTER();
-    return take_rwlock(l, lab_real_pthread_rwlock_tryrdlock, lab_real_pthread_rwlock_rdlock, LAB_SITE);
+    return take_rwlock(l, lab_real_pthread_rwlock_tryrdlock, lab_real_pthread_rwlock_rdlock, LAB_RWLOCK_RDLOCK,
+                       LAB_SITE);
 }
 
 LAB_API int pthread_rwlock_wrlock(pthread_rwlock_t *l);
 int pthread_rwlock_wrlock(pthread_rwlock_t *l)
 {
     LAB_ENTER();
-    return take_rwlock(l, lab_real_pthread_rwlock_trywrlock, lab_real_pthread_rwlock_wrlock, LAB_SITE);
+    return take_rwlock(l, lab_real_pthread_rwlock_trywrlock, lab_real_pthread_rwlock_wrlock, LAB_RWLOCK_WRLOCK,
+                       LAB_SITE);
 }
 
 LAB_API int pthread_rwlock_tryrdlock(pthread_rwlock_t *l);
@@ -183,7 +194,7 @@ int pthread_rwlock_tryrdlock(pthread_rwlock_t *l)
     LAB_ENTER();
     if (lab_controlled())
         lab_point(sync_op(l), LAB_SITE);
-    return lab_real_pthread_rwlock_tryrdlock(l);
+    return noted(LAB_RWLOCK_RDLOCK, l, lab_real_pthread_rwlock_tryrdlock(l), LAB_SITE);
 }
 
 LAB_API int pthread_rwlock_trywrlock(pthread_rwlock_t *l);
@@ -192,7 +203,7 @@ int pthread_rwlock_trywrlock(pthread_rwlock_t *l)
     LAB_ENTER();
     if (lab_controlled())
         lab_point(sync_op(l), LAB_SITE);
-    return lab_real_pthread_rwlock_trywrlock(l);
+    return noted(LAB_RWLOCK_WRLOCK, l, lab_real_pthread_rwlock_trywrlock(l), LAB_SITE);
 }
 
 LAB_API int pthread_rwlock_unlock(pthread_rwlock_t *l);
@@ -203,6 +214,7 @@ int pthread_rwlock_unlock(pthread_rwlock_t *l)
     LAB_ENTER();
     if (lab_controlled())
         lab_point(sync_op(l), LAB_SITE);
+    lab_note_sync(LAB_RWLOCK_UNLOCK, LAB_OBJECT(l), 0, 0, LAB_SITE);
     result = lab_real_pthread_rwlock_unlock(l);
     if (lab_controlled())
         lab_wake(LAB_OBJECT(l), true);
@@ -219,12 +231,14 @@ static int wait_condition(pthread_cond_t *c, pthread_mutex_t *m, uint64_t deadli
 
     lab_point(sync_op(c), site);
     pthread_testcancel();
+    lab_note_sync(LAB_COND_WAIT_BEGIN, LAB_OBJECT(c), LAB_OBJECT(m), 0, site);
     result = lab_real_pthread_mutex_unlock(m);
     if (result)
         return result;
     lab_wake(LAB_OBJECT(m), true);
     in_time = lab_block(ETCH_LAB_CONDITION, LAB_OBJECT(c), deadline, site);
     result = take_mutex(m, LAB_NEVER, site);
+    lab_note_sync(LAB_COND_WAIT_END, LAB_OBJECT(c), LAB_OBJECT(m), in_time ? 0 : ETIMEDOUT, site);
     pthread_testcancel();
     return result ? result : in_time ? 0 : ETIMEDOUT;
 }
@@ -263,6 +277,7 @@ int pthread_cond_signal(pthread_cond_t *c)
     if (!lab_controlled())
         return lab_real_pthread_cond_signal(c);
     lab_point(sync_op(c), LAB_SITE);
+    lab_note_sync(LAB_COND_SIGNAL, LAB_OBJECT(c), 0, 0, LAB_SITE);
     lab_wake(LAB_OBJECT(c), false);
     return 0;
 }
@@ -274,6 +289,7 @@ int pthread_cond_broadcast(pthread_cond_t *c)
     if (!lab_controlled())
         return lab_real_pthread_cond_broadcast(c);
     lab_point(sync_op(c), LAB_SITE);
+    lab_note_sync(LAB_COND_BROADCAST, LAB_OBJECT(c), 0, 0, LAB_SITE);
     lab_wake(LAB_OBJECT(c), true);
     return 0;
 }
@@ -292,7 +308,7 @@ static int take_semaphore(sem_t *s, uint64_t deadline, uint64_t site)
             return -1;
         }
     }
-    return 0;
+    return noted(LAB_SEM_WAIT, s, 0, site);
 }
 
 LAB_API int sem_wait(sem_t *s);
@@ -305,10 +321,13 @@ int sem_wait(sem_t *s)
 LAB_API int sem_trywait(sem_t *s);
 int sem_trywait(sem_t *s)
 {
+    int result;
+
     LAB_ENTER();
     if (lab_controlled())
         lab_point(sync_op(s), LAB_SITE);
-    return lab_real_sem_trywait(s);
+    result = lab_real_sem_trywait(s);
+    return result == 0 ? noted(LAB_SEM_WAIT, s, 0, LAB_SITE) : result; /* errno stays */
 }
 
 LAB_API int sem_timedwait(sem_t *s, const struct timespec *at);
@@ -328,6 +347,7 @@ int sem_post(sem_t *s)
     LAB_ENTER();
     if (lab_controlled())
         lab_point(sync_op(s), LAB_SITE);
+    lab_note_sync(LAB_SEM_POST, LAB_OBJECT(s), 0, 0, LAB_SITE);
     result = lab_real_sem_post(s);
     if (lab_controlled())
         lab_wake(LAB_OBJECT(s), false);
@@ -393,15 +413,16 @@ int pthread_barrier_wait(pthread_barrier_t *b)
     if (!mine)
         return lab_real_pthread_barrier_wait(b);
     lab_point(sync_op(b), LAB_SITE);
+    lab_note_sync(LAB_BARRIER_ENTER, LAB_OBJECT(b), 0, 0, LAB_SITE);
     if (++mine->inside == mine->count) {
         mine->inside = 0;
         mine->generation++;
         lab_wake(LAB_OBJECT(b), true);
-        return PTHREAD_BARRIER_SERIAL_THREAD;
+        return noted(LAB_BARRIER_LEAVE, b, PTHREAD_BARRIER_SERIAL_THREAD, LAB_SITE);
     }
     for (generation = mine->generation; mine->at == b && mine->generation == generation;)
         lab_block(ETCH_LAB_BARRIER, LAB_OBJECT(b), LAB_NEVER, LAB_SITE);
-    return 0;
+    return noted(LAB_BARRIER_LEAVE, b, 0, LAB_SITE);
 }
 
 /* ---- Once, and the guards of static variables: the first runs, the others wait for it ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* See lab_run.h. */
-#include "collector/lab_run.h"
+#include "collector/lab/shared.h"
 
 #include "base/time.h"
 
@@ -49,7 +49,7 @@ static void fill(struct etch_lab_shared *s, const struct etch_lab_request *r)
     memcpy(s->input, r->repeat, s->n_input * sizeof(*r->repeat));
 }
 
-static int make_shared(struct etch_lab_shared **shared, const struct etch_lab_request *r, struct etch_error *err)
+int etch_lab_share(struct etch_lab_shared **shared, const struct etch_lab_request *r, struct etch_error *err)
 {
     int fd = memfd_create("etch-lab", 0); /* the program inherits it */
     void *at = MAP_FAILED;
@@ -77,6 +77,16 @@ static void redirect(const char *path, int flags, int fd)
         _exit(127);
 }
 
+void etch_lab_settle_in(const struct etch_lab_request *r)
+{
+    personality(ADDR_NO_RANDOMIZE);
+    redirect(r->input ? r->input : "/dev/null", O_RDONLY, 0);
+    if (r->silent) {
+        redirect("/dev/null", O_WRONLY, 1);
+        redirect("/dev/null", O_WRONLY, 2);
+    }
+}
+
 /* Without randomised addresses: the same schedule gives the same run. The variables that say where the shared memory is
  * are taken out again by the runtime. */
 static void become(const struct etch_lab_request *r, int shared, int failed)
@@ -96,12 +106,7 @@ static void become(const struct etch_lab_request *r, int shared, int failed)
             k++;
         }
         environment[k] = variable;
-        personality(ADDR_NO_RANDOMIZE);
-        redirect(r->input ? r->input : "/dev/null", O_RDONLY, 0);
-        if (r->silent) {
-            redirect("/dev/null", O_WRONLY, 1);
-            redirect("/dev/null", O_WRONLY, 2);
-        }
+        etch_lab_settle_in(r);
         execve(r->program, r->argv, environment);
     }
     n = (size_t)errno;
@@ -154,7 +159,7 @@ static bool await(pid_t pid, double timeout, int *status)
     return killed;
 }
 
-static void judge(struct etch_lab_result *result, int status, bool killed)
+void etch_lab_judge(struct etch_lab_result *result, int status, bool killed)
 {
     const struct etch_lab_shared *s = result->shared;
 
@@ -196,7 +201,7 @@ int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *
     pid_t pid;
 
     memset(result, 0, sizeof(*result));
-    fd = make_shared(&result->shared, request, err);
+    fd = etch_lab_share(&result->shared, request, err);
     if (fd < 0)
         return -1;
     pid = start(request, fd, err);
@@ -207,7 +212,7 @@ int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *
     }
     killed = await(pid, request->timeout, &status);
     result->seconds = etch_time_seconds() - begin;
-    judge(result, status, killed);
+    etch_lab_judge(result, status, killed);
     if (!result->shared->started) {
         etch_lab_result_release(result);
         return etch_error_set(err, "%s ended before the lab had control of it", request->program);

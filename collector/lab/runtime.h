@@ -81,6 +81,62 @@ __attribute__((noreturn)) void lab_stop(enum etch_lab_outcome outcome);
 /* An access of the program to `size` bytes. */
 void lab_access(const void *at, size_t size, bool write, uint64_t site);
 
+/* The same, by a function that the program has called. */
+void lab_access_called(const void *at, size_t size, bool write, uint64_t site);
+
+/* ---- Orders to enforce (rules.c) ---- */
+
+/* The thread passes an instruction. */
+void lab_rules_follow(uint32_t thread, uint64_t site);
+
+/* The thread has ended. */
+void lab_rules_end(uint32_t thread);
+
+/* The thread is at a moment that has to wait. */
+bool lab_rules_hold(uint32_t thread);
+
+/* A thread that is held waits for this thread. */
+bool lab_rules_await(uint32_t thread);
+
+/* ---- Notes of a run that is recorded (note.c) ---- */
+
+/* The program is about to make an access, or has called a function that makes it (`made`). The value of a write is
+ * taken when the thread enters the lab again. */
+void lab_note_access(const volatile void *at, size_t size, bool write, bool made, uint64_t site);
+
+/* The lab made an access for the program: an atomic operation. */
+void lab_note_atomic(const volatile void *at, size_t size, bool read, bool write, uint64_t value, uint64_t site);
+
+/* The numbers of Etch__SyncOp (flow.c checks them). */
+enum lab_sync {
+    LAB_THREAD_CREATE = 1,
+    LAB_THREAD_START,
+    LAB_THREAD_EXIT,
+    LAB_THREAD_JOIN,
+    LAB_MUTEX_LOCK,
+    LAB_MUTEX_UNLOCK,
+    LAB_RWLOCK_RDLOCK,
+    LAB_RWLOCK_WRLOCK,
+    LAB_RWLOCK_UNLOCK,
+    LAB_COND_WAIT_BEGIN,
+    LAB_COND_WAIT_END,
+    LAB_COND_SIGNAL,
+    LAB_COND_BROADCAST,
+    LAB_BARRIER_ENTER,
+    LAB_BARRIER_LEAVE,
+    LAB_SEM_POST,
+    LAB_SEM_WAIT,
+    LAB_SPIN_LOCK,
+    LAB_SPIN_UNLOCK,
+    LAB_MUTEX_BLOCKED,
+};
+
+/* A synchronisation, with the meaning of the arguments that the preloaded library's records have. */
+void lab_note_sync(enum lab_sync op, uint64_t object, uint64_t other, int result, uint64_t site);
+
+/* The thread is in the lab again: its last write is done. */
+void lab_note_settle(void);
+
 /* The mark of eight bytes in the heap. */
 enum { LAB_HEAP_FINE, LAB_HEAP_GONE, LAB_HEAP_ZONE };
 void lab_heap_mark(const void *at, size_t size, uint32_t mark);

@@ -60,6 +60,7 @@ static int make_thread(pthread_t *made, const pthread_attr_t *attributes, void *
         return result;
     }
     lab_threads[thread].self = *made;
+    lab_note_sync(LAB_THREAD_CREATE, (uint64_t)(uintptr_t)routine, (uint64_t)*made, 0, site);
     lab_point((struct etch_lab_op){0}, site);
     return 0;
 }
@@ -99,10 +100,14 @@ static bool await_end(pthread_t self, uint64_t deadline, uint64_t site)
 LAB_API int pthread_join(pthread_t self, void **result);
 int pthread_join(pthread_t self, void **result)
 {
+    int status;
+
     LAB_ENTER();
     if (lab_controlled() && self != pthread_self())
         await_end(self, LAB_NEVER, LAB_SITE);
-    return lab_real_pthread_join(self, result);
+    status = lab_real_pthread_join(self, result);
+    lab_note_sync(LAB_THREAD_JOIN, (uint64_t)self, (uint64_t)self, status, LAB_SITE);
+    return status;
 }
 
 LAB_API int pthread_tryjoin_np(pthread_t self, void **result);

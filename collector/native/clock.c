@@ -32,7 +32,7 @@ static void write_plain_clock(struct native *n, Etch__ClockPhase phase)
         perf.span_ns = fit.span_ns;
         clock.perf_clock = &perf;
     }
-    etch_native_write(n, ETCH__RECORD__BODY_CLOCK, &clock);
+    etch_recorder_write(&n->recorder, ETCH__RECORD__BODY_CLOCK, &clock);
 }
 
 /* Notes the reasons why events of different CPUs are not ordered. */
@@ -41,11 +41,12 @@ static void note_clocks(struct native *n, const struct etch_calibration *after)
     struct etch_skew_interval change;
 
     if (after->refused)
-        etch_native_note(n, "events are not ordered across CPUs by their clocks: %s", after->why);
+        etch_recorder_note(&n->recorder, "events are not ordered across CPUs by their clocks: %s", after->why);
     for (size_t i = 0; i < after->n_cpus; i++)
         if (etch_calibration_compare(&n->calibration, after, after->cpus[i].cpu, 0, &change) == ETCH_SKEW_CHANGED)
-            etch_native_note(n, "the clock of CPU %u was changed during the run: its events are not ordered by it",
-                             after->cpus[i].cpu);
+            etch_recorder_note(&n->recorder,
+                               "the clock of CPU %u was changed during the run: its events are not ordered by it",
+                               after->cpus[i].cpu);
 }
 
 void etch_native_write_clock(struct native *n, Etch__ClockPhase phase)
@@ -57,17 +58,18 @@ void etch_native_write_clock(struct native *n, Etch__ClockPhase phase)
     Etch__Clock *measured = NULL;
 
     if (before && n->options->clock) { /* as measured before */
-        etch_native_write(n, ETCH__RECORD__BODY_CLOCK, (void *)(uintptr_t)n->options->clock);
+        etch_recorder_write(&n->recorder, ETCH__RECORD__BODY_CLOCK, (void *)(uintptr_t)n->options->clock);
         return;
     }
     if (budget_ns && (before || n->calibrated))
-        measured = etch_clock_measure(calibration, before ? NULL : &n->calibration, budget_ns, n->n_list == 0);
+        measured = etch_clock_measure(calibration, before ? NULL : &n->calibration, budget_ns, n->n_list == 0,
+                                      n->options->clock_fresh);
     if (before)
         n->calibrated = measured != NULL;
     else if (measured)
         note_clocks(n, &after);
     if (measured)
-        etch_native_write(n, ETCH__RECORD__BODY_CLOCK, measured);
+        etch_recorder_write(&n->recorder, ETCH__RECORD__BODY_CLOCK, measured);
     else
         write_plain_clock(n, phase);
     if (measured)

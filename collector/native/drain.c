@@ -9,8 +9,10 @@
 #include <time.h>
 #include <x86intrin.h>
 
-static void look_for_code(struct native *n, uint64_t ip)
+static void look_for_code(void *context, uint64_t ip)
 {
+    struct native *n = context;
+
     for (size_t i = 0; i < n->images.n; i++)
         if (ip >= n->images.v[i].start && ip < n->images.v[i].end)
             return;
@@ -33,29 +35,20 @@ static void look_for_libraries(struct native *n, const struct etch_hit *hit)
 
 static void flush_accesses(struct native *n)
 {
-    Etch__Accesses accesses = ETCH__ACCESSES__INIT;
-    Etch__Access *pointers[NATIVE_BATCH];
-
-    if (n->unknown_code && n->n_accesses && !n->looked && !n->target.gone) {
+    if (n->unknown_code && n->batch.n && !n->looked && !n->target.gone) {
         n->looked = true;
         etch_native_write_images(n);
     }
-    for (size_t i = 0; i < n->n_accesses; i++)
-        pointers[i] = &n->accesses[i];
-    accesses.n_accesses = n->n_accesses;
-    accesses.accesses = pointers;
-    if (n->n_accesses)
-        etch_native_write(n, ETCH__RECORD__BODY_ACCESSES, &accesses);
-    n->n_accesses = 0;
+    etch_batch_flush(&n->batch, &n->recorder.sink);
 }
 
 static void on_hit(void *context, uint32_t id, const struct etch_hit *hit)
 {
     struct native *n = context;
     struct native_watch *watch = &n->list[id];
-    Etch__Access *access = &n->accesses[n->n_accesses];
+    size_t i = n->batch.n;
+    Etch__Access *access = etch_batch_add(&n->batch);
 
-    etch__access__init(access);
     access->tsc = etch_native_tsc(n, hit->perf_ns);
     access->perf_ns = hit->perf_ns;
     access->cpu = hit->cpu;
@@ -68,19 +61,18 @@ static void on_hit(void *context, uint32_t id, const struct etch_hit *hit)
     access->write = !watch->place.reads; /* the debug register says only so much; the decoder finds the rest */
     access->direction_unknown = watch->place.reads;
     if (hit->registers_known) {
-        memcpy(n->registers[n->n_accesses], hit->registers, sizeof(hit->registers));
-        access->registers = n->registers[n->n_accesses];
+        memcpy(n->registers[i], hit->registers, sizeof(hit->registers));
+        access->registers = n->registers[i];
         access->n_registers = ETCH_HIT_REGISTERS;
     }
     if (hit->registers_known && hit->stack_size && hit->stack_size <= ETCH_HIT_STACK) {
-        memcpy(n->stacks[n->n_accesses], hit->stack, hit->stack_size);
-        access->stack = (ProtobufCBinaryData){hit->stack_size, n->stacks[n->n_accesses]};
+        memcpy(n->stacks[i], hit->stack, hit->stack_size);
+        access->stack = (ProtobufCBinaryData){hit->stack_size, n->stacks[i]};
         look_for_libraries(n, hit);
     }
     look_for_code(n, hit->ip);
     watch->hits++;
-    n->summary->accesses++;
-    if (++n->n_accesses == NATIVE_BATCH)
+    if (n->batch.n == NATIVE_BATCH)
         flush_accesses(n);
 }
 
@@ -114,56 +106,20 @@ static void on_resumed(void *context, uint32_t id, uint64_t ns)
     etch_native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_RATE_LIMITED, n->list[id].id, 0, 0, detail);
 }
 
-/* ---- Synchronisation ---- */
-
-static void flush_syncs(struct native *n)
-{
-    Etch__Syncs syncs = ETCH__SYNCS__INIT;
-    Etch__Sync *pointers[NATIVE_BATCH];
-
-    for (size_t i = 0; i < n->n_syncs; i++)
-        pointers[i] = &n->syncs[i];
-    syncs.n_syncs = n->n_syncs;
-    syncs.syncs = pointers;
-    if (n->n_syncs)
-        etch_native_write(n, ETCH__RECORD__BODY_SYNCS, &syncs);
-    n->n_syncs = 0;
-}
-
-static void on_sync(void *context, uint32_t tid, const struct etch_sync_event *event)
-{
-    struct native *n = context;
-    Etch__Sync *sync = &n->syncs[n->n_syncs];
-
-    etch_sync_event_record(sync, tid, event);
-    look_for_code(n, event->caller);
-    n->summary->syncs++;
-    if (++n->n_syncs == NATIVE_BATCH)
-        flush_syncs(n);
-}
-
-static void on_sync_lost(void *context, uint32_t tid, uint64_t events)
-{
-    if (!tid)
-        etch_native_write_loss(context, ETCH__LOSS_CAUSE__LOSS_NO_RING, 0, 0, events, ETCH_SYNC_UNPLACED);
-    else
-        etch_native_write_loss(context, ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED, 0, tid, events,
-                               "synchronisation events came faster than they could be read");
-}
-
 void etch_native_drain(struct native *n, bool last)
 {
     const struct etch_watch_sink hits = {n, on_hit, on_lost, on_cut, on_resumed};
-    const struct etch_sync_sink syncs = {n, on_sync, on_sync_lost};
 
     n->looked = false;
+    n->syncs.sink = &n->recorder.sink;
+    n->syncs.code = look_for_code;
+    n->syncs.context = n;
     etch_clock_pairs_take(&n->pair, 1, CLOCK_MONOTONIC_RAW, 0);
     if (n->watches)
         etch_watches_drain(n->watches, &hits);
     if (n->sync)
-        n->busy = etch_sync_reader_drain(n->sync, &syncs, last) > ETCH_SYNC_EVENTS / 8;
+        n->busy = etch_sync_batch_take(&n->syncs, n->sync, last) > ETCH_SYNC_EVENTS / 8;
     flush_accesses(n);
-    flush_syncs(n);
     if (n->unknown_code && !n->target.gone)
         etch_native_write_images(n);
 }

@@ -2,9 +2,7 @@
 /* Looking at a failing process; see failure.h. */
 #include "collector/native/failure.h"
 
-#include "binary/object.h"
-#include "collector/native/frames.h"
-#include "collector/policy/stack_mask.h"
+#include "collector/native/stack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,22 +14,6 @@
 #define HOLD_MS 200
 #define REGISTERS 24
 
-bool etch_signal_is_failure(int signal)
-{
-    switch (signal) {
-    case SIGSEGV:
-    case SIGBUS:
-    case SIGFPE:
-    case SIGILL:
-    case SIGABRT:
-    case SIGTRAP:
-    case SIGSYS:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* In the order of Linux's perf x86 register numbers. */
 static void order_registers(const struct user_regs_struct *r, uint64_t out[REGISTERS])
 {
@@ -40,70 +22,6 @@ static void order_registers(const struct user_regs_struct *r, uint64_t out[REGIS
                                          r->r8,  r->r9,     r->r10, r->r11, r->r12, r->r13, r->r14,     r->r15};
 
     memcpy(out, ordered, sizeof(ordered));
-}
-
-struct code {
-    pid_t pid;
-    const struct etch_mappings *mappings;
-    uint64_t interrupted; /* where a signal's frame has the address of what it interrupted; 0: no such frame yet */
-};
-
-static const struct etch_mapping *code_at(const struct code *code, uint64_t address)
-{
-    const struct etch_mapping *mapping = etch_mappings_at(code->mappings, address);
-
-    return mapping && (mapping->prot & 4) ? mapping : NULL;
-}
-
-static bool follows_call(void *context, uint64_t address)
-{
-    const struct code *code = context;
-    const struct etch_mapping *mapping = code_at(code, address - 1);
-    uint8_t bytes[7];
-    size_t n;
-
-    if (!mapping)
-        return false;
-    n = address - mapping->start < sizeof(bytes) ? address - mapping->start : sizeof(bytes);
-    return etch_process_read(code->pid, address - n, bytes, n) == n && etch_code_ends_in_call(bytes + n, n);
-}
-
-/* ---- Stacks ---- */
-
-/* Returns true if signal handlers return to this address: the code of every libc for the system call rt_sigreturn. */
-static bool returns_from_signal(const struct code *code, uint64_t address)
-{
-    static const uint8_t far[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},
-                         near[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
-    uint8_t bytes[sizeof(far)];
-
-    return etch_process_read(code->pid, address, bytes, sizeof(bytes)) == sizeof(bytes) &&
-           (memcmp(bytes, far, sizeof(far)) == 0 || memcmp(bytes, near, sizeof(near)) == 0);
-}
-
-/* Accepts the words that the unwind tables look for: return addresses, and in a signal frame the address of the
- * interrupted instruction. This address lies 176 bytes above the return address (struct ucontext). */
-static bool is_code(void *context, uint64_t address, uint64_t word)
-{
-    struct code *code = context;
-
-    if (!code_at(code, word) && !code_at(code, word - 1))
-        return false;
-    if (returns_from_signal(code, word)) {
-        code->interrupted = address + 176;
-        return true;
-    }
-    return address == code->interrupted || follows_call(code, word);
-}
-
-static void mask_stack(struct etch_failure *f, Etch__ThreadState *state, struct code *code, uint64_t high)
-{
-    struct etch_stack_mask mask = {state->stack_start, state->stack_start, high, is_code, code};
-
-    if (f->keep_stack)
-        return;
-    f->masked_words += etch_stack_mask(&mask, state->stack.data, state->stack.len);
-    state->stack_masked = true;
 }
 
 /* The start of arguments and environment, which the kernel puts above the first thread's stack; 0: not known. */
@@ -123,37 +41,22 @@ static uint64_t arguments_start(pid_t pid)
     return start;
 }
 
-/* How much there is from the stack pointer up, without arguments and environment. */
-static size_t stack_size(const struct etch_failure *f, const struct etch_mapping *mapping, uint64_t sp)
+static size_t read_process(void *context, uint64_t address, void *buffer, size_t size)
 {
-    uint64_t end = mapping ? mapping->end : sp + ETCH_FAILURE_STACK_MAX;
+    return etch_process_read(*(const pid_t *)context, address, buffer, size);
+}
 
-    if (!f->keep_stack && f->arguments > sp && f->arguments < end)
-        end = f->arguments;
-    return end - sp < ETCH_FAILURE_STACK_MAX ? end - sp : ETCH_FAILURE_STACK_MAX;
+static struct etch_stack_memory memory_of(const struct etch_failure *f, pid_t *pid)
+{
+    return (struct etch_stack_memory){read_process, pid, &f->mappings, f->arguments, f->keep_stack};
 }
 
 static void take_stack(struct etch_failure *f, Etch__ThreadState *state, pid_t pid, uint64_t ip, uint64_t sp,
                        uint64_t bp)
 {
-    const struct etch_mapping *mapping = etch_mappings_at(&f->mappings, sp);
-    struct code code = {pid, &f->mappings, 0};
-    struct etch_frames_stack stack = {ip, sp, bp, NULL, 0, follows_call, &code};
-    size_t size = stack_size(f, mapping, sp);
-    bool scanned = false;
+    struct etch_stack_memory memory = memory_of(f, &pid);
 
-    state->stack_start = sp;
-    state->stack.data = sp ? malloc(size) : NULL;
-    if (state->stack.data)
-        state->stack.len = etch_process_read(pid, sp, state->stack.data, size);
-    mask_stack(f, state, &code, mapping ? mapping->end : sp + size);
-    state->frames = calloc(ETCH_FAILURE_FRAMES_MAX, sizeof(*state->frames));
-    if (!state->frames)
-        return;
-    stack.bytes = state->stack.data;
-    stack.size = state->stack.len;
-    state->n_frames = etch_frames_find(&stack, state->frames, ETCH_FAILURE_FRAMES_MAX, &scanned);
-    state->frames_scanned = scanned;
+    f->masked_words += etch_stack_take(&memory, state, ip, sp, bp);
 }
 
 static void take_thread(struct etch_failure *f, Etch__ThreadState *state, pid_t pid, pid_t tid)
@@ -209,38 +112,13 @@ static void take_threads(struct etch_failure *f, struct etch_target *target, pid
         }
 }
 
-/* The message of assert() or libc before abort(). glibc keeps the message in __abort_msg, a pointer to a size and the
- * text. */
-static char *abort_message(pid_t pid, const struct etch_mappings *mappings)
+static char *abort_message(const struct etch_failure *f, pid_t pid)
 {
-    const struct etch_mapping *libc = NULL;
-    struct etch_object *object;
-    struct etch_symbol symbol;
-    struct etch_error ignored;
-    uint64_t pointer = 0;
-    char path[4200], text[1024 + 1] = "";
-    size_t n = 0;
+    struct etch_stack_memory memory = memory_of(f, &pid);
+    char root[32];
 
-    for (size_t i = 0; i < mappings->list.n && !libc; i++)
-        if (strstr(mappings->list.v[i].path, "/libc.so.6"))
-            libc = &mappings->list.v[i];
-    if (!libc)
-        return NULL;
-    snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, libc->path);
-    if (etch_object_open(&object, path, &ignored) < 0)
-        return NULL;
-    if (etch_object_symbol(object, "__abort_msg", &symbol) &&
-        etch_process_read(pid, symbol.address + etch_object_bias(object, libc->start, libc->offset), &pointer, 8) ==
-            8 &&
-        pointer)
-        n = etch_process_read(pid, pointer + 4, text, sizeof(text) - 1);
-    etch_object_free(object);
-    text[n] = '\0';
-    text[strcspn(text, "\n")] = '\0';
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c >= 0x80 || (unsigned char)*c < 0x20)
-            *c = '?'; /* a protobuf string is UTF-8, and memory is not */
-    return text[0] ? strdup(text) : NULL;
+    snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+    return etch_abort_message(&memory, root);
 }
 
 static void take_signal(Etch__Failure *record, const siginfo_t *signal)
@@ -277,7 +155,7 @@ int etch_failure_capture(struct etch_failure *failure, struct etch_target *targe
     if (hold)
         etch_target_release_held(target);
     if (signal && signal->si_signo == SIGABRT)
-        record->message = abort_message(target->pid, &failure->mappings);
+        record->message = abort_message(failure, target->pid);
     if (!record->message)
         record->message = strdup(words);
     return 0;

@@ -8,8 +8,6 @@
 #include "collector/target.h"
 #include "proto/etch.pb-c.h"
 
-#define ETCH_FAILURE_STACK_MAX (64u << 10) /* bytes of each thread */
-#define ETCH_FAILURE_FRAMES_MAX 64u
 #define ETCH_FAILURE_THREADS_MAX 128u /* a record has a limit; further threads are counted in the message */
 
 /* A failure under construction; release it with etch_failure_release(). */
@@ -30,8 +28,5 @@ int etch_failure_capture(struct etch_failure *failure, struct etch_target *targe
                          struct etch_error *err);
 
 void etch_failure_release(struct etch_failure *failure);
-
-/* Returns true if the default action of the signal means a fault of the process, rather than a request to end. */
-bool etch_signal_is_failure(int signal);
 
 #endif

@@ -26,11 +26,11 @@ static int prepare_environment(struct environment *e, const char *library, const
 
     while (environ[n])
         n++;
-    e->words = calloc(n + 7, sizeof(char *));
+    e->words = calloc(n + 8, sizeof(char *));
     if (!e->words)
         return -1;
     if (native->flow && native->flow->environment) /* first: of two of a name the first counts */
-        k = native->flow->environment(native->flow_state, e->words, 3);
+        k = native->flow->environment(native->flow_state, e->words, 5);
     if (library)
         etch_sync_words_make(&e->sync, library, native->sync);
     for (size_t i = 0; i < n; i++) { /* each in its place: the program may look */
@@ -83,10 +83,10 @@ static int examine(struct native *n, char *library, size_t size, struct etch_err
 {
     struct etch_object *object = NULL;
     struct etch_error ignored;
+    const char *name = n->options->file ? n->options->file : n->options->argv[0];
 
     library[0] = '\0';
-    if (etch_record_find_program(n->options->argv[0], n->path, sizeof(n->path), err) < 0 ||
-        refuse_privileged(n->path, err) < 0)
+    if (etch_record_find_program(name, n->path, sizeof(n->path), err) < 0 || refuse_privileged(n->path, err) < 0)
         return -1;
     if (etch_object_open(&object, n->path, &ignored) == 0 &&
         (refuse_tracer(n, object, err) < 0 || refuse_breakpoints(n, object, err) < 0)) {
@@ -96,12 +96,12 @@ static int examine(struct native *n, char *library, size_t size, struct etch_err
     if (n->options->no_sync)
         library[0] = '\0';
     else if (object && !etch_object_is_dynamic(object))
-        etch_native_note(n, "no synchronisation events: %s is linked statically", n->path);
+        etch_recorder_note(&n->recorder, "no synchronisation events: %s is linked statically", n->path);
     else if (!etch_sync_library_find(library, size))
-        etch_native_note(n, "no synchronisation events: etch-sync.so is not beside etch");
+        etch_recorder_note(&n->recorder, "no synchronisation events: etch-sync.so is not beside etch");
     else if (strpbrk(library, ": \t"))
         library[0] = '\0',
-        etch_native_note(n, "no synchronisation events: the path of etch-sync.so has a space or colon");
+        etch_recorder_note(&n->recorder, "no synchronisation events: the path of etch-sync.so has a space or colon");
     etch_object_free(object);
     return 0;
 }
@@ -144,8 +144,8 @@ int etch_native_join(struct native *n, struct etch_error *err)
     if (etch_target_attach(&n->target, n->options->pid, err) < 0)
         return -1;
     etch_watchdog_set_target(n->watchdog, n->target.pid);
-    etch_native_note(n, "no synchronisation events: the library goes into a program only at its start");
-    n->start_tsc = __rdtsc();
+    etch_recorder_note(&n->recorder, "no synchronisation events: the library goes into a program only at its start");
+    n->recorder.start_tsc = __rdtsc();
     n->late = true;
     etch_native_write_program(n);
     etch_native_write_images(n);

@@ -6,9 +6,8 @@
 #include "collector/native/hang.h"
 #include "collector/native/launch.h"
 #include "collector/native/watch_list.h"
-#include "collector/privacy.h"
 #include "collector/session/host.h"
-#include "collector/session/outcome.h"
+#include "collector/session/records.h"
 #include "collector/session/signals.h"
 #include "collector/sync/exception.h"
 
@@ -51,7 +50,7 @@ static int on_exec(void *context, struct etch_target *target, bool first)
     struct native *n = context;
 
     if (first) {
-        n->start_tsc = __rdtsc();
+        n->recorder.start_tsc = __rdtsc();
         etch_native_write_program(n);
         etch_native_write_images(n);
         if (etch_native_arm(n, n->err) < 0 || etch_native_flow_start(n, n->err) < 0)
@@ -66,7 +65,7 @@ static int on_exec(void *context, struct etch_target *target, bool first)
         n->list[i].counted += etch_watches_count(n->watches, (uint32_t)i);
     if (n->watches && n->n_list) {
         etch_watches_disarm_all(n->watches);
-        etch_native_note(n, "the program became another by exec; its watches ended there");
+        etch_recorder_note(&n->recorder, "the program became another by exec; its watches ended there");
     }
     n->images.n = 0;
     etch_native_write_images(n);
@@ -88,7 +87,7 @@ void etch_native_capture(struct native *n, Etch__FailureKind kind, pid_t tid, co
 
     if (n->failure_written)
         return;
-    if (n->flow)
+    if (n->flow && n->flow->freeze)
         n->flow->freeze(n->flow_state);
     etch_native_drain(n, false);
     if (etch_failure_capture(&failure, &n->target, kind, tid, signal, hold, n->options->keep_stack, words, &err) == 0) {
@@ -230,14 +229,14 @@ static int follow(struct native *n, struct loop *l, struct etch_error *err)
         l->fds[0] = (struct pollfd){.fd = l->signals.fd, .events = POLLIN};
         if (n->watches)
             fds += etch_watches_poll(n->watches, l->fds + 1, POLL_MAX - 1);
-        if (n->flow)
+        if (n->flow && n->flow->poll)
             fds += n->flow->poll(n->flow_state, l->fds + fds, POLL_MAX - fds);
         if (poll(l->fds, fds, next_wait_ms(n)) < 0 && errno != EINTR)
             return etch_error_set_errno(err, errno, "cannot wait");
         l->finish |= etch_signals_read(&l->signals, n->target.launched ? n->target.pid : 0);
         etch_signals_pass_on(&l->signals, n->target.pid);
         etch_native_drain(n, false);
-        if (n->flow)
+        if (n->flow && n->flow->drain)
             n->flow->drain(n->flow_state);
         l->finish |= etch_native_hang_check(n, &l->hang, etch_time_ns());
     }
@@ -277,9 +276,9 @@ static int trace_apart(struct native *n, struct loop *l, struct etch_error *err)
     pthread_t thread;
     int cause;
 
-    n->watchdog = etch_watchdog_start();
+    n->watchdog = n->recorder.watchdog = etch_watchdog_start();
     if (!n->watchdog)
-        etch_native_note(n, "no process for a watchdog: while etch is stopped, so is the program");
+        etch_recorder_note(&n->recorder, "no process for a watchdog: while etch is stopped, so is the program");
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, TRACER_STACK);
     cause = pthread_create(&thread, &attributes, trace, &t);
@@ -289,7 +288,7 @@ static int trace_apart(struct native *n, struct loop *l, struct etch_error *err)
     else
         etch_error_set_errno(err, cause, "cannot make a thread");
     etch_watchdog_end(n->watchdog);
-    n->watchdog = NULL;
+    n->watchdog = n->recorder.watchdog = NULL;
     return t.status;
 }
 
@@ -315,12 +314,20 @@ static void wait_untraced(struct native *n, struct loop *l)
 
 /* ---- The end ---- */
 
+static void write_outcome(struct native *n)
+{
+    const struct etch_ending ending = {.gone = n->target.gone,
+                                       .wait_status = n->target.wait_status,
+                                       .unix_ns = etch_unix_ns(),
+                                       .tsc = __rdtsc(),
+                                       .cpu_ns = n->target.usage_known ? etch_rusage_ns(&n->target.usage) : 0};
+
+    etch_recorder_write_outcome(&n->recorder, &ending);
+    n->summary->hit_ns = n->watches ? etch_watches_hit_ns(n->watches) : 0;
+}
+
 static void conclude(struct native *n)
 {
-    struct etch_flow_sink sink = etch_native_flow_sink(n);
-    Etch__Loss loss = ETCH__LOSS__INIT;
-    char detail[120];
-
     if (n->flow)
         n->flow->stop(n->flow_state);
     if (!n->target.gone) {
@@ -329,50 +336,46 @@ static void conclude(struct native *n)
             etch_native_write_thread(n, &n->target.threads.v[i], false);
     }
     etch_native_drain(n, true);
-    if (etch_limit_loss(&n->limit, n->options->max_size, &loss, detail))
-        sink.lost(n, &loss);
+    etch_recorder_write_beyond(&n->recorder);
     if (n->starved)
         etch_native_write_loss(n, ETCH__LOSS_CAUSE__LOSS_STARVED, 0, 0, 1,
                                "etch was stopped while the program waited for it, and let go of the program");
     etch_native_watches_account(n);
     if (n->sync && !etch_sync_reader_joined(n->sync))
-        etch_native_note(n, "no synchronisation events: etch-sync.so did not come up in the program");
+        etch_recorder_note(&n->recorder, "no synchronisation events: etch-sync.so did not come up in the program");
     if (n->watches && !etch_watches_see_kernel(n->watches))
-        etch_native_note(n,
-                         "accesses by the kernel for the program (read(2) into it) were not seen: needs CAP_PERFMON");
+        etch_recorder_note(&n->recorder,
+                           "accesses by the kernel for the program (read(2) into it) were not seen: needs CAP_PERFMON");
     n->summary->threads += n->target.threads_seen;
     n->summary->processes++;
     n->summary->status = n->target.wait_status;
     n->summary->left_running = !n->target.gone;
-    etch_native_write_outcome(n); /* first: what follows is not part of the run */
+    write_outcome(n); /* first: what follows is not part of the run */
     etch_native_write_clock(n, ETCH__CLOCK_PHASE__CLOCK_AFTER);
 }
 
 static int run(struct native *n, struct loop *l, struct etch_error *err)
 {
-    if (etch_host_write(n->bundle, err) < 0)
+    if (etch_host_write(&n->recorder, err) < 0)
         return -1;
     etch_clock_pairs_take(&n->first_pair, 1, CLOCK_MONOTONIC_RAW, 0);
     etch_native_write_clock(n, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
-    n->start_unix_ns = etch_unix_ns();
-    n->start_cpu_ns = etch_cpu_ns(RUSAGE_SELF);
+    etch_recorder_begin(&n->recorder);
     if (trace_apart(n, l, err) < 0)
         return -1;
     if (!n->program_written)
         etch_native_write_program(n); /* the program was killed before its start */
     conclude(n);
-    if (!n->broken && etch_bundle_finish(n->bundle, &n->write_error) < 0)
-        n->broken = true;
+    etch_recorder_finish(&n->recorder);
     wait_untraced(n, l);
     return 0;
 }
 
-int etch_native_record(const struct etch_record_options *options, const struct etch_flow_recorder *flow,
+int etch_native_record(const struct etch_record_options *options, const struct etch_source *flow,
                        struct etch_record_summary *summary, struct etch_error *err)
 {
     struct native *n = calloc(1, sizeof(*n));
     struct loop loop = {0};
-    struct etch_flow_sink sink;
     int status = -1;
 
     if (!n)
@@ -384,20 +387,16 @@ int etch_native_record(const struct etch_record_options *options, const struct e
     n->target.watcher =
         (struct etch_target_watcher){n, on_exec, on_thread_start, on_thread_exit, on_signal, on_stopped};
     n->flow = flow;
-    sink = etch_native_flow_sink(n);
+    etch_recorder_init(&n->recorder, options->max_size, summary);
     summary->source = flow ? flow->name : "none";
-    if (etch_native_watches_choose(n, err) == 0 && (!flow || flow->open(&n->flow_state, options, &sink, err) == 0)) {
+    if (etch_native_watches_choose(n, err) == 0 &&
+        (!flow || flow->open(&n->flow_state, options, &n->recorder.sink, err) == 0)) {
         etch_native_set_choose(n);
-        if (etch_bundle_create(&n->bundle, options->output, err) == 0) {
-            etch_privacy_guard(options->privacy, n->bundle);
+        if (etch_recorder_create(&n->recorder, options->output, options->privacy, err) == 0) {
             if (prepare_loop(&loop, err) == 0)
                 status = run(n, &loop, err);
             release_loop(&loop);
-            etch_record_sum_up(summary, n->bundle);
-            if (status < 0 && !n->followed)
-                etch_bundle_discard(n->bundle); /* nothing was recorded */
-            else
-                etch_bundle_writer_free(n->bundle);
+            etch_recorder_close(&n->recorder, status == 0 || n->followed);
         }
     }
     etch_calibration_free(&n->calibration);

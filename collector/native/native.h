@@ -6,23 +6,17 @@
 
 #include "base/array.h"
 #include "calibrate/calibration.h"
-#include "collector/flow.h"
+#include "collector/native.h"
 #include "collector/native/failure.h"
-#include "collector/record.h"
-#include "collector/session/limit.h"
+#include "collector/session/batch.h"
 #include "collector/session/place.h"
+#include "collector/session/recorder.h"
 #include "collector/session/signals.h"
 #include "collector/session/watchdog.h"
-#include "collector/sync/reader.h"
+#include "collector/sync/batch.h"
 #include "collector/target.h"
 #include "collector/watch.h"
 #include "proto/bundle.h"
-
-/* Behind etch_record() for "none", and with `flow` for the others that run natively. */
-int etch_native_record(const struct etch_record_options *options, const struct etch_flow_recorder *flow,
-                       struct etch_record_summary *summary, struct etch_error *err);
-
-/* ---- Private to native*.c ---- */
 
 struct native_watch {
     struct etch_place place;
@@ -58,13 +52,12 @@ struct native_image {
 struct native {
     const struct etch_record_options *options;
     struct etch_record_summary *summary;
-    struct etch_bundle_writer *bundle;
+    struct etch_recorder recorder;
     struct etch_error *err; /* the caller's, for what happens within callbacks */
     struct etch_watches *watches;
     struct etch_sync_reader *sync;
-    const struct etch_flow_recorder *flow; /* NULL: none */
+    const struct etch_source *flow; /* NULL: none */
     void *flow_state;
-    struct etch_limit limit;
     struct etch_target target;
     struct etch_signals *signals;
     uint64_t continue_due_ns;       /* when SIGCONT is passed on, if the program is still stopped then; 0: not */
@@ -78,16 +71,13 @@ struct native {
     uint32_t entry_index; /* the watch in whose name it is waited for */
     uint32_t set, sets;
 
-    uint64_t start_unix_ns, start_tsc, start_cpu_ns;
     struct etch_clock_pair first_pair, pair; /* the first, and the latest */
     struct etch_calibration calibration;     /* before the run */
 
-    Etch__Access accesses[NATIVE_BATCH];
+    struct etch_batch batch;
     uint64_t registers[NATIVE_BATCH][ETCH_HIT_REGISTERS];
     uint8_t stacks[NATIVE_BATCH][ETCH_HIT_STACK];
-    size_t n_accesses;
-    Etch__Sync syncs[NATIVE_BATCH];
-    size_t n_syncs;
+    struct etch_sync_batch syncs;
     ETCH_ARRAY(struct native_image) images;
     struct etch_mappings mapped; /* as last looked at */
 
@@ -95,14 +85,12 @@ struct native {
     bool flow_started;
     bool followed;       /* the program ran: there is something to keep */
     bool starved;        /* etch was stopped, and let go of the program */
-    bool broken;         /* the bundle cannot be written any more, for write_error; the program is not disturbed */
     bool became_another; /* by exec */
     bool late;           /* watches were armed in several threads at once */
     bool busy;           /* at this rate a synchronisation ring would be full before the next look */
     bool program_written, failure_written;
-    bool unknown_code; /* an event came from code that no image is known for */
-    bool looked;       /* for new mappings, since the last drain began */
-    struct etch_error write_error;
+    bool unknown_code;         /* an event came from code that no image is known for */
+    bool looked;               /* for new mappings, since the last drain began */
     char path[4096];           /* of the program */
     uint8_t plan_build_id[64]; /* of the program that the plan is for */
 };
@@ -114,10 +102,6 @@ int etch_native_flow_start(struct native *n, struct etch_error *err);
 void etch_native_capture(struct native *n, Etch__FailureKind kind, pid_t tid, const siginfo_t *signal, bool hold,
                          const char *words);
 
-/* The sink for a recorder of control flow. */
-struct etch_flow_sink etch_native_flow_sink(struct native *n);
-
-void etch_native_write(struct native *n, Etch__Record__BodyCase kind, void *message);
 void etch_native_write_program(struct native *n);
 void etch_native_write_images(struct native *n);
 void etch_native_write_clock(struct native *n, Etch__ClockPhase phase);
@@ -126,8 +110,6 @@ void etch_native_write_thread(struct native *n, const struct etch_target_thread 
 void etch_native_write_loss(struct native *n, Etch__LossCause cause, uint32_t watch, uint32_t tid, uint64_t events,
                             const char *detail);
 void etch_native_write_failure(struct native *n, struct etch_failure *failure);
-void etch_native_write_outcome(struct native *n);
-void etch_native_note(struct native *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The TSC at a time of the kernel's clock. */
 uint64_t etch_native_tsc(const struct native *n, uint64_t ns);

@@ -3,7 +3,7 @@
 #include "collector/native/native.h"
 
 #include "collector/privacy.h"
-#include "collector/session/outcome.h"
+#include "collector/session/records.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,82 +16,6 @@
 #include <x86intrin.h>
 
 static char no_text[] = "";
-static char version[] = ETCH_VERSION;
-
-/* For the records of frequent kinds. */
-static bool is_beyond(struct native *n, Etch__Record__BodyCase kind, const void *message)
-{
-    uint64_t events = 0;
-
-    if (kind == ETCH__RECORD__BODY_ACCESSES)
-        events = ((const Etch__Accesses *)message)->n_accesses;
-    else if (kind == ETCH__RECORD__BODY_SYNCS)
-        events = ((const Etch__Syncs *)message)->n_syncs;
-    return events && etch_limit_reached(&n->limit, n->bundle, n->options->max_size, 0, events);
-}
-
-void etch_native_write(struct native *n, Etch__Record__BodyCase kind, void *message)
-{
-    Etch__Record record = ETCH__RECORD__INIT;
-
-    etch_watchdog_beat(n->watchdog);
-    if (n->broken || is_beyond(n, kind, message))
-        return;
-    record.body_case = kind;
-    record.program = message; /* the members of the union are all pointers to messages */
-    n->broken = etch_bundle_write(n->bundle, &record, &n->write_error) < 0;
-}
-
-void etch_native_note(struct native *n, const char *fmt, ...)
-{
-    struct etch_record_summary *s = n->summary;
-    va_list args;
-
-    if (s->n_notes == sizeof(s->notes) / sizeof(s->notes[0]))
-        return;
-    va_start(args, fmt);
-    vsnprintf(s->notes[s->n_notes++], sizeof(s->notes[0]), fmt, args);
-    va_end(args);
-}
-
-/* ---- Control flow ---- */
-
-static void sink_write(void *context, Etch__Record__BodyCase kind, void *message)
-{
-    etch_native_write(context, kind, message);
-}
-
-static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size, bool hurry)
-{
-    struct native *n = context;
-
-    if (n->broken || etch_limit_reached(&n->limit, n->bundle, n->options->max_size, size, 0))
-        return;
-    etch_bundle_hurry(n->bundle, hurry);
-    n->broken = etch_bundle_write_flow(n->bundle, stream, offset, data, size, &n->write_error) < 0;
-    etch_bundle_hurry(n->bundle, false);
-    n->summary->flow_bytes += size;
-}
-
-static void sink_lost(void *context, const Etch__Loss *loss)
-{
-    struct native *n = context;
-
-    if (!n->summary->loss[0])
-        snprintf(n->summary->loss, sizeof(n->summary->loss), "%s", loss->detail);
-    n->summary->lost_bytes += loss->bytes;
-    etch_native_write(n, ETCH__RECORD__BODY_LOSS, (void *)(uintptr_t)loss);
-}
-
-static void sink_note(void *context, const char *text)
-{
-    etch_native_note(context, "%s", text);
-}
-
-struct etch_flow_sink etch_native_flow_sink(struct native *n)
-{
-    return (struct etch_flow_sink){n, sink_write, sink_bytes, sink_lost, sink_note, n->summary};
-}
 
 /* ---- Program, images, threads ---- */
 
@@ -117,35 +41,24 @@ static size_t read_arguments(pid_t pid, char *text, size_t size, char *words[64]
 void etch_native_write_program(struct native *n)
 {
     Etch__Program program = ETCH__PROGRAM__INIT;
-    char exe[4096], cwd[4096], link[64], text[4096];
+    struct etch_program_file file;
+    char cwd[4096], text[4096];
     char *words[64];
-    uint8_t id[64];
-    ssize_t got;
 
-    etch_process_exe(n->target.pid, exe, sizeof(exe));
-    snprintf(link, sizeof(link), "/proc/%d/cwd", (int)n->target.pid);
-    got = readlink(link, cwd, sizeof(cwd) - 1);
-    cwd[got > 0 ? got : 0] = '\0';
-    program.etch_version = version;
+    etch_process_cwd(n->target.pid, cwd, sizeof(cwd));
     if (n->options->argv) {
-        program.argv = (char **)(uintptr_t)n->options->argv;
-        while (n->options->argv[program.n_argv])
-            program.n_argv++;
+        etch_program_set_argv(&program, n->options->argv);
     } else {
         program.argv = words;
         program.n_argv = read_arguments(n->target.pid, text, sizeof(text), words);
     }
-    program.exe = exe;
-    program.build_id.data = id;
-    program.build_id.len = etch_process_build_id(n->target.pid, exe, id);
+    etch_program_set_file(&program, n->target.pid, &file);
     program.cwd = cwd;
     program.pid = (uint32_t)n->target.pid;
-    program.start_unix_ns = n->start_unix_ns;
-    program.start_tsc = n->start_tsc;
     program.plan = n->options->plan ? (char *)(uintptr_t)n->options->plan : no_text;
     program.plan_set = n->set;
-    program.source = n->flow ? n->flow->source : ETCH__SOURCE__SOURCE_NONE;
-    etch_native_write(n, ETCH__RECORD__BODY_PROGRAM, &program);
+    program.source = n->flow ? n->flow->id : ETCH__SOURCE__SOURCE_NONE;
+    etch_recorder_write_program(&n->recorder, &program);
     n->program_written = true;
 }
 
@@ -204,7 +117,7 @@ static void write_mapping(struct native *n, const struct etch_mapping *m)
         if (!code)
             no_memory(n, "for code that no file holds");
     }
-    etch_native_write(n, ETCH__RECORD__BODY_IMAGE, &image);
+    etch_recorder_write(&n->recorder, ETCH__RECORD__BODY_IMAGE, &image);
     free(code);
 }
 
@@ -239,7 +152,7 @@ void etch_native_write_thread(struct native *n, const struct etch_target_thread 
     record.end_tsc = ended ? __rdtsc() : 0;
     record.parent_tid = (uint32_t)thread->parent;
     record.parent_pid = thread->parent ? (uint32_t)n->target.pid : 0;
-    etch_native_write(n, ETCH__RECORD__BODY_THREAD, &record);
+    etch_recorder_write(&n->recorder, ETCH__RECORD__BODY_THREAD, &record);
 }
 
 /* ---- Watches and losses ---- */
@@ -268,7 +181,7 @@ void etch_native_write_watch(struct native *n, const struct native_watch *watch,
         record.initial_tsc = __rdtsc();
         record.kernel_unseen = n->watches && !etch_watches_see_kernel(n->watches);
     }
-    etch_native_write(n, ETCH__RECORD__BODY_WATCH, &record);
+    etch_recorder_write(&n->recorder, ETCH__RECORD__BODY_WATCH, &record);
 }
 
 void etch_native_write_loss(struct native *n, Etch__LossCause cause, uint32_t watch, uint32_t tid, uint64_t events,
@@ -282,40 +195,18 @@ void etch_native_write_loss(struct native *n, Etch__LossCause cause, uint32_t wa
     loss.events = events;
     loss.tsc = __rdtsc();
     loss.detail = (char *)(uintptr_t)detail;
-    if (!n->summary->loss[0])
-        snprintf(n->summary->loss, sizeof(n->summary->loss), "%s", detail);
-    n->summary->lost_events += events;
-    etch_native_write(n, ETCH__RECORD__BODY_LOSS, &loss);
+    n->recorder.sink.lost(n->recorder.sink.context, &loss);
 }
 
-/* ---- Failure and end ---- */
+/* ---- The failure ---- */
 
 void etch_native_write_failure(struct native *n, struct etch_failure *failure)
 {
-    const Etch__Failure *f = &failure->record;
+    Etch__Failure *f = &failure->record;
 
     for (size_t i = 0; i < failure->mappings.list.n; i++)
         write_mapping(n, &failure->mappings.list.v[i]);
     etch_privacy_count(n->options->privacy)->stack_words += failure->masked_words;
-    etch_native_write(n, ETCH__RECORD__BODY_FAILURE, &failure->record);
+    etch_recorder_write_failure(&n->recorder, f, f->code > 0 && f->fault_address);
     n->failure_written = true;
-    etch_failure_sum_up(n->summary, f, f->code > 0 && f->fault_address);
-}
-
-void etch_native_write_outcome(struct native *n)
-{
-    Etch__Outcome outcome = ETCH__OUTCOME__INIT;
-    struct etch_record_summary *s = n->summary;
-
-    outcome.end_unix_ns = etch_unix_ns();
-    outcome.end_tsc = __rdtsc();
-    if (n->target.gone)
-        etch_outcome_set(&outcome, n->target.wait_status);
-    outcome.cpu_ns = n->target.usage_known ? etch_rusage_ns(&n->target.usage) : 0;
-    outcome.recorder_cpu_ns = etch_cpu_ns(RUSAGE_SELF) - n->start_cpu_ns;
-    etch_native_write(n, ETCH__RECORD__BODY_OUTCOME, &outcome);
-    s->duration_ns = outcome.end_unix_ns - n->start_unix_ns;
-    s->target_cpu_ns = outcome.cpu_ns;
-    s->recorder_cpu_ns = outcome.recorder_cpu_ns;
-    s->hit_ns = n->watches ? etch_watches_hit_ns(n->watches) : 0;
 }

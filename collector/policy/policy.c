@@ -322,3 +322,14 @@ const char *etch_policy_type(uint64_t word)
         return "text";
     return address ? "pointer" : "number";
 }
+
+bool etch_policy_names_values(const struct etch_policy *policy)
+{
+    for (size_t i = 0; i < policy->rules.n; i++) {
+        const struct rule *r = &policy->rules.v[i];
+
+        if ((r->any_kind || r->kind == ETCH_POLICY_VALUE) && r->name && r->action != ETCH_POLICY_ALLOW)
+            return true;
+    }
+    return false;
+}

@@ -129,6 +129,7 @@ static bool pass_program(struct etch_privacy *p, Etch__Program *program)
 {
     struct etch_policy_words words = {""};
     bool done = pass_path(p, &program->exe) && pass_path(p, &program->cwd) && pass_path(p, &program->plan) &&
+                pass_path(p, &program->rings) &&
                 (program->policy[0] ? pass_path(p, &program->policy) : replace(&program->policy, strdup(p->source)));
 
     program->raw_stacks = p->keep_stack;
@@ -273,6 +274,8 @@ static bool pass_failure(struct etch_privacy *p, Etch__Failure *f)
 
 static const char *watch_name(const struct etch_privacy *p, uint32_t id)
 {
+    if (id && id <= p->watches.n && p->watches.v[id - 1].id == id) /* the lab has thousands, numbered from 1 */
+        return p->watches.v[id - 1].text;
     for (size_t i = 0; i < p->watches.n; i++)
         if (p->watches.v[i].id == id)
             return p->watches.v[i].text;
@@ -283,8 +286,9 @@ static const char *watch_name(const struct etch_privacy *p, uint32_t id)
 static bool learn_watch(struct etch_privacy *p, const Etch__Watch *w)
 {
     struct name name = {w->id, strdup(w->name)};
+    bool next = p->watches.n && p->watches.v[p->watches.n - 1].id + 1 == w->id; /* numbered in turn: a new one */
 
-    for (size_t i = 0; name.text && i < p->watches.n; i++)
+    for (size_t i = next ? p->watches.n : 0; name.text && i < p->watches.n; i++)
         if (p->watches.v[i].id == w->id) {
             free(p->watches.v[i].text);
             p->watches.v[i] = name;
@@ -311,11 +315,17 @@ static bool pass_watch(struct etch_privacy *p, Etch__Watch *w)
     return replace(&w->name, strdup(ETCH_POLICY_DENIED));
 }
 
+/* The lab does not know the names of variables: any of them may be one whose values are to be hidden. */
+static bool is_unnamed(const struct etch_privacy *p, const char *name)
+{
+    return name && !name[0] && etch_policy_names_values(p->policy);
+}
+
 static void pass_access(struct etch_privacy *p, Etch__Access *a)
 {
     const char *name = watch_name(p, a->watch);
 
-    if (a->known_case == ETCH__ACCESS__KNOWN_VALUE && hides(p, name, a->value)) {
+    if (a->known_case == ETCH__ACCESS__KNOWN_VALUE && (is_unnamed(p, name) || hides(p, name, a->value))) {
         a->known_case = ETCH__ACCESS__KNOWN__NOT_SET;
         a->value = 0;
         p->count.values++;

@@ -168,7 +168,7 @@ static int gather_ranges(struct etch_filter_ranges *ranges, const struct etch_re
     return 0;
 }
 
-static void note_ranges(const struct etch_flow_sink *sink, size_t limit, size_t asked, size_t left, uint64_t more)
+static void note_ranges(const struct etch_sink *sink, size_t limit, size_t asked, size_t left, uint64_t more)
 {
     char text[200];
 
@@ -184,7 +184,7 @@ static void note_ranges(const struct etch_flow_sink *sink, size_t limit, size_t 
 }
 
 int etch_pt_filter_make(struct etch_pt_filter *filter, const struct etch_record_options *o, size_t limit, pid_t pid,
-                        const struct etch_flow_sink *sink, struct etch_error *err)
+                        const struct etch_sink *sink, struct etch_error *err)
 {
     struct etch_object *object = NULL;
     struct etch_filter_ranges ranges = {0};

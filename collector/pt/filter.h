@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "binary/object.h"
-#include "collector/flow.h"
+#include "collector/sink.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,6 +41,6 @@ struct etch_pt_filter {
 /* The ranges that the options ask for, in the program of process `pid`, joined to the `limit` filters of this CPU.
  * Notes what is recorded beyond them. Returns 0, or -1 with `err` set. */
 int etch_pt_filter_make(struct etch_pt_filter *filter, const struct etch_record_options *options, size_t limit,
-                        pid_t pid, const struct etch_flow_sink *sink, struct etch_error *err);
+                        pid_t pid, const struct etch_sink *sink, struct etch_error *err);
 
 #endif

@@ -5,10 +5,9 @@
 
 #include "base/array.h"
 #include "collector/clock_record.h"
-#include "collector/privacy.h"
 #include "collector/session/host.h"
-#include "collector/session/limit.h"
 #include "collector/session/process.h"
+#include "collector/session/records.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,134 +27,48 @@
 struct group {
     const struct etch_record_options *options;
     struct etch_record_summary *summary;
-    struct etch_bundle_writer *bundle;
-    struct etch_limit limit;
+    struct etch_recorder recorder;
     struct etch_pt *pt;
-    struct etch_error write_error;
-    bool broken; /* the bundle cannot be written any more */
     sigset_t before;
     int signals;
     struct rlimit files;
     struct pollfd fds[POLL_MAX];
 };
 
-/* ---- Where the findings go ---- */
-
-static void sink_write(void *context, Etch__Record__BodyCase kind, void *message)
-{
-    struct group *g = context;
-    Etch__Record record = ETCH__RECORD__INIT;
-
-    record.body_case = kind;
-    record.program = message; /* the members of the union are all pointers to messages */
-    if (!g->broken)
-        g->broken = etch_bundle_write(g->bundle, &record, &g->write_error) < 0;
-}
-
-static void sink_bytes(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size, bool hurry)
-{
-    struct group *g = context;
-
-    if (etch_limit_reached(&g->limit, g->bundle, g->options->max_size, size, 0))
-        return;
-    etch_bundle_hurry(g->bundle, hurry);
-    if (!g->broken)
-        g->broken = etch_bundle_write_flow(g->bundle, stream, offset, data, size, &g->write_error) < 0;
-    etch_bundle_hurry(g->bundle, false);
-    g->summary->flow_bytes += size;
-}
-
-static void sink_lost(void *context, const Etch__Loss *loss)
-{
-    struct group *g = context;
-
-    if (!g->summary->loss[0])
-        snprintf(g->summary->loss, sizeof(g->summary->loss), "%s", loss->detail);
-    sink_write(g, ETCH__RECORD__BODY_LOSS, (void *)(uintptr_t)loss);
-}
-
-static void sink_note(void *context, const char *text)
-{
-    struct etch_record_summary *s = ((struct group *)context)->summary;
-
-    if (s->n_notes < sizeof(s->notes) / sizeof(s->notes[0]))
-        snprintf(s->notes[s->n_notes++], sizeof(s->notes[0]), "%s", text);
-}
-
-static void tell_limit(struct group *g)
-{
-    Etch__Loss loss = ETCH__LOSS__INIT;
-    char detail[120];
-
-    if (etch_limit_loss(&g->limit, g->options->max_size, &loss, detail))
-        sink_lost(g, &loss);
-}
-
 /* ---- The records at both ends ---- */
-
-static uint64_t unix_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t own_cpu_ns(void)
-{
-    struct timespec used;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
 
 static void write_clock(struct group *g)
 {
-    struct etch_calibration_options options = {.budget_ns = (uint64_t)(g->options->clock_s * 1e9), .skip_trap = true};
+    uint64_t budget_ns = (uint64_t)(g->options->clock_s * 1e9);
     struct etch_calibration calibration = {0};
-    struct etch_error ignored;
-    Etch__Clock *clock;
+    Etch__Clock *clock =
+        budget_ns ? etch_clock_measure(&calibration, NULL, budget_ns, true, g->options->clock_fresh) : NULL;
 
-    if (!options.budget_ns || etch_calibrate(&calibration, &options, &ignored) < 0)
-        return;
-    clock = etch_clock_record(&calibration, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
     if (clock) {
-        sink_write(g, ETCH__RECORD__BODY_CLOCK, clock);
+        etch_recorder_write(&g->recorder, ETCH__RECORD__BODY_CLOCK, clock);
         etch__clock__free_unpacked(clock, NULL);
     }
     etch_calibration_free(&calibration);
 }
 
 /* The first process stands for the others. */
-static void write_program(struct group *g, pid_t pid, uint64_t start_ns)
+static void write_program(struct group *g, pid_t pid)
 {
     Etch__Program program = ETCH__PROGRAM__INIT;
-    char exe[4096] = "";
-    uint8_t id[64];
+    struct etch_program_file file;
 
     if (pid)
-        etch_process_exe(pid, exe, sizeof(exe));
-    program.etch_version = (char *)(uintptr_t)ETCH_VERSION;
-    program.exe = exe;
-    program.build_id.data = id;
-    program.build_id.len = exe[0] ? etch_process_build_id(pid, exe, id) : 0;
+        etch_program_set_file(&program, pid, &file);
     program.pid = (uint32_t)pid;
-    program.start_unix_ns = start_ns;
-    program.start_tsc = __rdtsc();
     program.source = ETCH__SOURCE__SOURCE_PT;
-    sink_write(g, ETCH__RECORD__BODY_PROGRAM, &program);
+    etch_recorder_write_program(&g->recorder, &program);
 }
 
-static void write_outcome(struct group *g, uint64_t start_ns, uint64_t start_cpu_ns)
+static void write_outcome(struct group *g)
 {
-    Etch__Outcome outcome = ETCH__OUTCOME__INIT;
+    const struct etch_ending ending = {.unix_ns = etch_unix_ns(), .tsc = __rdtsc()};
 
-    outcome.end_unix_ns = unix_ns();
-    outcome.end_tsc = __rdtsc();
-    outcome.recorder_cpu_ns = own_cpu_ns() - start_cpu_ns;
-    sink_write(g, ETCH__RECORD__BODY_OUTCOME, &outcome);
-    g->summary->duration_ns = outcome.end_unix_ns - start_ns;
-    g->summary->recorder_cpu_ns = outcome.recorder_cpu_ns;
+    etch_recorder_write_outcome(&g->recorder, &ending);
     g->summary->left_running = etch_pt_alive(g->pt);
 }
 
@@ -181,7 +94,7 @@ static pid_t seed_cgroup(struct group *g, int cgroup)
     return first;
 }
 
-static int add_cgroup(struct group *g, uint64_t start_ns, struct etch_error *err)
+static int add_cgroup(struct group *g, struct etch_error *err)
 {
     const char *name = g->options->cgroup;
     char path[4096];
@@ -198,15 +111,15 @@ static int add_cgroup(struct group *g, uint64_t start_ns, struct etch_error *err
     status = etch_pt_add_cgroup(g->pt, fd, err);
     if (status == 0) {
         etch_pt_begin(g->pt);
-        write_program(g, seed_cgroup(g, fd), start_ns);
+        write_program(g, seed_cgroup(g, fd));
     }
     close(fd);
     return status;
 }
 
-static int add_processes(struct group *g, uint64_t start_ns, struct etch_error *err)
+static int add_processes(struct group *g, struct etch_error *err)
 {
-    write_program(g, g->options->pids[0], start_ns);
+    write_program(g, g->options->pids[0]);
     for (size_t i = 0; i < g->options->n_pids; i++)
         if (etch_pt_add_process(g->pt, g->options->pids[i], err) < 0)
             return etch_error_prefix(err, "process %d", g->options->pids[i]);
@@ -247,7 +160,7 @@ static void give_back_signals(struct group *g)
     sigprocmask(SIG_SETMASK, &g->before, NULL);
 }
 
-static void follow(struct group *g, uint64_t start_ns)
+static void follow(struct group *g)
 {
     bool ended = false;
 
@@ -258,7 +171,8 @@ static void follow(struct group *g, uint64_t start_ns)
         poll(g->fds, n, TICK_MS);
         ended = g->fds[0].revents != 0;
         etch_pt_drain(g->pt);
-        ended |= g->options->wall_s > 0 && (double)(unix_ns() - start_ns) / 1e9 >= g->options->wall_s;
+        ended |=
+            g->options->wall_s > 0 && (double)(etch_unix_ns() - g->recorder.start_unix_ns) / 1e9 >= g->options->wall_s;
         ended |= !g->options->cgroup && !etch_pt_alive(g->pt);
     }
     etch_pt_stop(g->pt);
@@ -266,18 +180,16 @@ static void follow(struct group *g, uint64_t start_ns)
 
 static int run(struct group *g, struct etch_error *err)
 {
-    uint64_t start_ns = unix_ns(), start_cpu_ns = own_cpu_ns();
-
-    if (etch_host_write(g->bundle, err) < 0)
+    etch_recorder_begin(&g->recorder);
+    if (etch_host_write(&g->recorder, err) < 0)
         return -1;
     write_clock(g);
-    if ((g->options->cgroup ? add_cgroup(g, start_ns, err) : add_processes(g, start_ns, err)) < 0)
+    if ((g->options->cgroup ? add_cgroup(g, err) : add_processes(g, err)) < 0)
         return -1;
-    follow(g, start_ns);
-    tell_limit(g);
-    write_outcome(g, start_ns, start_cpu_ns);
-    if (!g->broken && etch_bundle_finish(g->bundle, &g->write_error) < 0)
-        g->broken = true;
+    follow(g);
+    etch_recorder_write_beyond(&g->recorder);
+    write_outcome(g);
+    etch_recorder_finish(&g->recorder);
     return 0;
 }
 
@@ -285,7 +197,6 @@ int etch_pt_record_group(const struct etch_record_options *options, struct etch_
                          struct etch_error *err)
 {
     struct group *g = calloc(1, sizeof(*g));
-    struct etch_flow_sink sink = {g, sink_write, sink_bytes, sink_lost, sink_note, summary};
     int status = -1;
 
     if (!g)
@@ -293,21 +204,17 @@ int etch_pt_record_group(const struct etch_record_options *options, struct etch_
     g->options = options;
     g->summary = summary;
     g->signals = -1;
-    summary->source = etch_flow_pt.name;
+    etch_recorder_init(&g->recorder, options->max_size, summary);
+    summary->source = etch_source_pt.name;
     if (options->n_watches || options->plan || options->n_filters) {
         etch_error_set(err, "watches, plans and filters are for one program, not for several or a control group");
         etch_error_advise(err, "--pid of one process");
-    } else if (etch_pt_open(&g->pt, options, &sink, err) == 0 &&
-               etch_bundle_create(&g->bundle, options->output, err) == 0) {
-        etch_privacy_guard(options->privacy, g->bundle);
+    } else if (etch_pt_open(&g->pt, options, &g->recorder.sink, err) == 0 &&
+               etch_recorder_create(&g->recorder, options->output, options->privacy, err) == 0) {
         if (take_signals(g, err) == 0)
             status = run(g, err);
         give_back_signals(g);
-        etch_record_sum_up(summary, g->bundle);
-        if (status < 0)
-            etch_bundle_discard(g->bundle); /* nothing was recorded */
-        else
-            etch_bundle_writer_free(g->bundle);
+        etch_recorder_close(&g->recorder, status == 0);
     }
     etch_pt_close(g->pt);
     free(g);

@@ -37,7 +37,7 @@ struct process {
 };
 
 struct etch_process_map {
-    struct etch_flow_sink sink;
+    struct etch_sink sink;
     uint32_t own; /* whose threads another part writes; 0: none */
     ETCH_ARRAY(struct waiting) waiting;
     size_t taken;
@@ -65,7 +65,7 @@ static ProtobufCBinaryData own_vdso(void)
     return vdso;
 }
 
-struct etch_process_map *etch_process_map_new(const struct etch_flow_sink *sink)
+struct etch_process_map *etch_process_map_new(const struct etch_sink *sink)
 {
     struct etch_process_map *map = calloc(1, sizeof(*map));
 

@@ -5,13 +5,13 @@
 #ifndef ETCH_COLLECTOR_PT_PROCESS_MAP_H
 #define ETCH_COLLECTOR_PT_PROCESS_MAP_H
 
-#include "collector/flow.h"
 #include "collector/pt/sideband.h"
+#include "collector/sink.h"
 
 struct etch_process_map;
 
 /* NULL where memory is short. */
-struct etch_process_map *etch_process_map_new(const struct etch_flow_sink *sink);
+struct etch_process_map *etch_process_map_new(const struct etch_sink *sink);
 void etch_process_map_free(struct etch_process_map *map);
 
 /* Leaves the threads of this process to another part, which knows more of them. */

@@ -15,7 +15,7 @@
 #define FULL_RING_BYTES (8u << 20) /* an emptied one must bridge the pauses of etch */
 
 struct etch_pt {
-    struct etch_flow_sink sink;
+    struct etch_sink sink;
     const struct etch_record_options *options;
     struct etch_pt_caps caps;
     struct etch_pt_setting setting;
@@ -62,7 +62,7 @@ static size_t power_of_two(uint64_t at_least)
     return size;
 }
 
-int etch_pt_open(struct etch_pt **pt, const struct etch_record_options *o, const struct etch_flow_sink *sink,
+int etch_pt_open(struct etch_pt **pt, const struct etch_record_options *o, const struct etch_sink *sink,
                  struct etch_error *err)
 {
     struct etch_pt *p = *pt = calloc(1, sizeof(*p));
@@ -202,7 +202,7 @@ int etch_pt_add_cgroup(struct etch_pt *p, int cgroup, struct etch_error *err)
     return etch_pt_events_add_cgroup(&p->events, cgroup, err) < 0 ? -1 : get_going(p, wanted, err);
 }
 
-int etch_pt_open_rings(struct etch_pt **pt, const struct etch_record_options *o, const struct etch_flow_sink *sink,
+int etch_pt_open_rings(struct etch_pt **pt, const struct etch_record_options *o, const struct etch_sink *sink,
                        const struct etch_pt_cpu *cpus, size_t n, struct etch_error *err)
 {
     struct etch_pt *p = *pt = calloc(1, sizeof(*p));
@@ -317,7 +317,7 @@ bool etch_pt_usable(struct etch_error *err)
 
 /* ---- Beside the native collector ---- */
 
-static int flow_open(void **state, const struct etch_record_options *options, const struct etch_flow_sink *sink,
+static int flow_open(void **state, const struct etch_record_options *options, const struct etch_sink *sink,
                      struct etch_error *err)
 {
     struct etch_pt *p = NULL;
@@ -366,9 +366,9 @@ static void flow_close(void *state)
     etch_pt_close(state);
 }
 
-const struct etch_flow_recorder etch_flow_pt = {
+const struct etch_source etch_source_pt = {
     .name = "pt",
-    .source = ETCH__SOURCE__SOURCE_PT,
+    .id = ETCH__SOURCE__SOURCE_PT,
     .tells_mappings = true,
     .open = flow_open,
     .start = flow_start,

@@ -5,9 +5,9 @@
 #define ETCH_COLLECTOR_PT_STREAM_H
 
 #include "calibrate/perfclock.h"
-#include "collector/flow.h"
 #include "collector/pt/process_map.h"
 #include "collector/pt_events.h"
+#include "collector/sink.h"
 
 enum { ETCH_PT_SWITCHES = 512 }; /* in one record */
 
@@ -45,7 +45,7 @@ struct etch_pt_stream {
 };
 
 struct etch_pt_streams {
-    const struct etch_flow_sink *sink;
+    const struct etch_sink *sink;
     struct etch_process_map *processes;
     struct etch_clock_offered clock;
     bool full; /* emptied while they fill, rather than read once at the end */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Calibration to record; see clock_record.h. */
 #include "collector/clock_record.h"
+#include "calibrate/kept.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -93,6 +94,7 @@ Etch__Clock *etch_clock_record(const struct etch_calibration *c, Etch__ClockPhas
     clock->trap_latency_lo = c->trap.lo;
     clock->trap_latency_hi = c->trap.hi;
     clock->duration_ns = c->duration_ns;
+    clock->age_ns = c->age_ns;
     clock->skews = malloc((2 * c->n_cpus + 1) * sizeof(*clock->skews));
     good = clock->skews != NULL;
     for (size_t i = 0; good && i < c->n_cpus; i++)
@@ -106,12 +108,12 @@ Etch__Clock *etch_clock_record(const struct etch_calibration *c, Etch__ClockPhas
 }
 
 Etch__Clock *etch_clock_measure(struct etch_calibration *calibration, const struct etch_calibration *first,
-                                uint64_t budget_ns, bool skip_trap)
+                                uint64_t budget_ns, bool skip_trap, bool fresh)
 {
     struct etch_calibration_options options = {.budget_ns = budget_ns, .skip_trap = skip_trap, .like = first};
     struct etch_error ignored;
 
-    if (etch_calibrate(calibration, &options, &ignored) < 0)
+    if ((fresh ? etch_calibrate : etch_calibrate_kept)(calibration, &options, &ignored) < 0)
         return NULL;
     return etch_clock_record(calibration, first ? ETCH__CLOCK_PHASE__CLOCK_AFTER : ETCH__CLOCK_PHASE__CLOCK_BEFORE);
 }

@@ -78,10 +78,9 @@ static uint64_t measure_tsc_hz(void)
     return ns > 0 ? (uint64_t)((double)(last - first) / ns * 1e9) : 0;
 }
 
-int etch_host_write(struct etch_bundle_writer *bundle, struct etch_error *err)
+int etch_host_write(struct etch_recorder *recorder, struct etch_error *err)
 {
     Etch__Host host = ETCH__HOST__INIT;
-    Etch__Record record = ETCH__RECORD__INIT;
     char vendor[13] = "", brand[49] = "", hypervisor[13] = "", boot_id[64] = "";
     struct etch_clock_health clock;
     struct utsname name;
@@ -103,7 +102,6 @@ int etch_host_write(struct etch_bundle_writer *bundle, struct etch_error *err)
     host.clocksource = clock.clocksource;
     host.tsc_hz = measure_tsc_hz();
     host.page_size = (uint32_t)sysconf(_SC_PAGESIZE);
-    record.body_case = ETCH__RECORD__BODY_HOST;
-    record.host = &host;
-    return etch_bundle_write(bundle, &record, err);
+    etch_recorder_write(recorder, ETCH__RECORD__BODY_HOST, &host);
+    return etch_recorder_check(recorder, err);
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -173,6 +174,22 @@ int etch_process_status(pid_t pid, pid_t tid, struct etch_process_status *status
     return 0;
 }
 
+bool etch_signal_is_failure(int signal)
+{
+    switch (signal) {
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGABRT:
+    case SIGTRAP:
+    case SIGSYS:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool etch_signal_is_fatal(const struct etch_process_status *status, int signal)
 {
     uint64_t bit = (uint64_t)1 << (signal - 1);
@@ -260,14 +277,24 @@ size_t etch_process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
     return done;
 }
 
-void etch_process_exe(pid_t pid, char *path, size_t size)
+static void read_link(pid_t pid, const char *link, char *path, size_t size)
 {
     char name[64];
     ssize_t n;
 
-    snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+    snprintf(name, sizeof(name), "/proc/%d/%s", (int)pid, link);
     n = readlink(name, path, size - 1);
     path[n > 0 ? n : 0] = '\0';
+}
+
+void etch_process_exe(pid_t pid, char *path, size_t size)
+{
+    read_link(pid, "exe", path, size);
+}
+
+void etch_process_cwd(pid_t pid, char *path, size_t size)
+{
+    read_link(pid, "cwd", path, size);
 }
 
 size_t etch_process_build_id(pid_t pid, const char *path, uint8_t id[64])

@@ -58,6 +58,9 @@ void etch_process_status_parse(const char *text, struct etch_process_status *sta
 /* Reads the status of a thread. Returns 0, or -1 if the thread is gone. */
 int etch_process_status(pid_t pid, pid_t tid, struct etch_process_status *status);
 
+/* Returns true if the default action of the signal means a fault of the process, rather than a request to end. */
+bool etch_signal_is_failure(int signal);
+
 /* Returns true if the signal would end the process now: the process neither catches nor ignores the signal. */
 bool etch_signal_is_fatal(const struct etch_process_status *status, int signal);
 
@@ -82,6 +85,9 @@ size_t etch_process_read(pid_t pid, uint64_t address, void *buffer, size_t size)
 
 /* "/proc/PID/exe" resolved; empty if the process is gone. */
 void etch_process_exe(pid_t pid, char *path, size_t size);
+
+/* The same of "/proc/PID/cwd". */
+void etch_process_cwd(pid_t pid, char *path, size_t size);
 
 /* The build-id of a file as that process sees it. Returns its length; 0 if the file has no build-id or cannot be
  * read. */

@@ -2,10 +2,10 @@
 /* Which source records a program; see record.h. */
 #include "collector/record.h"
 #include "base/log.h"
-#include "collector/native/native.h"
+#include "collector/native.h"
 #include "collector/privacy.h"
 #include "collector/pt.h"
-#include "collector/session/run.h"
+#include "collector/session/child.h"
 #include "collector/soft.h"
 #include "collector/vpt_find.h"
 #include "proto/soft_layout.h"
@@ -62,9 +62,11 @@ static int record_guarded(const struct etch_record_options *options, struct etch
     if (group)
         return etch_pt_record_group(options, summary, err);
     if (strcmp(name, "pt") == 0)
-        return etch_native_record(options, &etch_flow_pt, summary, err);
+        return etch_native_record(options, &etch_source_pt, summary, err);
     if (strcmp(name, "soft") == 0 && !running)
-        return etch_native_record(options, &etch_flow_soft, summary, err);
+        return etch_native_record(options, &etch_source_soft, summary, err);
+    if (strcmp(name, "lab") == 0 && options->lab)
+        return etch_native_record(options, &etch_source_lab, summary, err);
     if (strcmp(name, "none") == 0)
         return etch_native_record(options, NULL, summary, err);
     if (strcmp(name, etch_source_vpt.name) != 0)
@@ -72,7 +74,7 @@ static int record_guarded(const struct etch_record_options *options, struct etch
     if (running)
         return etch_error_set(err,
                               "a process that runs cannot be recorded by --source vpt: it starts programs in QEMU");
-    return etch_run_record(&etch_source_vpt, options, summary, err);
+    return etch_child_record(options, &etch_source_vpt, summary, err);
 }
 
 int etch_record(const struct etch_record_options *options, struct etch_record_summary *summary, struct etch_error *err)

@@ -2,6 +2,8 @@
 /* The software recorder's runtime: a ring is a circle of chunks, each of which can be read without the others. */
 #include "collector/soft/chunk.h"
 
+#include "collector/soft/budget.h"
+
 uint8_t etch_soft_nowhere[2 * ETCH_SOFT_CHUNK] __attribute__((aligned(ETCH_SOFT_CHUNK)));
 
 _Static_assert(sizeof(struct etch_soft_ring) <= ETCH_SOFT_SLACK, "a ring's head lies before its chunks");
@@ -35,7 +37,10 @@ uint8_t *etch_soft_begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrup
 {
     struct etch_soft_ring *ring = etch_soft_ring;
     uint32_t chunks = etch_soft_recorder.chunks;
+    uint64_t before = 0;
 
+    if (kind == ETCH_SOFT_CONTINUED && has_ring())
+        before = ((const struct etch_soft_chunk *)chunk_of(etch_soft_cur))->tsc;
     for (uint32_t i = 0; i < chunks; i++) {
         uint64_t seq = next_seq(ring);
         uint8_t *at = chunk_at(ring, seq % chunks);
@@ -54,6 +59,8 @@ uint8_t *etch_soft_begin_chunk(enum etch_soft_chunk_kind kind, uint64_t interrup
         chunk->interrupted = interrupted;
         chunk->ip = ip;
         chunk->tsc = stamp(&cpu);
+        if (kind == ETCH_SOFT_CONTINUED)
+            etch_soft_charge(before, chunk->tsc);
         chunk->cpu = cpu;
         chunk->magic = ETCH_SOFT_CHUNK_MAGIC;
         return at + sizeof(struct etch_soft_chunk);

@@ -9,6 +9,9 @@ extern SHARED __thread uint8_t *etch_soft_cur __attribute__((tls_model("initial-
 extern SHARED __thread struct etch_soft_act *etch_soft_top __attribute__((tls_model("initial-exec")));
 extern SHARED __thread struct etch_soft_ring *etch_soft_ring __attribute__((tls_model("initial-exec")));
 
+/* The frame of the function that is dark, and calls its plain copy; NULL: none. */
+extern SHARED __thread uint8_t *etch_soft_shade __attribute__((tls_model("initial-exec")));
+
 /* Threads without a ring write to this memory. */
 extern HIDDEN uint8_t etch_soft_nowhere[2 * ETCH_SOFT_CHUNK];
 

@@ -3,7 +3,10 @@
  * and backed before anything is published. Without memory nothing is recorded, and the program goes on. This file runs
  * inside the recorded program and is linked without libc and without any library of etch. The file therefore reads the
  * ELF header of its own module by itself instead of using binary/. */
-#include "collector/soft/runtime.h"
+#include "collector/soft/budget.h"
+#include "collector/soft/death.h"
+#include "collector/soft/folder_space.h"
+#include "collector/soft/thread.h"
 
 #include <asm/statfs.h>
 #include <elf.h>
@@ -24,7 +27,7 @@
 #define EMPTIES 64u /* files of no bytes that are left in a folder */
 #define ROBUST 0x90 /* a robust mutex that processes share, as libc has it in `kind` */
 
-_Static_assert(sizeof(struct etch_soft_pool) == 65536, "rings begin at a page");
+_Static_assert(sizeof(struct etch_soft_pool) % PAGE == 0, "rings begin at a page");
 
 extern unsigned long getauxval(unsigned long kind) __attribute__((weak));
 extern int pthread_mutex_unlock(void *mutex) __attribute__((weak));
@@ -38,19 +41,6 @@ extern const uint8_t __ehdr_start[] __attribute__((weak, visibility("hidden")));
 static bool started_here;
 
 /* ---- Words ---- */
-
-static const char *variable(char *const *environment, const char *name)
-{
-    for (; environment && *environment; environment++) {
-        size_t i = 0;
-
-        while (name[i] && (*environment)[i] == name[i])
-            i++;
-        if (!name[i] && (*environment)[i] == '=')
-            return *environment + i + 1;
-    }
-    return NULL;
-}
 
 static uint64_t number_of(const char *text, uint64_t otherwise)
 {
@@ -82,109 +72,13 @@ static void say(const char *text)
 /* Standard error belongs to the program: the runtime writes there only if the environment asks for it. */
 static void complain(char *const *environment, const char *why)
 {
-    const char *asked = variable(environment, ETCH_SOFT_LOG_VARIABLE);
+    const char *asked = etch_soft_variable(environment, ETCH_SOFT_LOG_VARIABLE);
 
     if (!asked || !*asked)
         return;
     say("etch: nothing is recorded: " ETCH_SOFT_VARIABLE "=");
-    say(variable(environment, ETCH_SOFT_VARIABLE));
+    say(etch_soft_variable(environment, ETCH_SOFT_VARIABLE));
     say(why);
-}
-
-/* ---- The folder ---- */
-
-struct folder {
-    int fd;
-    uint32_t uid;
-    uint64_t total; /* bytes of pools */
-    uint32_t empties;
-    uint32_t removed; /* to make room */
-    bool pressed;     /* too little space: the search is for the oldest pool that nobody writes to */
-    int64_t oldest_time;
-    char oldest[256];
-};
-
-static bool read_at(int fd, void *to, size_t size, uint64_t at)
-{
-    return call6(__NR_pread64, fd, (long)to, (long)size, (long)at, 0, 0) == (long)size;
-}
-
-/* The kernel saw all its threads end. */
-static bool is_dead(int fd, const struct etch_soft_pool *head)
-{
-    uint32_t word, used = head->used < head->slots ? head->used : head->slots;
-    uint64_t ring = (1 + (uint64_t)head->chunks) * ETCH_SOFT_CHUNK;
-
-    for (uint32_t i = 0; i < used; i++) {
-        uint64_t at = sizeof(*head) + i * ring + offsetof(struct etch_soft_ring, lock);
-
-        if (!read_at(fd, &word, sizeof(word), at) || (word && !(word & ETCH_SOFT_GONE)))
-            return false;
-    }
-    return true;
-}
-
-static void weigh(struct folder *f, int fd, const char *name, const struct stat *st)
-{
-    union {
-        char bytes[offsetof(struct etch_soft_pool, maps)];
-        uint64_t aligned;
-    } start;
-    const struct etch_soft_pool *head = (const struct etch_soft_pool *)(const void *)start.bytes;
-    bool ours = st->st_uid == f->uid && read_at(fd, start.bytes, sizeof(start.bytes), 0) &&
-                head->magic == ETCH_SOFT_MAGIC && head->version == ETCH_SOFT_VERSION;
-
-    if (ours && head->begun && head->well >= head->begun && call3(__NR_unlinkat, f->fd, (long)name, 0) == 0)
-        return;
-    f->total += (uint64_t)st->st_blocks * 512;
-    if (!ours || !f->pressed || length(name) >= sizeof(f->oldest) || !is_dead(fd, head))
-        return;
-    if (!f->oldest[0] || (int64_t)st->st_mtime < f->oldest_time) {
-        put(f->oldest, name, length(name) + 1);
-        f->oldest_time = (int64_t)st->st_mtime;
-    }
-}
-
-static void look_at(struct folder *f, const char *name)
-{
-    int fd = (int)call6(__NR_openat, f->fd, (long)name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0, 0, 0);
-    struct stat st;
-
-    if (fd < 0)
-        return;
-    if (call3(__NR_fstat, fd, (long)&st, 0) == 0 && S_ISREG(st.st_mode)) {
-        if (st.st_size == 0)
-            f->empties++;
-        else
-            weigh(f, fd, name, &st);
-    }
-    call3(__NR_close, fd, 0, 0);
-}
-
-struct entry {
-    uint64_t inode;
-    int64_t offset;
-    uint16_t size;
-    uint8_t kind;
-    char name[];
-};
-
-/* Pools of processes that ended well go; the others are weighed. */
-static void look_through(struct folder *f)
-{
-    char buffer[1024] __attribute__((aligned(8)));
-    long got;
-
-    f->total = f->empties = 0;
-    f->oldest[0] = '\0';
-    call3(__NR_lseek, f->fd, 0, 0);
-    while ((got = call3(__NR_getdents64, f->fd, (long)buffer, sizeof(buffer))) > 0)
-        for (long at = 0; at < got; at += ((struct entry *)(buffer + at))->size) {
-            const struct entry *e = (const struct entry *)(buffer + at);
-
-            if (ends_in(e->name, length(e->name), ETCH_SOFT_SUFFIX))
-                look_at(f, e->name);
-        }
 }
 
 /* ---- How much ---- */
@@ -225,29 +119,17 @@ static uint64_t half_of_free(int fd)
     return (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize / 2;
 }
 
-static uint64_t left_in_folder(struct folder *f, uint64_t bound, uint64_t wanted)
+static void plan(struct etch_soft_recorder *s, struct etch_soft_folder *f, char *const *environment)
 {
-    f->pressed = f->total + wanted > bound;
-    for (int i = 0; i < 64 && f->total + wanted > bound; i++) {
-        look_through(f);
-        if (!f->oldest[0])
-            break;
-        f->removed += call3(__NR_unlinkat, f->fd, (long)f->oldest, 0) == 0;
-    }
-    return f->total < bound ? bound - f->total : 0;
-}
-
-static void plan(struct etch_soft_recorder *s, struct folder *f, char *const *environment)
-{
-    uint64_t bound = number_of(variable(environment, ETCH_SOFT_MB_VARIABLE), FOLDER_MB) << 20, n;
+    uint64_t bound = number_of(etch_soft_variable(environment, ETCH_SOFT_MB_VARIABLE), FOLDER_MB) << 20, n;
     uint64_t limit = file_limit(), half;
 
-    look_through(f);
+    etch_soft_folder_read(f);
     half = half_of_free(f->fd);
-    n = number_of(variable(environment, ETCH_SOFT_KB_VARIABLE), 64) / (ETCH_SOFT_CHUNK >> 10);
+    n = number_of(etch_soft_variable(environment, ETCH_SOFT_KB_VARIABLE), 64) / (ETCH_SOFT_CHUNK >> 10);
     s->chunks = n < 4 ? 4 : n > 1u << 20 ? 1u << 20 : (uint32_t)n;
     n = ALLOTMENT / ring_size(s);
-    n = number_of(variable(environment, ETCH_SOFT_THREADS_VARIABLE), n < LEAST_SLOTS ? LEAST_SLOTS : n);
+    n = number_of(etch_soft_variable(environment, ETCH_SOFT_THREADS_VARIABLE), n < LEAST_SLOTS ? LEAST_SLOTS : n);
     s->slots = n > MOST_SLOTS ? MOST_SLOTS : (uint32_t)n;
     limit = half < limit ? half : limit;
     fit(s, limit);
@@ -257,12 +139,12 @@ static void plan(struct etch_soft_recorder *s, struct folder *f, char *const *en
         fit(s, limit);
     }
     if (s->slots)
-        fit(s, left_in_folder(f, bound, pool_size(s)));
+        fit(s, etch_soft_folder_left(f, bound, pool_size(s)));
 }
 
 /* ---- The pool ---- */
 
-static int create_file(const struct etch_soft_recorder *s, const struct folder *f, char name[64])
+static int create_file(const struct etch_soft_recorder *s, const struct etch_soft_folder *f, char name[64])
 {
     struct {
         int64_t s, ns;
@@ -298,7 +180,7 @@ static struct etch_soft_pool *map(const struct etch_soft_recorder *s, int fd)
 }
 
 /* Without room, an empty file stays and reports the lack of room. */
-static struct etch_soft_pool *create_pool(struct etch_soft_recorder *s, const struct folder *f)
+static struct etch_soft_pool *create_pool(struct etch_soft_recorder *s, const struct etch_soft_folder *f)
 {
     struct etch_soft_pool *pool = NULL;
     char name[64];
@@ -444,33 +326,42 @@ static void publish(struct etch_soft_recorder *s, struct etch_soft_pool *pool)
     pool->robust = s->robust;
     pool->begun = 1;
     pool->untimed = etch_soft_quiet;
+    pool->budget.permille = s->permille;
     etch_soft_note_maps(pool);
     *(volatile uint64_t *)&pool->magic = ETCH_SOFT_MAGIC;
     s->pool = pool;
 }
 
-static void open_pool(struct etch_soft_recorder *s, char *const *environment, const char *path)
+/* What a constructor is given. */
+struct call {
+    int argc;
+    char *const *argv;
+    char *const *environment;
+};
+
+static void open_pool(struct etch_soft_recorder *s, const struct call *with, const char *path)
 {
     struct etch_soft_pool *pool;
-    struct folder folder;
+    struct etch_soft_folder folder;
 
     folder.uid = (uint32_t)call3(__NR_geteuid, 0, 0, 0);
     folder.pressed = false;
     folder.removed = 0;
     folder.fd = (int)call6(__NR_openat, AT_FDCWD, (long)path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0, 0);
     if (folder.fd < 0) {
-        complain(environment, " is not a folder that can be opened\n");
+        complain(with->environment, " is not a folder that can be opened\n");
         return;
     }
-    plan(s, &folder, environment);
+    plan(s, &folder, with->environment);
     pool = create_pool(s, &folder);
     call3(__NR_close, folder.fd, 0, 0);
     if (!pool) {
-        complain(environment, s->slots ? " cannot be written to\n" : " has no room\n");
+        complain(with->environment, s->slots ? " cannot be written to\n" : " has no room\n");
         return;
     }
     pool->removed = folder.removed;
     make_locks(s, pool);
+    etch_soft_note_process(pool, with->argc, with->argv);
     publish(s, pool);
 }
 
@@ -478,47 +369,78 @@ static void open_pool(struct etch_soft_recorder *s, char *const *environment, co
 static void note_exit(int status, void *unused)
 {
     struct etch_soft_pool *pool = etch_soft_recorder.pool;
+    uint32_t ended = ETCH_SOFT_ENDED | ((uint32_t)status & 0xff), cpu;
+    uint64_t now = stamp(&cpu);
 
     (void)unused;
-    if (pool && status == 0)
+    if (!pool || is_copy(&etch_soft_recorder))
+        return;
+    if (etch_soft_ring) {
+        etch_soft_ring->end_tsc = now;
+        etch_soft_ring->ended = ended;
+    }
+    if (etch_soft_recorder.pid == pool->pid) {
+        pool->end_tsc = now;
+        pool->ended = ended;
+    }
+    if (status == 0)
         __atomic_fetch_add(&pool->well, 1, __ATOMIC_RELAXED);
 }
 
-/* libc forgets the handler of a library that is unloaded. */
-static void start(struct etch_soft_recorder *s, char *const *environment)
+static bool wants_signals(char *const *environment)
 {
-    const char *path = variable(environment, ETCH_SOFT_VARIABLE);
+    const char *wish = etch_soft_variable(environment, ETCH_SOFT_SIGNALS_VARIABLE);
+
+    return !(wish && wish[0] == '0' && !wish[1]);
+}
+
+/* libc forgets the handler of a library that is unloaded. The kernel does not: only a program notes its death. */
+static void watch_end(struct etch_soft_recorder *s, const struct call *with)
+{
+    if (!is_program())
+        return;
+    if (on_exit)
+        on_exit(note_exit, NULL);
+    if (wants_signals(with->environment))
+        s->pool->signals = etch_soft_watch_signals((uintptr_t)with->argv);
+}
+
+static void start(struct etch_soft_recorder *s, const struct call *with)
+{
+    const char *path = etch_soft_variable(with->environment, ETCH_SOFT_VARIABLE);
 
     s->started = started_here = true;
+    s->permille = ETCH_SOFT_UNBOUNDED;
     if (!path || !*path)
         return;
     s->pid = (uint32_t)call3(__NR_getpid, 0, 0, 0);
+    s->permille = etch_soft_read_budget(etch_soft_variable(with->environment, ETCH_SOFT_BUDGET_VARIABLE));
     ask_for_time();
     if (!adopt(s))
-        open_pool(s, environment, path);
+        open_pool(s, with, path);
     if (!s->pool)
         return;
     s->here = make_here(s->pool);
     if (__register_atfork)
         __register_atfork(NULL, NULL, etch_soft_forked, &__dso_handle ? __dso_handle : NULL);
-    if (is_program() && on_exit)
-        on_exit(note_exit, NULL);
+    watch_end(s, with);
 }
 
 /* Once for each module that has a recorder. */
 __attribute__((constructor(101))) static void begin_module(int argc, char **argv, char **environment)
 {
     struct etch_soft_recorder *s = &etch_soft_recorder;
+    const struct call with = {argc, argv, environment};
 
-    (void)argc;
-    (void)argv;
     if (is_secure(environment))
         return;
     if (!s->started)
-        start(s, environment);
+        start(s, &with);
     else if (s->pool)
         etch_soft_note_maps(s->pool);
-    etch_soft_on = s->pool || variable(environment, ETCH_SOFT_ON_VARIABLE);
+    etch_soft_on = s->pool || etch_soft_variable(environment, ETCH_SOFT_ON_VARIABLE);
+    if (etch_soft_on)
+        etch_soft_light(environment);
 }
 
 /* ---- End ---- */

@@ -4,11 +4,9 @@
 
 #include "base/input.h"
 #include "binary/elf_bytes.h"
-#include "collector/flow.h"
 #include "collector/folder.h"
-#include "collector/privacy.h"
 #include "collector/session/guarded.h"
-#include "collector/session/host.h"
+#include "collector/source.h"
 #include "collector/target.h"
 #include "proto/soft_layout.h"
 
@@ -80,7 +78,7 @@ struct soft {
     struct etch_folder folder;
     const char *output;
     char rings[ETCH_FOLDER_SIZE + 16], kb[48], threads[48];
-    struct etch_flow_sink sink;
+    struct etch_sink sink;
     pid_t pid;
 };
 
@@ -92,7 +90,7 @@ static unsigned rings_for(uint64_t ring)
     return n < 8 ? 8 : n > 256 ? 256 : (unsigned)n;
 }
 
-static int open_soft(void **state, const struct etch_record_options *options, const struct etch_flow_sink *sink,
+static int open_soft(void **state, const struct etch_record_options *options, const struct etch_sink *sink,
                      struct etch_error *err)
 {
     struct soft *s = calloc(1, sizeof(*s));
@@ -130,6 +128,10 @@ static size_t soft_environment(const void *state, char **words, size_t max)
         words[n++] = s->threads;
     if (n < max && s->kb[0])
         words[n++] = s->kb;
+    if (n < max) /* etch sees the failure itself */
+        words[n++] = (char *)(uintptr_t)ETCH_SOFT_SIGNALS_VARIABLE "=0";
+    if (n < max && !getenv(ETCH_SOFT_BUDGET_VARIABLE)) /* who asks for a recording wants all of it */
+        words[n++] = (char *)(uintptr_t)(ETCH_SOFT_BUDGET_VARIABLE "=off");
     return n;
 }
 
@@ -145,48 +147,14 @@ static int start_soft(void *state, pid_t pid, struct etch_error *err)
     return 0;
 }
 
-static size_t poll_soft(const void *state, struct pollfd *fds, size_t max)
-{
-    (void)state;
-    (void)fds;
-    (void)max;
-    return 0;
-}
-
-/* The program itself writes the rings, and the rings keep the newest bytes. */
-static void leave_soft(void *state)
-{
-    (void)state;
-}
-
-static int pass_record(void *context, Etch__Record__BodyCase kind, void *message)
-{
-    const struct etch_flow_sink *sink = context;
-
-    if (kind == ETCH__RECORD__BODY_LOSS)
-        sink->lost(sink->context, message);
-    else
-        sink->write(sink->context, kind, message);
-    return 0;
-}
-
-static int pass_flow(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size)
-{
-    const struct etch_flow_sink *sink = context;
-
-    sink->bytes(sink->context, stream, offset, data, size, false);
-    return 0;
-}
-
 static void stop_soft(void *state)
 {
     struct soft *s = state;
-    const struct etch_soft_sink sink = {&s->sink, pass_record, pass_flow};
     Etch__Loss loss = ETCH__LOSS__INIT;
     struct etch_soft_summary summary;
     struct etch_error err;
 
-    if (etch_soft_collect(s->folder.path, (uint32_t)s->pid, &sink, &summary, &err) < 0) {
+    if (etch_soft_collect(s->folder.path, (uint32_t)s->pid, &s->sink, &summary, &err) < 0) {
         s->sink.note(s->sink.context, err.what);
         loss.cause = ETCH__LOSS_CAUSE__LOSS_RING_GONE;
         loss.detail = (char *)(uintptr_t)"the rings could not be read";
@@ -215,97 +183,13 @@ static void close_soft(void *state)
     free(s);
 }
 
-const struct etch_flow_recorder etch_flow_soft = {
+/* The program itself writes the rings, which keep the newest bytes: there is nothing to drain. */
+const struct etch_source etch_source_soft = {
     .name = "soft",
-    .source = ETCH__SOURCE__SOURCE_SOFT,
+    .id = ETCH__SOURCE__SOURCE_SOFT,
     .open = open_soft,
     .environment = soft_environment,
     .start = start_soft,
-    .poll = poll_soft,
-    .drain = leave_soft,
-    .freeze = leave_soft,
     .stop = stop_soft,
     .close = close_soft,
 };
-
-/* ---- A bundle without a run ---- */
-
-struct writing {
-    struct etch_bundle_writer *bundle;
-    struct etch_error *err;
-};
-
-static int write_to_bundle(void *context, Etch__Record__BodyCase kind, void *message)
-{
-    struct writing *w = context;
-    Etch__Record record = ETCH__RECORD__INIT;
-
-    record.body_case = kind;
-    record.host = message; /* all members of the union are pointers */
-    return etch_bundle_write(w->bundle, &record, w->err);
-}
-
-static int write_flow(void *context, uint32_t stream, uint64_t offset, const void *data, size_t size)
-{
-    struct writing *w = context;
-
-    return etch_bundle_write_flow(w->bundle, stream, offset, data, size, w->err);
-}
-
-static int write_program(struct writing *w)
-{
-    Etch__Program program = ETCH__PROGRAM__INIT;
-
-    program.etch_version = (char *)(uintptr_t)ETCH_VERSION;
-    program.source = ETCH__SOURCE__SOURCE_SOFT;
-    return write_to_bundle(w, ETCH__RECORD__BODY_PROGRAM, &program);
-}
-
-static int bundle_guarded(struct etch_privacy *privacy, const char *folder, const char *output,
-                          struct etch_soft_summary *summary, struct etch_error *err)
-{
-    struct writing w = {.err = err};
-    const struct etch_soft_sink sink = {&w, write_to_bundle, write_flow};
-    uint64_t counts[ETCH_LOSS_CAUSES];
-    struct etch_error cause;
-    int status = -1;
-
-    memset(summary, 0, sizeof(*summary));
-    if (etch_bundle_create(&w.bundle, output, err) < 0)
-        return -1;
-    etch_privacy_guard(privacy, w.bundle);
-    if (etch_host_write(w.bundle, err) < 0 || write_program(&w) < 0)
-        ;
-    else if (etch_soft_collect(folder, 0, &sink, summary, &cause) < 0)
-        *err = etch_bundle_failure(w.bundle) ? *etch_bundle_failure(w.bundle) : cause;
-    else if (!summary->threads && summary->others)
-        etch_error_set(err, "the rings in %s are of a program built with another version of etch; that one reads them",
-                       folder);
-    else if (!summary->threads && summary->told)
-        etch_error_set(err, "%s holds no rings: %s", folder, summary->why);
-    else if (!summary->threads)
-        etch_error_set(err, "%s holds no rings of a program built with etch cc --record", folder);
-    else
-        status = etch_bundle_finish(w.bundle, err);
-    if (status < 0) {
-        etch_bundle_discard(w.bundle);
-        return -1;
-    }
-    summary->losses = etch_ledger_sum(etch_bundle_ledger(w.bundle), counts);
-    etch_losses_text(counts, summary->lost, sizeof(summary->lost));
-    etch_bundle_writer_free(w.bundle);
-    return 0;
-}
-
-int etch_soft_bundle(const char *folder, const char *output, const char *policy, struct etch_soft_summary *summary,
-                     struct etch_error *err)
-{
-    struct etch_privacy *privacy;
-    int status;
-
-    if (etch_privacy_open(&privacy, policy, false, err) < 0)
-        return -1;
-    status = bundle_guarded(privacy, folder, output, summary, err);
-    etch_privacy_free(privacy);
-    return status;
-}

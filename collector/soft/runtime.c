@@ -9,12 +9,14 @@
  * process is dead. The reader depends on the order of the stores, and this order is the program's own. */
 #include "collector/soft/runtime.h"
 
+#include "collector/soft/budget.h"
 #include "collector/soft/frames.h"
 #include "collector/soft/thread.h"
 
 SHARED __thread uint8_t *etch_soft_cur __attribute__((tls_model("initial-exec")));
 SHARED __thread struct etch_soft_act *etch_soft_top __attribute__((tls_model("initial-exec")));
 SHARED __thread struct etch_soft_ring *etch_soft_ring __attribute__((tls_model("initial-exec")));
+SHARED __thread uint8_t *etch_soft_shade __attribute__((tls_model("initial-exec")));
 SHARED struct etch_soft_recorder etch_soft_recorder;
 SHARED uint32_t etch_soft_quiet;
 SHARED void (*etch_soft_quieting)(void);
@@ -44,6 +46,8 @@ uint8_t *etch_soft_turned(uintptr_t where, uintptr_t edge, uintptr_t frame, uint
         etch_soft_cur = NOWHERE;
     else
         continue_at(&sync, frame);
+    if (has_ring())
+        etch_soft_weigh(where);
     return etch_soft_cur;
 }
 
@@ -126,15 +130,15 @@ static uint64_t interrupted_ip(uintptr_t frame)
     return *(const uint64_t *)(frame + 8 + 8 + 40 + (uintptr_t)16 * 8);
 }
 
-/* Compiled code that was interrupted, or left from a handler, may have written beyond etch_soft_cur: paths, and the
- * function that was called through a pointer. A record starts with a non-zero byte. Unused bytes after the last record
- * are zero. */
+/* Compiled code that was interrupted, or left from a handler, may have written beyond etch_soft_cur: paths, and
+ * functions that were called through a pointer or that are dark. A record starts with a non-zero byte. Unused bytes
+ * after the last record are zero. */
 static uint8_t *behind_paths(uint8_t *cur)
 {
     const uint8_t *end = chunk_of(cur) + ETCH_SOFT_CHUNK;
 
     while (cur < end && *cur != ETCH_SOFT_NOTHING && (*cur < ETCH_SOFT_ENTRY || *cur == ETCH_SOFT_PASSED))
-        cur += *cur == ETCH_SOFT_PASSED ? ETCH_SOFT_PASSED_SIZE : 1;
+        cur += *cur == ETCH_SOFT_PASSED ? ETCH_SOFT_PASSED_SIZE : *cur == ETCH_SOFT_DARK ? ETCH_SOFT_DARK_SIZE : 1;
     return cur < end ? cur : (uint8_t *)(uintptr_t)end;
 }
 
@@ -274,6 +278,7 @@ void etch_soft_unwind(struct etch_soft_act *act)
     if ((act->flags & ETCH_SOFT_HANDLER) && etch_soft_ring && etch_soft_ring->handlers)
         end_signal();
     etch_soft_top = act->prev;
+    etch_soft_shade = NULL;
 }
 
 HIDDEN void etch_soft_leave(const struct etch_soft_act *act);
@@ -326,6 +331,7 @@ void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node)
     while (etch_soft_ring && etch_soft_ring->handlers && !is_alive(top, innermost_handler()))
         end_signal();
     etch_soft_top = top;
+    etch_soft_shade = NULL;
     if (!has_ring()) {
         begin_nowhere();
         return;

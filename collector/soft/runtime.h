@@ -23,6 +23,7 @@ struct etch_soft_recorder {
     uint32_t *here;              /* not 0 in the process that set the word, 0 in a child; NULL: not known */
     uint32_t chunks, slots, pid;
     bool started, robust, adopted;
+    uint32_t permille; /* the budget; ETCH_SOFT_UNBOUNDED: none */
 };
 
 extern SHARED struct etch_soft_recorder etch_soft_recorder;
@@ -90,6 +91,20 @@ static inline bool ends_in(const char *text, size_t n, const char *with)
     return n > k && is_same(text + n - k, with, k);
 }
 
+/* The value of a variable of the environment; NULL: it is not set. */
+static inline const char *etch_soft_variable(char *const *environment, const char *name)
+{
+    for (; environment && *environment; environment++) {
+        size_t i = 0;
+
+        while (name[i] && (*environment)[i] == name[i])
+            i++;
+        if (!name[i] && (*environment)[i] == '=')
+            return *environment + i + 1;
+    }
+    return NULL;
+}
+
 /* Returns true to stop. */
 typedef bool etch_soft_on_line(void *context, const char *line, size_t size);
 
@@ -97,5 +112,8 @@ typedef bool etch_soft_on_line(void *context, const char *line, size_t size);
 HIDDEN bool etch_soft_each_mapping(etch_soft_on_line *take, void *context);
 
 HIDDEN void etch_soft_note_maps(struct etch_soft_pool *pool);
+
+/* Notes arguments, paths, times and the namespace of the process. */
+HIDDEN void etch_soft_note_process(struct etch_soft_pool *pool, int argc, char *const *argv);
 
 #endif

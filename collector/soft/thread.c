@@ -111,6 +111,9 @@ static void own(struct etch_soft_recorder *s, struct etch_soft_ring *ring)
     ring->order = __atomic_fetch_add(&s->pool->claims, 1, __ATOMIC_RELAXED);
     ring->start_tsc = stamp(&cpu);
     ring->context = ring->handlers = 0;
+    ring->ended = 0;
+    ring->end_tsc = 0;
+    ring->name[0] = '\0';
     __atomic_store_n(&ring->state, ETCH_SOFT_CLAIMED, __ATOMIC_RELEASE);
 }
 

@@ -25,8 +25,6 @@ void etch_sync_reader_only_throws(struct etch_sync_reader *reader);
 /* What ETCH_SYNC must say. */
 void etch_sync_reader_path(const struct etch_sync_reader *reader, char *path, size_t size);
 
-#define ETCH_SYNC_UNPLACED "synchronisation events of threads that had no ring, or may not read the time"
-
 struct etch_sync_sink {
     void *context;
     void (*event)(void *context, uint32_t tid, const struct etch_sync_event *event);

@@ -31,17 +31,17 @@ int vpt_control_make(struct vpt *v, struct etch_error *err)
     return 0;
 }
 
-static int find_watch(struct vpt *v, const struct etch_recorder *r, size_t i, struct etch_error *err)
+static int find_watch(struct vpt *v, size_t i, struct etch_error *err)
 {
     struct vpt_watch *to = &v->control->watches[i];
     struct etch_place *p = &v->watches[i];
-    const char *own = r->interpreter[0] ? r->interpreter : r->program;
+    const char *own = v->interpreter[0] ? v->interpreter : v->program;
     uint64_t size;
 
-    if (etch_place_parse(p, r->options->watches[i], err) < 0)
+    if (etch_place_parse(p, v->options->watches[i], err) < 0)
         return -1;
-    if (r->options->watch_names[i])
-        snprintf(p->text, sizeof(p->text), "%s", r->options->watch_names[i]);
+    if (v->options->watch_names[i])
+        snprintf(p->text, sizeof(p->text), "%s", v->options->watch_names[i]);
     if (etch_place_suits_emulator(p, err) < 0 ||
         etch_place_find_in_file(p, p->site ? v->subject : own, &p->address, &size, err) < 0)
         return -1;
@@ -49,19 +49,19 @@ static int find_watch(struct vpt *v, const struct etch_recorder *r, size_t i, st
     if (p->site)
         to->flags = VPT_WATCH_SITE | (p->here ? VPT_WATCH_HERE : 0);
     else if (p->name[0])
-        to->flags = r->elf.dynamic ? VPT_WATCH_IN_PROGRAM : 0;
+        to->flags = v->elf.dynamic ? VPT_WATCH_IN_PROGRAM : 0;
     to->address = p->address;
     to->size = p->size;
     to->flags |= (p->reads ? VPT_WATCH_READS : 0) | (p->writes ? VPT_WATCH_WRITES : 0);
     return 0;
 }
 
-static int find_watches(struct vpt *v, const struct etch_recorder *r, struct etch_error *err)
+static int find_watches(struct vpt *v, struct etch_error *err)
 {
-    for (size_t i = 0; i < r->options->n_watches; i++)
-        if (find_watch(v, r, i, err) < 0)
+    for (size_t i = 0; i < v->options->n_watches; i++)
+        if (find_watch(v, i, err) < 0)
             return -1;
-    v->control->n_watches = (uint32_t)r->options->n_watches;
+    v->control->n_watches = (uint32_t)v->options->n_watches;
     return 0;
 }
 
@@ -75,14 +75,14 @@ static uint64_t power_of_two(uint64_t at_least)
 }
 
 /* The program whose instructions are watched. */
-static int find_subject(const struct etch_recorder *r, struct vpt *v, struct etch_error *err)
+static int find_subject(struct vpt *v, struct etch_error *err)
 {
     struct vpt_control *c = v->control;
-    const char *subject = r->options->subject;
-    struct etch_elf elf = r->elf;
+    const char *subject = v->options->subject;
+    struct etch_elf elf = v->elf;
     char path[4096];
 
-    snprintf(path, sizeof(path), "%s", r->interpreter[0] ? r->interpreter : r->program);
+    snprintf(path, sizeof(path), "%s", v->interpreter[0] ? v->interpreter : v->program);
     if (subject && (!realpath(subject, path) || etch_elf_read(&elf, path, err) < 0))
         return etch_error_set_errno(err, errno, "cannot read %s", subject);
     c->program_vaddr = elf.file_vaddr;
@@ -92,9 +92,9 @@ static int find_subject(const struct etch_recorder *r, struct vpt *v, struct etc
     return 0;
 }
 
-int vpt_control_fill(struct vpt *v, const struct etch_recorder *r, struct etch_error *err)
+int vpt_control_fill(struct vpt *v, struct etch_error *err)
 {
-    const struct etch_record_options *o = r->options;
+    const struct etch_record_options *o = v->options;
     struct vpt_control *c = v->control;
     char truth[4096];
 
@@ -104,14 +104,14 @@ int vpt_control_fill(struct vpt *v, const struct etch_recorder *r, struct etch_e
     c->max_rings = o->max_rings;
     c->psb_period = o->snapshot && o->snapshot < (uint64_t)16 * PSB_PERIOD ? 2048 : PSB_PERIOD;
     c->flags = (o->snapshot ? VPT_SNAPSHOT : 0) | (o->truth ? VPT_TRUTH : 0);
-    if (find_subject(r, v, err) < 0)
+    if (find_subject(v, err) < 0)
         return -1;
     if (o->truth) {
         if (!realpath(o->truth, truth))
             return etch_error_set_errno(err, errno, "cannot write the truth log to %s", o->truth);
         snprintf(c->truth, sizeof(c->truth), "%s", truth);
     }
-    if (find_watches(v, r, err) < 0)
+    if (find_watches(v, err) < 0)
         return -1;
     c->magic = VPT_MAGIC;
     return 0;

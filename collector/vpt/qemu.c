@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* QEMU with the plugin in it, in place of the program. */
+#include "collector/vpt/exec.h"
 #include "collector/vpt/vpt.h"
 #include "collector/vpt_find.h"
 
@@ -20,6 +21,36 @@ int vpt_find_parts(struct vpt *v, struct etch_error *err)
         return etch_error_advise(err, "ETCH_VPT_PLUGIN=PATH, or install etch whole");
     }
     return 0;
+}
+
+int vpt_find_program(struct vpt *v, struct etch_error *err)
+{
+    struct vpt_exec exec;
+    struct etch_error cause;
+    char absolute[sizeof(v->program)] = "";
+
+    if (etch_record_find_program(v->options->argv[0], v->program, sizeof(v->program), err) < 0)
+        return -1;
+    if (!vpt_exec_can_follow(v->program, &exec)) {
+        etch_error_set(err, "cannot record %s: it is not an x86-64 program or a script that one runs", v->program);
+        return etch_error_advise(err, "a 64-bit ELF file without set-user-id; file %s says what it is", v->program);
+    }
+    memcpy(v->interpreter, exec.interpreter, sizeof(v->interpreter));
+    memcpy(v->interpreter_argument, exec.argument, sizeof(v->interpreter_argument));
+    if (!exec.interpreter[0] && realpath(v->program, absolute))
+        memcpy(v->program, absolute, sizeof(v->program));
+    return etch_elf_read(&v->elf, exec.interpreter[0] ? exec.interpreter : v->program, &cause) == 0
+               ? 0
+               : etch_error_set(err, "%s", cause.what);
+}
+
+void vpt_program(const void *state, Etch__Program *program)
+{
+    const struct vpt *v = state;
+
+    program->exe = (char *)(uintptr_t)(v->interpreter[0] ? v->interpreter : v->program);
+    program->build_id.data = (uint8_t *)(uintptr_t)v->elf.build_id;
+    program->build_id.len = v->elf.build_id_size;
 }
 
 /* In the child. */
@@ -53,17 +84,18 @@ static size_t move_environment(const char **argv, size_t n, size_t limit)
 
 /* QEMU's core files are not the kernel's and land in the program's folder; and with their size limited to 0 it always
  * says that a signal kills the program, which the plugin listens for. */
-void vpt_launch(struct etch_recorder *r)
+void vpt_launch(void *state)
 {
     struct etch_folder_story story = {.source = "vpt", .pid = (uint32_t)getpid()};
-    struct vpt *v = r->state;
+    struct vpt *v = state;
     struct rlimit no_core = {0, 0};
     static char option[8300];
-    bool script = r->interpreter[0];
+    bool script;
     size_t n = 0, given = 0, limit;
     const char **argv;
 
-    while (r->options->argv[given])
+    script = v->interpreter[0];
+    while (v->options->argv[given])
         given++;
     limit = given + 256;
     argv = calloc(limit, sizeof(*argv));
@@ -76,19 +108,19 @@ void vpt_launch(struct etch_recorder *r)
     enter_sync(v);
     n = move_environment(argv, n, limit - given - 8);
     argv[n++] = "-0";
-    argv[n++] = script ? r->interpreter : r->options->argv[0];
-    argv[n++] = script ? r->interpreter : r->program;
-    if (script && r->interpreter_argument[0])
-        argv[n++] = r->interpreter_argument;
+    argv[n++] = script ? v->interpreter : v->options->argv[0];
+    argv[n++] = script ? v->interpreter : v->program;
+    if (script && v->interpreter_argument[0])
+        argv[n++] = v->interpreter_argument;
     if (script)
-        argv[n++] = r->program;
+        argv[n++] = v->program;
     for (size_t i = 1; i < given; i++)
-        argv[n++] = r->options->argv[i];
+        argv[n++] = v->options->argv[i];
     if (getrlimit(RLIMIT_CORE, &no_core) == 0) {
         no_core.rlim_cur = 0;
         setrlimit(RLIMIT_CORE, &no_core);
     }
-    snprintf(story.output, sizeof(story.output), "%s", r->options->output);
+    snprintf(story.output, sizeof(story.output), "%s", v->options->output);
     etch_folder_tell(&v->folder, &story);
     etch_guarded_forget();
     execv(v->qemu, (char **)(uintptr_t)argv);
@@ -96,9 +128,9 @@ void vpt_launch(struct etch_recorder *r)
 }
 
 /* The reason is the first line of QEMU's own message. */
-bool vpt_never_ran(struct etch_recorder *r, struct etch_error *err)
+bool vpt_never_ran(void *state, struct etch_error *err)
 {
-    const struct vpt *v = r->state;
+    const struct vpt *v = state;
     char log[sizeof(v->control->log) + 1] = "";
 
     if (atomic_load(&v->control->threads) || atomic_load(&v->control->refused))
@@ -111,7 +143,7 @@ bool vpt_never_ran(struct etch_recorder *r, struct etch_error *err)
     }
     memcpy(log, v->control->log, sizeof(v->control->log));
     log[strcspn(log, "\n")] = '\0';
-    etch_error_set(err, "cannot run %s under QEMU: %.200s", r->program, log[0] ? log : "it ended before it began");
-    etch_error_advise(err, "%s %s, to see what QEMU says", v->qemu, r->program);
+    etch_error_set(err, "cannot run %s under QEMU: %.200s", v->program, log[0] ? log : "it ended before it began");
+    etch_error_advise(err, "%s %s, to see what QEMU says", v->qemu, v->program);
     return true;
 }

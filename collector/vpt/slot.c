@@ -22,21 +22,17 @@ uint64_t vpt_slot_head(const struct vpt_slot *s)
     return a > b ? a : b; /* either was published after its packets */
 }
 
-static int write_ring(struct etch_recorder *r, const struct vpt_slot *s, uint32_t stream, uint64_t from, uint64_t to,
-                      struct etch_error *err)
+static void write_ring(const struct vpt *v, const struct vpt_slot *s, uint32_t stream, uint64_t from, uint64_t to)
 {
-    const struct vpt *v = r->state;
     uint64_t size = v->flow_size;
 
     while (from < to) {
         uint64_t place = from & (size - 1);
         uint64_t n = to - from < size - place ? to - from : size - place;
 
-        if (etch_recorder_write_flow(r, stream, from, s->flow + place, n, err) < 0)
-            return -1;
+        v->sink.bytes(v->sink.context, stream, from, s->flow + place, n, false);
         from += n;
     }
-    return 0;
 }
 
 void vpt_slot_wake(struct vpt_slot *s)
@@ -45,29 +41,24 @@ void vpt_slot_wake(struct vpt_slot *s)
     syscall(SYS_futex, &s->shared->tail_moved, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-int vpt_slot_take_flow(struct etch_recorder *r, struct vpt_slot *s, uint64_t head, uint64_t at_least,
-                       struct etch_error *err)
+void vpt_slot_take_flow(struct vpt *v, struct vpt_slot *s, uint64_t head, uint64_t at_least)
 {
-    const struct vpt *v = r->state;
 
-    if (r->options->snapshot || head <= s->taken || head - s->taken < at_least)
-        return 0;
+    if (v->options->snapshot || head <= s->taken || head - s->taken < at_least)
+        return;
     if (head - s->taken > v->flow_size) {
         s->damaged = true;
-        return 0;
+        return;
     }
-    if (write_ring(r, s, (uint32_t)(s - v->slots.v), s->taken, head, err) < 0)
-        return -1;
+    write_ring(v, s, (uint32_t)(s - v->slots.v), s->taken, head);
     s->taken = head;
     atomic_store_explicit(&s->shared->tail, head, memory_order_release);
     vpt_slot_wake(s);
-    return 0;
 }
 
 /* The newest bytes. The plugin may have been killed while it wrote over the oldest: those are left out. */
-static int take_snapshot(struct etch_recorder *r, struct vpt_slot *s, uint64_t head, struct etch_error *err)
+static void take_snapshot(const struct vpt *v, struct vpt_slot *s, uint64_t head)
 {
-    const struct vpt *v = r->state;
     uint64_t keep = v->flow_size - 1024;
     uint32_t stream = (uint32_t)(s - v->slots.v);
 
@@ -80,13 +71,10 @@ static int take_snapshot(struct etch_recorder *r, struct vpt_slot *s, uint64_t h
         loss.bytes = s->taken;
         loss.tid = s->tid;
         loss.detail = (char *)(uintptr_t)"older than the snapshot";
-        if (etch_recorder_write_loss(r, &loss, err) < 0)
-            return -1;
+        v->sink.lost(v->sink.context, &loss);
     }
-    if (write_ring(r, s, stream, s->taken, head, err) < 0)
-        return -1;
+    write_ring(v, s, stream, s->taken, head);
     s->taken = head;
-    return 0;
 }
 
 static bool map_slot(struct vpt *v, struct vpt_slot *s, size_t number)
@@ -115,34 +103,33 @@ static bool map_slot(struct vpt *v, struct vpt_slot *s, size_t number)
     s->tid = shared->tid;
     if (v->known) {
         s->event_taken = atomic_load(&shared->event_tail);
-        s->taken = etch_vpt_known_end(v->known, (uint32_t)number, atomic_load(&shared->tail));
+        s->taken = vpt_known_end(v->known, (uint32_t)number, atomic_load(&shared->tail));
     }
     s->flow = (const uint8_t *)shared + VPT_PAGE;
     s->events = s->flow + v->flow_size;
     return true;
 }
 
-static int count_process(struct etch_recorder *r, uint32_t pid, struct etch_error *err)
+static void count_process(struct vpt *v, uint32_t pid)
 {
-    struct vpt *v = r->state;
 
-    r->summary->threads++;
+    v->sink.summary->threads++;
     for (size_t i = 0; i < v->processes.n; i++)
         if (v->processes.v[i] == pid)
-            return 0;
-    r->summary->processes++;
-    return etch_array_push(&v->processes, pid) ? 0 : vpt_out_of_memory(err);
+            return;
+    v->sink.summary->processes++;
+    if (!etch_array_push(&v->processes, pid))
+        v->no_memory++;
 }
 
 /* The packets are those of a Coffee Lake, say, without any of its quirks. */
-int vpt_slot_open(struct etch_recorder *r, struct vpt_slot *s, size_t number, struct etch_error *err)
+void vpt_slot_open(struct vpt *v, struct vpt_slot *s, size_t number)
 {
-    struct vpt *v = r->state;
     Etch__Stream stream = ETCH__STREAM__INIT;
     Etch__PtConfig pt = ETCH__PT_CONFIG__INIT;
 
     if (!map_slot(v, s, number))
-        return 0;
+        return;
     s->state = SLOT_OPEN;
     pt.vendor = (char *)(uintptr_t)"GenuineIntel";
     pt.family = 6;
@@ -154,12 +141,11 @@ int vpt_slot_open(struct etch_recorder *r, struct vpt_slot *s, size_t number, st
     stream.tid = s->tid;
     stream.pid = s->pid;
     stream.pt = &pt;
-    stream.snapshot = r->options->snapshot != 0;
-    if (count_process(r, s->pid, err) < 0)
-        return -1;
-    if (v->known && etch_vpt_known_stream(v->known, stream.id))
-        return 0;
-    return etch_recorder_write_stream(r, &stream, err);
+    stream.snapshot = v->options->snapshot != 0;
+    count_process(v, s->pid);
+    if (v->known && vpt_known_stream(v->known, stream.id))
+        return;
+    v->sink.write(v->sink.context, ETCH__RECORD__BODY_STREAM, &stream);
 }
 
 static uint32_t parent_of(const struct vpt *v, const struct vpt_slot *s)
@@ -171,41 +157,40 @@ static uint32_t parent_of(const struct vpt *v, const struct vpt_slot *s)
 }
 
 /* Without a name of its own a thread bears QEMU's; the program's says more. */
-static void name_thread(const struct etch_recorder *r, const struct vpt_thread *t, char name[32])
+static void name_thread(const struct vpt *v, const struct vpt_thread *t, char name[32])
 {
     snprintf(name, 32, "%.15s", t->name);
     if (strcmp(name, "qemu-x86_64") == 0)
-        snprintf(name, 32, "%.15s", etch_path_name(r->program));
+        snprintf(name, 32, "%.15s", etch_path_name(v->program));
 }
 
-static int write_thread(struct etch_recorder *r, const struct vpt_slot *s, struct etch_error *err)
+static void write_thread(const struct vpt *v, const struct vpt_slot *s)
 {
     Etch__Thread thread = ETCH__THREAD__INIT;
     char name[32];
 
-    name_thread(r, s->shared, name);
+    name_thread(v, s->shared, name);
     thread.pid = s->pid;
     thread.tid = s->tid;
     thread.name = name;
     thread.start_tsc = s->shared->start_tsc;
     thread.end_tsc = atomic_load(&s->shared->end_tsc);
-    thread.parent_tid = parent_of(r->state, s);
+    thread.parent_tid = parent_of(v, s);
     thread.parent_pid = s->shared->parent_pid;
-    return etch_recorder_write_thread(r, &thread, err);
+    v->sink.write(v->sink.context, ETCH__RECORD__BODY_THREAD, &thread);
 }
 
 /* Writes the branches that a killed thread had not yet put into a packet. The process is gone, so its memory no longer
  * changes. */
-static int write_tail(struct etch_recorder *r, struct vpt_slot *s, struct etch_error *err)
+static void write_tail(const struct vpt *v, const struct vpt_slot *s)
 {
-    const struct vpt *v = r->state;
     const struct vpt_state *state = &s->shared->states[atomic_load(&s->shared->current) & 1];
     uint8_t bytes[ETCH_VPT_TAIL_MAX];
     size_t size = etch_vpt_tail(bytes, state->tnt, state->at);
 
     if (!size || s->damaged || s->taken != atomic_load(&state->head))
-        return 0;
-    return etch_recorder_write_flow(r, (uint32_t)(s - v->slots.v), s->taken, bytes, size, err);
+        return;
+    v->sink.bytes(v->sink.context, (uint32_t)(s - v->slots.v), s->taken, bytes, size, false);
 }
 
 /* The newest state of a dead process, rather than the furthest head: one more packet may be in the ring than counts. */
@@ -230,9 +215,8 @@ static bool is_alive(uint32_t pid)
     return others || (status.state != 'Z' && status.state != 'X');
 }
 
-static int still_running(struct etch_recorder *r, const struct vpt_slot *s, struct etch_error *err)
+static void still_running(const struct vpt *v, const struct vpt_slot *s)
 {
-    const struct vpt *v = r->state;
     Etch__Loss loss = ETCH__LOSS__INIT;
 
     loss.cause = ETCH__LOSS_CAUSE__LOSS_KILLED;
@@ -240,24 +224,23 @@ static int still_running(struct etch_recorder *r, const struct vpt_slot *s, stru
     loss.tid = s->tid;
     loss.events = 1;
     loss.detail = (char *)(uintptr_t)"a child process went on after the program's end";
-    return etch_recorder_write_loss(r, &loss, err);
+    v->sink.lost(v->sink.context, &loss);
 }
 
 /* The ring is also in the program's memory: the program may have damaged it, which is a loss. */
-static int tell_damage(struct etch_recorder *r, const struct vpt_slot *s, struct etch_error *err)
+static void tell_damage(const struct vpt *v, const struct vpt_slot *s)
 {
-    const struct vpt *v = r->state;
     Etch__Loss loss = ETCH__LOSS__INIT;
 
     if (!s->damaged && !etch_guarded_cut(s->mapping))
-        return 0;
+        return;
     loss.cause = ETCH__LOSS_CAUSE__LOSS_RING_GONE;
     loss.stream = (uint32_t)(s - v->slots.v);
     loss.tid = s->tid;
     loss.events = 1;
     loss.detail = (char *)(uintptr_t)(s->damaged ? "a ring's counts make no sense; the rest of it was left"
                                                  : "a ring was cut short while it was read");
-    return etch_recorder_write_loss(r, &loss, err);
+    v->sink.lost(v->sink.context, &loss);
 }
 
 static void unmap_slot(struct vpt_slot *s)
@@ -268,27 +251,27 @@ static void unmap_slot(struct vpt_slot *s)
     s->state = SLOT_DONE;
 }
 
-int vpt_slot_close(struct etch_recorder *r, struct vpt_slot *s, struct etch_error *err)
+void vpt_slot_close(struct vpt *v, struct vpt_slot *s)
 {
-    const struct vpt *v = r->state;
     char name[32];
     bool dead = atomic_load(&s->shared->ended) || !is_alive(s->pid);
     uint64_t head = dead ? final_head(s) : vpt_slot_head(s);
-    int status = vpt_events_take(r, s, err);
 
-    if (status == 0)
-        status = r->options->snapshot ? take_snapshot(r, s, head, err) : vpt_slot_take_flow(r, s, head, 1, err);
-    if (status == 0)
-        status = dead ? write_tail(r, s, err) : still_running(r, s, err);
-    if (status == 0)
-        status = tell_damage(r, s, err);
-    if (status == 0)
-        status = write_thread(r, s, err);
+    vpt_events_take(v, s);
+    if (v->options->snapshot)
+        take_snapshot(v, s, head);
+    else
+        vpt_slot_take_flow(v, s, head, 1);
+    if (dead)
+        write_tail(v, s);
+    else
+        still_running(v, s);
+    tell_damage(v, s);
+    write_thread(v, s);
     snprintf(name, sizeof(name), "%zu.thread", (size_t)(s - v->slots.v));
-    if (status == 0 && !v->known) {
+    if (!v->known) {
         unlinkat(v->folder.fd, name, 0);
         atomic_fetch_sub(&v->control->rings, VPT_PAGE + v->flow_size + VPT_EVENT_RING);
     }
     unmap_slot(s);
-    return status;
 }

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* The source `vpt`, etch's half: what its parts share. Private to the collector. */
-#ifndef ETCH_COLLECTOR_VPT_H
-#define ETCH_COLLECTOR_VPT_H
+#ifndef ETCH_COLLECTOR_VPT_VPT_H
+#define ETCH_COLLECTOR_VPT_VPT_H
 
 #include "base/array.h"
 #include "collector/folder.h"
+#include "collector/session/batch.h"
 #include "collector/session/guarded.h"
 #include "collector/session/place.h"
 #include "collector/source.h"
+#include "collector/sync/batch.h"
 #include "collector/sync/preload.h"
-#include "collector/sync/reader.h"
 #include "collector/vpt/layout.h"
-#include "collector/vpt/recover.h"
+#include "collector/vpt_recover.h"
 
 #define VPT_EVENT_RING (128u << 10)
-#define VPT_ACCESSES_AT_ONCE 4096u
-#define VPT_SYNCS_AT_ONCE 256u
 
 enum slot_state { SLOT_AWAITED, SLOT_OPEN, SLOT_DONE };
 
@@ -36,7 +35,24 @@ struct vpt_child {
     uint32_t tid, parent;
 };
 
+/* A fault that ended a process, or may end it. */
+struct vpt_fault {
+    bool seen, address_known;
+    bool caught; /* a handler of the program got the signal and has not returned */
+    bool deadly; /* the process died of this signal, or of a signal in its handler */
+    uint32_t pid, tid, signal;
+    uint64_t ip, address, tsc;
+    int code; /* the signal's si_code; 0: not known */
+};
+
 struct vpt {
+    const struct etch_record_options *options;
+    struct etch_sink sink;
+    char program[4096];     /* the file to run, found */
+    char interpreter[4096]; /* of a script: the file that runs instead; empty: no script */
+    char interpreter_argument[256];
+    struct etch_elf elf; /* of the file that runs */
+    pid_t pid;           /* 0: not yet launched */
     struct etch_folder folder;
     char plugin[4096], qemu[4096];
     struct etch_guarded *control_mapping;
@@ -50,40 +66,48 @@ struct vpt {
     ETCH_ARRAY(uint32_t) subjects; /* processes that run the program in question */
     struct etch_place watches[ETCH_RECORD_MAX_WATCHES];
     bool armed[ETCH_RECORD_MAX_WATCHES];
-    Etch__Access accesses[VPT_ACCESSES_AT_ONCE];
-    Etch__Access *access_list[VPT_ACCESSES_AT_ONCE];
-    size_t n_accesses;
+    struct etch_batch batch;
     struct etch_sync_reader *sync; /* NULL: no synchronisation events */
     struct etch_sync_words words;
-    Etch__Sync syncs[VPT_SYNCS_AT_ONCE];
-    size_t n_syncs;
-    struct etch_error sync_error;
-    bool sync_failed;
+    struct etch_sync_batch syncs;
     _Alignas(8) uint8_t event[VPT_EVENT_RING / 2]; /* one, in a row */
-    uint32_t gaps;
+    uint32_t wake;                                 /* as the control block had it when the last turn began */
+    uint64_t no_memory;                            /* what etch had no memory for */
+    struct vpt_fault fault;
+    Etch__Exception *exception; /* that ended the failing thread; NULL: none */
+    Etch__Failure failure;
+    char failure_message[80];
 };
-
-int vpt_out_of_memory(struct etch_error *err);
 
 /* The control block: made and filled for a run, or read as a dead etch left it. */
 int vpt_control_make(struct vpt *v, struct etch_error *err);
-int vpt_control_fill(struct vpt *v, const struct etch_recorder *r, struct etch_error *err);
+int vpt_control_fill(struct vpt *v, struct etch_error *err);
 int vpt_control_read(struct vpt *v, struct etch_record_options *o);
 
 /* QEMU and the plugin: where they are, how they are started, and what QEMU complains of. */
 int vpt_find_parts(struct vpt *v, struct etch_error *err);
-void vpt_launch(struct etch_recorder *r);
-bool vpt_never_ran(struct etch_recorder *r, struct etch_error *err);
+int vpt_find_program(struct vpt *v, struct etch_error *err);
+void vpt_launch(void *state);
+bool vpt_never_ran(void *state, struct etch_error *err);
+void vpt_program(const void *state, Etch__Program *program);
 
 /* A thread's ring of events: takes all of them into the bundle. */
-int vpt_events_take(struct etch_recorder *r, struct vpt_slot *s, struct etch_error *err);
+void vpt_events_take(struct vpt *v, struct vpt_slot *s);
+
+/* The failure: takes note of a fault, and makes the record of the whole. */
+void vpt_fault_take(struct vpt *v, const struct vpt_slot *s, const struct vpt_note *note);
+Etch__Failure *vpt_failure(void *state, int wait_status, bool *address_known);
 
 /* A thread's shared memory. vpt_slot_open() leaves a slot that is not there yet as it is. */
-int vpt_slot_open(struct etch_recorder *r, struct vpt_slot *s, size_t number, struct etch_error *err);
-int vpt_slot_close(struct etch_recorder *r, struct vpt_slot *s, struct etch_error *err);
+void vpt_slot_open(struct vpt *v, struct vpt_slot *s, size_t number);
+void vpt_slot_close(struct vpt *v, struct vpt_slot *s);
 uint64_t vpt_slot_head(const struct vpt_slot *s);
-int vpt_slot_take_flow(struct etch_recorder *r, struct vpt_slot *s, uint64_t head, uint64_t at_least,
-                       struct etch_error *err);
+void vpt_slot_take_flow(struct vpt *v, struct vpt_slot *s, uint64_t head, uint64_t at_least);
 void vpt_slot_wake(struct vpt_slot *s);
+
+/* From where on a ring's bytes are wanted: its tail, unless the bundle has more. */
+uint64_t vpt_known_end(const struct etch_vpt_known *known, uint32_t stream, uint64_t tail);
+bool vpt_known_stream(const struct etch_vpt_known *known, uint32_t stream);
+bool vpt_known_access(const struct etch_vpt_known *known, uint32_t tid, uint64_t tsc);
 
 #endif

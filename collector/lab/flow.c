@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* The lab beside the native collector. The collector starts the program and sees the failure. The program writes notes
+ * into the shared memory, and this file makes records of them after the program's end. */
+#include "base/array.h"
+#include "collector/lab/layout.h"
+#include "collector/source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define WATCHES 4096u /* places in memory of which accesses are kept */
+#define CHUNK 512u    /* events of a record */
+#define WIDEST 4096u  /* bytes of an access: readers take a wider one for damage */
+
+/* A place in memory, and whose accesses it has. */
+struct place {
+    uint64_t address;
+    uint32_t size, thread, first; /* the first note */
+    bool shared;
+    uint32_t id; /* of its watch; 0: none */
+};
+
+struct flow {
+    struct etch_lab_shared *shared;
+    struct etch_sink sink;
+    char variable[64];
+    struct place *places; /* by address, then size */
+    size_t n_places;
+    uint64_t unwatched; /* accesses to places without a watch */
+};
+
+/* ---- Places ---- */
+
+static int compare(const struct place *a, uint64_t address, uint32_t size)
+{
+    if (a->address != address)
+        return a->address < address ? -1 : 1;
+    return a->size < size ? -1 : a->size > size;
+}
+
+static int by_address(const void *x, const void *y)
+{
+    const struct place *a = x, *b = y;
+    int order = compare(a, b->address, b->size);
+
+    return order ? order : a->first < b->first ? -1 : a->first > b->first;
+}
+
+static uint32_t size_of(const struct etch_lab_note *n)
+{
+    return n->size < WIDEST ? n->size : WIDEST;
+}
+
+static struct place *place_of(const struct flow *f, const struct etch_lab_note *n)
+{
+    size_t from = 0, to = f->n_places;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        int order = compare(&f->places[middle], n->object, size_of(n));
+
+        if (order == 0)
+            return &f->places[middle];
+        if (order < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return NULL;
+}
+
+static bool is_access(const struct etch_lab_note *n)
+{
+    return n->op == 0 && n->size;
+}
+
+static bool list_places(struct flow *f)
+{
+    const struct etch_lab_shared *s = f->shared;
+    size_t n = 0, k = 0;
+
+    f->places = malloc((s->n_notes + 1) * sizeof(*f->places));
+    if (!f->places)
+        return false;
+    for (uint32_t i = 0; i < s->n_notes; i++)
+        if (is_access(&s->notes[i]))
+            f->places[n++] = (struct place){
+                .address = s->notes[i].object, .size = size_of(&s->notes[i]), .thread = s->notes[i].thread, .first = i};
+    qsort(f->places, n, sizeof(*f->places), by_address);
+    for (size_t i = 0; i < n; i++) {
+        if (k && compare(&f->places[k - 1], f->places[i].address, f->places[i].size) == 0)
+            f->places[k - 1].shared |= f->places[k - 1].thread != f->places[i].thread;
+        else
+            f->places[k++] = f->places[i];
+    }
+    f->n_places = k;
+    return true;
+}
+
+/* Memory that two threads use comes first: there is a bound. */
+static void write_watches(struct flow *f)
+{
+    uint32_t id = 0;
+
+    for (int shared = 1; shared >= 0; shared--)
+        for (size_t i = 0; i < f->n_places && id < WATCHES; i++) {
+            struct place *p = &f->places[i];
+            const struct etch_lab_note *n = &f->shared->notes[p->first];
+            Etch__Watch watch = ETCH__WATCH__INIT;
+
+            if (p->shared != shared)
+                continue;
+            p->id = watch.id = ++id;
+            watch.address = p->address;
+            watch.size = p->size;
+            watch.reads = watch.writes = watch.emulated = true;
+            watch.armed_tsc = n->tsc;
+            f->sink.write(f->sink.context, ETCH__RECORD__BODY_WATCH, &watch);
+        }
+}
+
+/* ---- Records ---- */
+
+static size_t list_callers(const struct etch_lab_note *n)
+{
+    size_t k = 0;
+
+    while (k < ETCH_LAB_NOTE_CALLERS && n->callers[k])
+        k++;
+    return k;
+}
+
+static void fill_access(const struct flow *f, Etch__Access *a, const struct etch_lab_note *n, uint32_t watch)
+{
+    etch__access__init(a);
+    a->tsc = n->tsc;
+    a->tid = f->shared->thread[n->thread].tid;
+    a->ip = n->site;
+    a->ip_is_after = n->made;
+    a->ip_is_before = !n->made;
+    a->address = n->object;
+    a->size = size_of(n);
+    a->read = n->read;
+    a->write = n->write;
+    a->watch = watch;
+    a->callers = (uint64_t *)(uintptr_t)n->callers;
+    a->n_callers = list_callers(n);
+    if (!n->known)
+        return;
+    a->known_case = ETCH__ACCESS__KNOWN_VALUE;
+    a->value = n->other;
+}
+
+static void write_accesses(struct flow *f)
+{
+    static Etch__Access events[CHUNK];
+    Etch__Access *list[CHUNK];
+    Etch__Accesses message = ETCH__ACCESSES__INIT;
+
+    message.accesses = list;
+    for (uint32_t i = 0; i < f->shared->n_notes; i++) {
+        const struct etch_lab_note *n = &f->shared->notes[i];
+        const struct place *p = is_access(n) && n->thread < ETCH_LAB_THREADS ? place_of(f, n) : NULL;
+
+        if (p && p->id) {
+            fill_access(f, &events[message.n_accesses], n, p->id);
+            list[message.n_accesses] = &events[message.n_accesses];
+            message.n_accesses++;
+        }
+        f->unwatched += p && !p->id;
+        f->sink.summary->accesses += p && p->id;
+        if (message.n_accesses == CHUNK || (message.n_accesses && i + 1 == f->shared->n_notes)) {
+            f->sink.write(f->sink.context, ETCH__RECORD__BODY_ACCESSES, &message);
+            message.n_accesses = 0;
+        }
+    }
+    if (message.n_accesses)
+        f->sink.write(f->sink.context, ETCH__RECORD__BODY_ACCESSES, &message);
+}
+
+static void fill_sync(const struct flow *f, Etch__Sync *s, const struct etch_lab_note *n)
+{
+    etch__sync__init(s);
+    s->tsc = n->tsc;
+    s->tid = f->shared->thread[n->thread].tid;
+    s->op = (Etch__SyncOp)n->op;
+    s->object = n->object;
+    s->other = n->other;
+    s->result = n->result;
+    s->caller = n->site;
+    s->callers = (uint64_t *)(uintptr_t)n->callers;
+    s->n_callers = list_callers(n);
+}
+
+static void write_syncs(struct flow *f)
+{
+    static Etch__Sync events[CHUNK];
+    Etch__Sync *list[CHUNK];
+    Etch__Syncs message = ETCH__SYNCS__INIT;
+
+    message.syncs = list;
+    for (uint32_t i = 0; i <= f->shared->n_notes; i++) {
+        const struct etch_lab_note *n = i < f->shared->n_notes ? &f->shared->notes[i] : NULL;
+
+        if (n && n->op && n->op <= ETCH__SYNC_OP__SYNC_BARRIER_INIT && n->thread < ETCH_LAB_THREADS) {
+            fill_sync(f, &events[message.n_syncs], n);
+            list[message.n_syncs] = &events[message.n_syncs];
+            message.n_syncs++;
+            f->sink.summary->syncs++;
+        }
+        if (message.n_syncs == CHUNK || (message.n_syncs && !n)) {
+            f->sink.write(f->sink.context, ETCH__RECORD__BODY_SYNCS, &message);
+            message.n_syncs = 0;
+        }
+    }
+}
+
+static void write_loss(struct flow *f, uint64_t events, const char *detail)
+{
+    Etch__Loss loss = ETCH__LOSS__INIT;
+
+    if (!events)
+        return;
+    loss.cause = ETCH__LOSS_CAUSE__LOSS_LIMIT;
+    loss.events = events;
+    loss.detail = (char *)(uintptr_t)detail;
+    f->sink.lost(f->sink.context, &loss);
+}
+
+/* ---- The recorder ---- */
+
+static int open_lab(void **state, const struct etch_record_options *options, const struct etch_sink *sink,
+                    struct etch_error *err)
+{
+    struct flow *f = calloc(1, sizeof(*f));
+
+    _Static_assert(ETCH__SYNC_OP__SYNC_THREAD_CREATE == 1 && ETCH__SYNC_OP__SYNC_COND_WAIT_BEGIN == 10 &&
+                       ETCH__SYNC_OP__SYNC_MUTEX_BLOCKED == 20,
+                   "enum lab_sync has the numbers of Etch__SyncOp");
+    *state = f;
+    if (!f)
+        return etch_error_no_memory(err);
+    f->shared = options->lab;
+    f->sink = *sink;
+    snprintf(f->variable, sizeof(f->variable), ETCH_LAB_VARIABLE "=%d", options->lab_fd);
+    return 0;
+}
+
+static size_t lab_environment(const void *state, char **words, size_t max)
+{
+    struct flow *f = (struct flow *)(uintptr_t)state;
+
+    if (max)
+        words[0] = f->variable;
+    return max ? 1 : 0;
+}
+
+static int start_lab(void *state, pid_t pid, struct etch_error *err)
+{
+    (void)state;
+    (void)pid;
+    (void)err;
+    return 0;
+}
+
+static void stop_lab(void *state)
+{
+    struct flow *f = state;
+
+    if (f->shared->n_notes > ETCH_LAB_NOTES)
+        f->shared->n_notes = ETCH_LAB_NOTES; /* a program can write anything there */
+    if (!list_places(f)) {
+        write_loss(f, f->shared->n_notes, "no memory for the accesses");
+        return;
+    }
+    write_watches(f);
+    write_accesses(f);
+    write_syncs(f);
+    write_loss(f, f->shared->notes_lost, "the lab keeps the first accesses and synchronisations of a run only");
+    write_loss(f, f->unwatched, "the lab keeps the accesses to some thousand places in memory only");
+}
+
+static void close_lab(void *state)
+{
+    struct flow *f = state;
+
+    if (f)
+        free(f->places);
+    free(f);
+}
+
+/* The notes stay where they are until the program has ended: there is nothing to drain. */
+const struct etch_source etch_source_lab = {
+    .name = "lab",
+    .id = ETCH__SOURCE__SOURCE_LAB,
+    .open = open_lab,
+    .environment = lab_environment,
+    .start = start_lab,
+    .stop = stop_lab,
+    .close = close_lab,
+};

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Private to run.c and record.c: the parts of a run that a recorded run has too. */
+#ifndef ETCH_COLLECTOR_LAB_SHARED_H
+#define ETCH_COLLECTOR_LAB_SHARED_H
+
+#include "collector/lab_run.h"
+
+/* Makes the shared memory and fills in the request. Returns its descriptor, or -1 with `err` set. */
+int etch_lab_share(struct etch_lab_shared **shared, const struct etch_lab_request *request, struct etch_error *err);
+
+/* In the child: the same addresses in every run, and the run's standard input and output. */
+void etch_lab_settle_in(const struct etch_lab_request *request);
+
+/* Says how the run ended, from the program's status and from the shared memory. */
+void etch_lab_judge(struct etch_lab_result *result, int status, bool killed);
+
+#endif
