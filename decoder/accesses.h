@@ -12,6 +12,10 @@
 int etch_accesses_settle(struct etch_recording *recording, const struct etch_code *code, struct etch_symbols *symbols,
                          struct etch_error *err);
 
+/* The same for accesses and synchronisations of the lab, which have values, but not their instruction and caller. */
+void etch_accesses_settle_lab(struct etch_recording *recording, const struct etch_code *code,
+                              struct etch_symbols *symbols);
+
 /* An emulated watch reads the location back after the access. If a write of another thread may have come between the
  * two, the value read back may be the other thread's: such values become unknown. Returns 0, or -1 with `err` set. */
 int etch_accesses_doubt(struct etch_recording *recording, struct etch_error *err);

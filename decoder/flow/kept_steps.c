@@ -66,13 +66,17 @@ static uint32_t keep_form(struct etch_kept_steps *k, const struct etch_step *s)
     return form;
 }
 
+static bool is_same_around(const struct etch_kept_around *a, const struct etch_kept_around *b)
+{
+    return a->pid == b->pid && a->tid == b->tid && a->cpu == b->cpu && a->stream == b->stream &&
+           a->time.lo == b->time.lo && a->time.hi == b->time.hi;
+}
+
 static uint32_t keep_around(struct etch_kept_steps *k, const struct etch_step *s)
 {
     const struct etch_kept_around now = {s->pid, s->tid, s->cpu, s->stream, s->time};
-    const struct etch_kept_around *last = k->around.n ? &k->around.v[k->around.n - 1] : NULL;
 
-    if (last && last->pid == now.pid && last->tid == now.tid && last->cpu == now.cpu && last->stream == now.stream &&
-        last->time.lo == now.time.lo && last->time.hi == now.time.hi)
+    if (k->around.n && is_same_around(&k->around.v[k->around.n - 1], &now))
         return (uint32_t)k->around.n - 1;
     return etch_array_push(&k->around, now) ? (uint32_t)k->around.n - 1 : ETCH_INDEX_NONE;
 }

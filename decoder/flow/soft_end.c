@@ -17,6 +17,7 @@ static uint32_t function_around(const struct etch_replay *r, uint64_t ip)
             hi = mid;
     }
     return lo > 0 && r->map->functions.v[lo - 1].address >= etch_soft_map_stub_before(r->map, ip) &&
+                   r->map->functions.v[lo - 1].address >= etch_soft_map_plain_before(r->map, ip) &&
                    etch_block_at(etch_soft_walks_view(r->walks), ip, &why)
                ? (uint32_t)(lo - 1)
                : UINT32_MAX;

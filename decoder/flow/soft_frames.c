@@ -122,8 +122,7 @@ size_t etch_replay_activation(const struct etch_replay *r, size_t top)
 
 /* ---- From return addresses ---- */
 
-/* The target of the direct call before a return address; 0: there is no such call. */
-static uint64_t called_before(const struct etch_replay *r, uint64_t address)
+uint64_t etch_replay_called_before(const struct etch_replay *r, uint64_t address)
 {
     const char *why;
     const struct etch_block *b = etch_block_at(etch_soft_walks_view(r->walks), address - CALL_SIZE, &why);
@@ -135,26 +134,28 @@ static bool is_in_stub(const struct etch_replay *r, uint64_t address)
 {
     uint64_t stub = etch_soft_map_stub_before(r->map, address);
 
-    return stub && address - stub < STUB_SIZE && called_before(r, address);
+    return stub && address - stub < STUB_SIZE && etch_replay_called_before(r, address);
 }
 
 /* Code without frame pointers hides its caller: the address is then the caller's caller. So the answer is sure only
  * behind a stub, which has a frame, or where the call itself is seen to lead out. */
 bool etch_replay_called_out(const struct etch_replay *r, uint64_t before, uint64_t address)
 {
-    uint64_t target = called_before(r, address);
+    uint64_t target = etch_replay_called_before(r, address);
 
     return is_in_stub(r, before) || (target && etch_soft_map_function(r->map, target) == UINT32_MAX &&
                                      etch_soft_map_guarded(r->map, target) == UINT32_MAX);
 }
 
-/* The frame behind a return address. */
-static struct etch_replay_frame frame_at(struct etch_replay *r, uint64_t address)
+/* The frame behind a return address. `*other`: perhaps of code without a recorder. */
+static struct etch_replay_frame frame_at(struct etch_replay *r, uint64_t address, bool *other)
 {
     struct etch_replay_frame f = {.position = etch_soft_position_at(r->walks, address)};
 
-    if (!etch_soft_next_node(r->walks, address, &f.function, &f.node))
+    if (!etch_soft_next_node(r->walks, address, &f.function, &f.node)) {
         f.kind = ETCH_FRAME_BARE;
+        *other = !etch_replay_is_dark_call(r, address, &f.function, &f.node);
+    }
     return f;
 }
 
@@ -168,6 +169,7 @@ bool etch_replay_build_frames(struct etch_replay *r, const uint8_t *addresses, s
         uint64_t address = etch_replay_word(addresses + 8 * i);
         uint64_t before = i ? etch_replay_word(addresses + 8 * (i - 1)) : 0;
         struct etch_replay_frame f;
+        bool other = false;
 
         if (address == 0 && entry)
             break;
@@ -175,8 +177,8 @@ bool etch_replay_build_frames(struct etch_replay *r, const uint8_t *addresses, s
             entry = true;
             continue;
         }
-        f = frame_at(r, address);
-        if (entry && f.kind == ETCH_FRAME_BARE)
+        f = frame_at(r, address, &other);
+        if (entry && other)
             continue;
         if (entry && before && !etch_replay_called_out(r, before, address))
             break;

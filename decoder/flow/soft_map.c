@@ -44,7 +44,7 @@ static bool makes_sense(const struct etch_soft_function *f)
     for (uint32_t i = 0; i < f->edges; i++)
         if (f->edge[i].target >= f->nodes && f->edge[i].target != UINT32_MAX)
             return false;
-    return f->nodes > 0;
+    return f->nodes > (f->dims ? 2 : 0);
 }
 
 static bool take_functions(struct etch_soft_map *map, const struct file *file, const struct etch_elf_section *s)
@@ -59,6 +59,7 @@ static bool take_functions(struct etch_soft_map *map, const struct file *file, c
         memcpy(&f.nodes, at + 8, 4);
         memcpy(&f.edges, at + 12, 4);
         f.enters = at[16] & ETCH_SOFT_ENTERS;
+        f.dims = at[16] & ETCH_SOFT_DIMS;
         at += FUNCTION_HEAD;
         nodes = (uint64_t)f.nodes * sizeof(*f.node);
         edges = (uint64_t)f.edges * sizeof(*f.edge);
@@ -104,6 +105,21 @@ static bool take_stub(struct etch_soft_map *map, const struct file *file, const 
     return etch_array_push(&map->stubs, guard.address);
 }
 
+/* Something of a function that is elsewhere. */
+static bool take_other(struct etch_soft_map *map, const struct file *file, const struct etch_soft_mark *mark)
+{
+    struct etch_soft_guard other = {mark->address + file->bias,
+                                    etch_soft_map_function(map, mark->function + file->bias)};
+
+    if (mark->kind == ETCH_SOFT_MARK_PLAIN)
+        return etch_array_push(&map->plains, other.address);
+    if (other.function == UINT32_MAX) {
+        map->damaged++;
+        return true;
+    }
+    return etch_array_push(&map->lits, other);
+}
+
 static bool take_marks(struct etch_soft_map *map, const struct file *file, const struct etch_elf_section *s)
 {
     for (uint64_t at = 0; s->size - at >= sizeof(struct etch_soft_mark); at += sizeof(struct etch_soft_mark)) {
@@ -119,6 +135,11 @@ static bool take_marks(struct etch_soft_map *map, const struct file *file, const
         }
         if (!mark.address || !mark.function)
             continue;
+        if (mark.kind == ETCH_SOFT_MARK_PLAIN || mark.kind == ETCH_SOFT_MARK_LIT) {
+            if (!take_other(map, file, &mark))
+                return false;
+            continue;
+        }
         function = etch_soft_map_function(map, mark.function + file->bias);
         if (function == UINT32_MAX || !map->functions.v || mark.node >= map->functions.v[function].nodes) {
             map->damaged++;
@@ -291,19 +312,22 @@ static void sort_functions(struct etch_soft_map *map)
     map->functions.n = kept;
 }
 
-static uint64_t bias_of(const struct etch_code_section *s)
+/* False for a section that is not of the file's code. */
+static bool find_bias(const struct etch_code_section *s, uint64_t *bias)
 {
     uint64_t offset = s->image->file_offset;
     struct etch_elf_bytes elf;
     Elf64_Phdr p;
 
-    if (!etch_elf_bytes_open(&elf, s->file, s->file_size))
-        return 0;
+    if (!s->file || !etch_elf_bytes_open(&elf, s->file, s->file_size))
+        return false;
     for (uint32_t i = 0; etch_elf_bytes_segment(&elf, i, &p); i++)
         if (p.p_type == PT_LOAD && p.p_flags & PF_X && offset <= p.p_offset + p.p_filesz &&
-            offset + s->image->size > p.p_offset)
-            return s->start - (p.p_vaddr - p.p_offset + offset);
-    return 0;
+            offset + s->image->size > p.p_offset) {
+            *bias = s->start - (p.p_vaddr - p.p_offset + offset);
+            return true;
+        }
+    return false;
 }
 
 static bool add_all(struct etch_soft_map *map, const struct etch_code *code, enum pass pass)
@@ -314,13 +338,15 @@ static bool add_all(struct etch_soft_map *map, const struct etch_code *code, enu
 
     for (size_t i = 0; i < n && whole; i++) {
         struct file file;
+        uint64_t other;
         bool again = false;
 
-        for (size_t k = 0; k < i && s[i].file; k++) /* one file may have several mappings of code */
-            again |= s[k].file == s[i].file && bias_of(&s[k]) == bias_of(&s[i]);
-        if (!s[i].file || again || !etch_elf_bytes_open(&file.elf, s[i].file, s[i].file_size))
+        if (!find_bias(&s[i], &file.bias))
             continue;
-        file.bias = bias_of(&s[i]);
+        for (size_t k = 0; k < i; k++) /* one file may have several mappings of code */
+            again |= s[k].file == s[i].file && find_bias(&s[k], &other) && other == file.bias;
+        if (again || !etch_elf_bytes_open(&file.elf, s[i].file, s[i].file_size))
+            continue;
         whole = add(map, &file, pass);
     }
     return whole;
@@ -356,6 +382,8 @@ bool etch_soft_map_finish(struct etch_soft_map *map)
     sort(map->places.v, map->places.n, sizeof(map->places.v[0]), compare_places);
     sort(map->begins.v, map->begins.n, sizeof(map->begins.v[0]), compare_addresses);
     sort(map->stubs.v, map->stubs.n, sizeof(map->stubs.v[0]), compare_addresses);
+    sort(map->plains.v, map->plains.n, sizeof(map->plains.v[0]), compare_addresses);
+    sort(map->lits.v, map->lits.n, sizeof(map->lits.v[0]), compare_guards);
     if (map->unstamped)
         map->stamps.n = 0;
     sort(map->stamps.v, map->stamps.n, sizeof(map->stamps.v[0]), compare_addresses);
@@ -402,6 +430,8 @@ void etch_soft_map_free(struct etch_soft_map *map)
     etch_array_free(&map->begins);
     etch_array_free(&map->stubs);
     etch_array_free(&map->guards);
+    etch_array_free(&map->plains);
+    etch_array_free(&map->lits);
     etch_array_free(&map->stamps);
     etch_array_free(&map->halves);
     free(map);
@@ -481,6 +511,16 @@ static uint64_t last_before(const uint64_t *v, size_t n, uint64_t address)
 uint64_t etch_soft_map_stub_before(const struct etch_soft_map *map, uint64_t address)
 {
     return last_before(map->stubs.v, map->stubs.n, address);
+}
+
+bool etch_soft_map_is_plain(const struct etch_soft_map *map, uint64_t address)
+{
+    return address && etch_soft_map_plain_before(map, address) == address;
+}
+
+uint64_t etch_soft_map_plain_before(const struct etch_soft_map *map, uint64_t address)
+{
+    return last_before(map->plains.v, map->plains.n, address);
 }
 
 uint32_t etch_soft_map_edges(const struct etch_soft_function *f, uint32_t node)

@@ -13,6 +13,7 @@ struct etch_soft_function {
     uint64_t address;
     uint32_t nodes, edges, tells;
     bool enters;
+    bool dims;                             /* the function can go dark: its last node but one calls the plain copy */
     const struct etch_soft_map_node *node; /* within the file; unaligned */
     const struct etch_soft_map_edge *edge;
     uint32_t first_mark; /* its marks of nodes, by node, in the map's `places` */
@@ -41,6 +42,8 @@ struct etch_soft_map {
     ETCH_ARRAY(uint64_t) begins;                     /* of the machine's blocks, by address */
     ETCH_ARRAY(uint64_t) stubs;                      /* stubs, which report their calls, and guards, by address */
     ETCH_ARRAY(struct etch_soft_guard) guards;       /* by address */
+    ETCH_ARRAY(uint64_t) plains;                     /* where code without a recorder begins, by address */
+    ETCH_ARRAY(struct etch_soft_guard) lits;         /* entries of functions that can go dark, by address */
     ETCH_ARRAY(uint64_t) stamps;                     /* functions of the runtime that write TIME, by address */
     bool unstamped;                                  /* a file lacks the addresses of its own: then none is used */
     size_t damaged;                                  /* functions or marks that make no sense */
@@ -70,6 +73,12 @@ uint32_t etch_soft_map_guarded(const struct etch_soft_map *map, uint64_t address
 
 /* Does the function there write TIME, each time that it is called, if the chunk has room? */
 bool etch_soft_map_is_stamp(const struct etch_soft_map *map, uint64_t address);
+
+/* Does the plain copy of a function begin there? */
+bool etch_soft_map_is_plain(const struct etch_soft_map *map, uint64_t address);
+
+/* The begin of the last plain copy of a function at or before an address; 0: there is none. */
+uint64_t etch_soft_map_plain_before(const struct etch_soft_map *map, uint64_t address);
 
 /* The begin of the last stub at or before an address; 0: there is none. */
 uint64_t etch_soft_map_stub_before(const struct etch_soft_map *map, uint64_t address);

@@ -155,6 +155,9 @@ size_t etch_replay_record_size(const uint8_t *at, size_t size)
     case ETCH_SOFT_PASSED:
         n = ETCH_SOFT_PASSED_SIZE;
         break;
+    case ETCH_SOFT_DARK:
+        n = ETCH_SOFT_DARK_SIZE;
+        break;
     case ETCH_SOFT_TIME:
         n = ETCH_SOFT_TIME_SIZE;
         break;
@@ -239,6 +242,9 @@ void etch_replay_take(struct etch_replay *r, const uint8_t *at)
         break;
     case ETCH_SOFT_OUT:
         take_out(r);
+        break;
+    case ETCH_SOFT_DARK:
+        etch_replay_take_dark(r, passed_address(r, at), half_at(at + 5));
         break;
     case ETCH_SOFT_LEFT:
         take_left(r);

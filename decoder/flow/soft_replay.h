@@ -9,6 +9,7 @@
  *   soft_call.c     calls, into functions with a recorder and out of them
  *   soft_frames.c   callers: returns, and frames from return addresses
  *   soft_stamp.c    the record TIME
+ *   soft_dark.c     the record DARK: the plain copy of a function ran
  *   soft_end.c      from the last record to where the thread was when the recording ended
  *   soft_replay.c   what the replay writes into the step buffer
  *
@@ -24,6 +25,7 @@
  *               | caller is known                              |                   |
  *   AT_NODE     | at the mark of `node`, where a segment       | a path number     | the end of the segment: see below
  *               | begins                                       | silently          | the same
+ *               |                                              | DARK at node 0    | CALLED_OUT: its plain copy runs
  *               |                                              | ENTRY             | AT_NODE, with a frame OUTSIDE
  *   AT_TARGET   | at the mark of `node`, which a computed goto | its number        | AT_NODE
  *               | leads to                                     |                   |
@@ -132,7 +134,11 @@ struct etch_replay {
     struct etch_step_buffer *buffer;
     ETCH_ARRAY(struct etch_replay_chunk) chunks; /* by seq */
     struct etch_replay_context *c;
-    uint64_t offset;   /* of the record in hand, in the stream */
+    uint64_t offset; /* of the record in hand, in the stream */
+    struct {
+        uint64_t function; /* that the record in hand reports as dark; 0: it reports none */
+        uint32_t from;     /* low half of the return address */
+    } dark;
     uint64_t replaced; /* the guard whose function the record in hand reports as replaced; 0: it reports none */
     struct etch_replay_stamps stamps;
     uint64_t pending; /* a stamp whose call is not known: what follows the next byte is not before it; 0: none */
@@ -216,6 +222,9 @@ size_t etch_replay_fits(const struct etch_replay *r, size_t bottom, size_t top, 
  * code, from the return address `before`. */
 bool etch_replay_called_out(const struct etch_replay *r, uint64_t before, uint64_t address);
 
+/* The target of the direct call before a return address; 0: there is no such call. */
+uint64_t etch_replay_called_before(const struct etch_replay *r, uint64_t address);
+
 /* ---- soft_call.c ---- */
 
 /* The call at the end of a segment; `after` is the node behind the call. */
@@ -251,6 +260,16 @@ void etch_replay_take_path(struct etch_replay *r, uint8_t byte);
 /* The size of the record at `at`; 0 where there is none. */
 size_t etch_replay_record_size(const uint8_t *at, size_t size);
 void etch_replay_take(struct etch_replay *r, const uint8_t *at);
+
+/* ---- soft_dark.c ---- */
+
+/* Is the thread at the begin of the function that the record in hand reports as dark? */
+bool etch_replay_is_dark(const struct etch_replay *r);
+/* Is this the return address of a call of a plain copy, by a function that was dark? Then that function, and its node
+ * behind the call. */
+bool etch_replay_is_dark_call(const struct etch_replay *r, uint64_t address, uint32_t *function, uint32_t *node);
+/* The record DARK: the plain copy of a function runs. */
+void etch_replay_take_dark(struct etch_replay *r, uint64_t function, uint32_t from);
 
 /* ---- soft_sync.c ---- */
 

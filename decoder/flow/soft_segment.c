@@ -124,7 +124,7 @@ bool etch_replay_go_silently(struct etch_replay *r)
                 return false;
             continue;
         }
-        if (r->c->state != ETCH_REPLAY_AT_NODE)
+        if (r->c->state != ETCH_REPLAY_AT_NODE || etch_replay_is_dark(r))
             return true;
         end = etch_replay_only_end(r, &node);
         if (!end || !(end->flags & ETCH_SOFT_SILENT) || etch_replay_returns_outside(r, node))

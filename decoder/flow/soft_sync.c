@@ -120,7 +120,8 @@ static void take_caller(struct etch_replay *r, const struct etch_soft_sync *sync
 
     if (!etch_replay_is_unplaced(c))
         return;
-    while (where == 0 || !etch_soft_next_node(r->walks, where, &function, &node)) {
+    while (where == 0 || (!etch_soft_next_node(r->walks, where, &function, &node) &&
+                          !etch_replay_is_dark_call(r, where, &function, &node))) {
         if (i == sync->frames)
             return;
         before = where;

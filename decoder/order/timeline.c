@@ -162,6 +162,10 @@ static struct etch_event_stamp stamp_of(const struct etch_timeline *t, uint64_t 
     return stamp;
 }
 
+/* In the lab one thread runs at a time: no other thread does anything between an event and its stamp. All stamps are of
+ * one clock, and differ by more than this. */
+#define LAB_LATENCY 1u
+
 /* Adds an event to the newest sequence. */
 static bool add(struct etch_timeline *t, struct etch_event event, struct etch_event_stamp stamp, uint64_t source)
 {
@@ -190,6 +194,8 @@ static bool add_access(struct building *b, size_t index)
         stamp.latency = (uint32_t)latency;
     if (a->since && a->since < a->tsc && a->tsc - a->since < UINT32_MAX && !a->perf_ns)
         stamp.latency = (uint32_t)(a->tsc - a->since);
+    if (b->r->source == ETCH__SOURCE__SOURCE_LAB)
+        stamp.latency = LAB_LATENCY;
     stamp.drained = true; /* vpt fences, and the kernel writes a debug register before it takes the time */
     return add(b->t, e, stamp, (uint64_t)index << 2 | KIND_ACCESS);
 }
@@ -228,7 +234,7 @@ static bool add_sync(struct building *b, size_t index)
     e.object = thread ? s->other : s->object;
     if (s->op == ETCH__SYNC_OP__SYNC_THREAD_START && s->object == 0)
         e.object = s->tid;
-    stamp.latency = span_of_call(s, stamp.stamping);
+    stamp.latency = b->r->source == ETCH__SOURCE__SOURCE_LAB ? LAB_LATENCY : span_of_call(s, stamp.stamping);
     stamp.buffered = s->op == ETCH__SYNC_OP__SYNC_SPIN_UNLOCK; /* the only unlock that is a plain store */
     stamp.drained = drains(s);
     return add(b->t, e, stamp, (uint64_t)index << 2 | KIND_SYNC);

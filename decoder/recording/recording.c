@@ -149,10 +149,13 @@ void etch_recording_free(struct etch_recording *r)
     for (size_t i = 0; i < r->accesses.n; i++) {
         free(r->accesses.v[i].registers);
         free(r->accesses.v[i].stack.data);
+        free(r->accesses.v[i].callers);
     }
     etch_array_free(&r->streams);
     etch_array_free(&r->switches);
     etch_array_free(&r->accesses);
+    for (size_t i = 0; i < r->syncs.n; i++)
+        free(r->syncs.v[i].callers);
     etch_array_free(&r->syncs);
     free(r->path);
     free(r);

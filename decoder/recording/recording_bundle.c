@@ -83,11 +83,14 @@ static bool take_accesses(struct etch_recording *r, const Etch__Accesses *access
         access.base.unknown_fields = NULL;
         access.base.n_unknown_fields = 0;
         access.stack.data = NULL;
+        access.callers = NULL;
         if (!copy_bytes(&access.registers, from->registers, from->n_registers * sizeof(*from->registers)) ||
             !copy_bytes(&access.stack.data, from->stack.data, from->stack.len) ||
+            !copy_bytes(&access.callers, from->callers, from->n_callers * sizeof(*from->callers)) ||
             !etch_array_push(&r->accesses, access)) {
             free(access.registers);
             free(access.stack.data);
+            free(access.callers);
             return false;
         }
     }
@@ -135,9 +138,18 @@ static bool take_switches(struct etch_recording *r, const Etch__Switches *switch
 
 static bool take_syncs(struct etch_recording *r, const Etch__Syncs *syncs)
 {
-    for (size_t i = 0; i < syncs->n_syncs; i++)
-        if (!etch_array_push(&r->syncs, *syncs->syncs[i]))
+    for (size_t i = 0; i < syncs->n_syncs; i++) {
+        const Etch__Sync *from = syncs->syncs[i];
+        Etch__Sync sync = *from;
+
+        sync.base.unknown_fields = NULL;
+        sync.base.n_unknown_fields = 0;
+        if (!copy_bytes(&sync.callers, from->callers, from->n_callers * sizeof(*from->callers)) ||
+            !etch_array_push(&r->syncs, sync)) {
+            free(sync.callers);
             return false;
+        }
+    }
     return true;
 }
 

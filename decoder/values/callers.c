@@ -83,6 +83,25 @@ static uint64_t find(const struct callers *c)
     return header;
 }
 
+uint64_t etch_callers_choose(const struct etch_recording *recording, struct etch_symbols *symbols, uint64_t ip,
+                             const uint64_t *addresses, size_t n)
+{
+    const struct callers c = {.recording = recording, .symbols = symbols};
+    uint64_t header = 0;
+
+    if (!recording->program || nearness_of(&c, ip) == OWN)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        enum nearness near = nearness_of(&c, addresses[i] - 1);
+
+        if (near == OWN)
+            return addresses[i];
+        if (near == HEADER && !header)
+            header = addresses[i];
+    }
+    return header;
+}
+
 void etch_callers_find(struct etch_recording *r, struct etch_symbols *symbols)
 {
     struct callers c = {.recording = r, .symbols = symbols};

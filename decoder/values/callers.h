@@ -12,4 +12,9 @@
  * or the sampled bytes do not lead to the program the caller stays 0. */
 void etch_callers_find(struct etch_recording *recording, struct etch_symbols *symbols);
 
+/* The innermost of the return addresses that is in the user's own code, or in a header's if none is. 0: `ip` is in the
+ * user's own code itself, or no address is in the program. */
+uint64_t etch_callers_choose(const struct etch_recording *recording, struct etch_symbols *symbols, uint64_t ip,
+                             const uint64_t *addresses, size_t n);
+
 #endif

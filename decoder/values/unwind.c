@@ -25,8 +25,7 @@ static bool read_stack(const void *context, uint64_t address, uint64_t *word)
     return true;
 }
 
-/* Returns false where a file is not the one that ran any more. */
-static bool add_images(struct etch_unwind_tables *tables, const struct etch_recording *r, struct etch_symbols *symbols)
+static void add_images(struct etch_unwind_tables *tables, const struct etch_recording *r, struct etch_symbols *symbols)
 {
     for (size_t i = 0; i < r->images.n; i++) {
         const Etch__Image *image = r->images.v[i];
@@ -38,10 +37,8 @@ static bool add_images(struct etch_unwind_tables *tables, const struct etch_reco
         if (known || !(image->prot & 4) || image->path[0] != '/')
             continue;
         etch_symbols_find(symbols, image, image->start, &location);
-        if (!etch_unwind_tables_add(tables, image, image->start - location.module_offset))
-            return false;
+        etch_unwind_tables_add(tables, image, image->start - location.module_offset);
     }
-    return true;
 }
 
 /* The chain of frame pointers misses the caller of a function without a frame pointer, such as most functions of libc.
@@ -102,7 +99,9 @@ struct etch_unwind_tables *etch_unwind_open(const struct etch_recording *r, stru
 {
     struct etch_unwind_tables *tables = etch_unwind_tables_new();
 
-    if (tables && add_images(tables, r, symbols) && etch_unwind_tables_finish(tables))
+    if (tables)
+        add_images(tables, r, symbols);
+    if (tables && etch_unwind_tables_finish(tables))
         return tables;
     etch_unwind_tables_free(tables);
     return NULL;
