@@ -29,6 +29,15 @@ static void mark_node(struct emitter *e, const struct flow_graph *g, uint32_t no
     etch_asm_build(e, t, e->void_type, "", NULL, 0);
 }
 
+bool etch_emit_mark(struct emitter *e, const struct flow_graph *g, uint32_t node)
+{
+    struct asm_text t = {0};
+
+    mark_node(e, g, node, &t);
+    free(t.v);
+    return !t.failed;
+}
+
 /* A byte to write, and the edge that the code takes behind it. */
 struct record {
     uint32_t node;
@@ -66,9 +75,13 @@ static void check_slack(struct emitter *e, const struct flow_graph *g, const str
 
     t->n = 0;
     etch_asm_add(t, "testl $$%u, ${0:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_FULL);
-    etch_asm_add(
-        t, "pushq $$%u\npushq $0\ncall etch_soft_turn3\n7:\npopq $0\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n",
-        r->edge);
+    etch_asm_add(t, "pushq $$%u\npushq $0\ncall etch_soft_turn3\n7:\n", r->edge);
+    if (g->lit) {
+        etch_asm_add(t, "nopl ");
+        etch_asm_add_symbol(t, g->lit);
+        etch_asm_add(t, "(%%rip)\n");
+    }
+    etch_asm_add(t, "popq $0\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n");
     add_mark(t, g, "7b", r->node, ETCH_SOFT_MARK_FLUSH);
     next = etch_asm_build(e, t, e->pointer, "=q,0,~{flags}", &place, 1);
     if (!note_byte(e, next))
@@ -234,7 +247,8 @@ static void begin_node(struct emitter *e, const struct flow_graph *g, uint32_t a
     etch_emit_before(e, n->begin);
     if (n->reports)
         report(e, g, at, t);
-    mark_node(e, g, at, t);
+    if (at != 0 || !g->lit) /* else it is before the code that looks at the entry */
+        mark_node(e, g, at, t);
     if (n->lands && saved)
         land(e, g, at, saved);
 }
@@ -254,7 +268,8 @@ static void add_table(struct asm_text *t, const struct flow_graph *g, bool enter
     etch_asm_add_section(t, ETCH_SOFT_MAP_SECTION, g->function);
     etch_asm_add(t, ".quad ");
     etch_asm_add_symbol(t, g->function);
-    etch_asm_add(t, "\n.long %zu,%zu,%u\n", g->nodes.n, g->edges.n, enters ? (unsigned)ETCH_SOFT_ENTERS : 0);
+    etch_asm_add(t, "\n.long %zu,%zu,%u\n", g->nodes.n, g->edges.n,
+                 (enters ? (unsigned)ETCH_SOFT_ENTERS : 0) | (g->lit ? (unsigned)ETCH_SOFT_DIMS : 0));
     for (size_t i = 0; i < g->nodes.n; i++) {
         const struct node *n = &g->nodes.v[i];
         struct etch_soft_map_node node = {.kind = (uint8_t)n->kind,
@@ -317,7 +332,24 @@ static LLVMValueRef begin_function(struct emitter *e, struct flow_graph *g, bool
     return saved;
 }
 
-bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters)
+/* Something elsewhere that belongs to the function. */
+static void mark_other(struct emitter *e, const struct flow_graph *g, LLVMValueRef other, enum etch_soft_mark_kind kind,
+                       struct asm_text *t)
+{
+    if (!other)
+        return;
+    etch_emit_before(e, g->nodes.v[0].begin);
+    t->n = 0;
+    etch_asm_add_section(t, ETCH_SOFT_MARK_SECTION, g->function);
+    etch_asm_add(t, ".quad ");
+    etch_asm_add_symbol(t, other);
+    etch_asm_add(t, "\n.quad ");
+    etch_asm_add_symbol(t, g->function);
+    etch_asm_add(t, "\n.long 0,%u\n.popsection", (unsigned)kind);
+    etch_asm_build(e, t, e->void_type, "", NULL, 0);
+}
+
+bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters, LLVMValueRef plain)
 {
     struct asm_text t = {0};
     LLVMValueRef saved, act = NULL;
@@ -336,8 +368,11 @@ bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters)
             record_end(e, g, g->order[i], &t);
         if (act)
             leave_before_returns(e, g, act);
+        mark_other(e, g, plain, ETCH_SOFT_MARK_PLAIN, &t);
+        mark_other(e, g, g->lit, ETCH_SOFT_MARK_LIT, &t);
     }
     whole = whole && !t.failed && etch_cursor_close(e, g->function);
+    whole = whole && (!g->lit || etch_emit_dark(e, g, plain));
     free(t.v);
     return whole;
 }

@@ -36,6 +36,14 @@ static LLVMValueRef declare(struct emitter *e, const char *name, LLVMTypeRef typ
     return function;
 }
 
+static LLVMValueRef declare_thread_local(struct emitter *e, const char *name)
+{
+    LLVMValueRef variable = LLVMAddGlobal(e->module, e->pointer, name);
+
+    LLVMSetThreadLocalMode(variable, e->shared ? LLVMInitialExecTLSModel : LLVMLocalExecTLSModel);
+    return variable;
+}
+
 void etch_emitter_open(struct emitter *e, LLVMModuleRef module)
 {
     LLVMTypeRef p, q, types[4];
@@ -58,10 +66,9 @@ void etch_emitter_open(struct emitter *e, LLVMModuleRef module)
     e->land = declare(e, "etch_soft_land", e->land_type);
     e->stamp_type = LLVMFunctionType(e->void_type, NULL, 0, 0);
     e->stamp = declare(e, "etch_soft_stamp", e->stamp_type);
-    e->top = LLVMAddGlobal(module, p, "etch_soft_top");
-    LLVMSetThreadLocalMode(e->top, e->shared ? LLVMInitialExecTLSModel : LLVMLocalExecTLSModel);
-    e->cursor = LLVMAddGlobal(module, p, "etch_soft_cur");
-    LLVMSetThreadLocalMode(e->cursor, e->shared ? LLVMInitialExecTLSModel : LLVMLocalExecTLSModel);
+    e->top = declare_thread_local(e, "etch_soft_top");
+    e->cursor = declare_thread_local(e, "etch_soft_cur");
+    e->shade = declare_thread_local(e, "etch_soft_shade");
 }
 
 void etch_emitter_close(struct emitter *e)

@@ -42,6 +42,12 @@ void etch_copy_shape(LLVMValueRef from, LLVMValueRef to)
         copy_attributes(from, to, i, NULL);
 }
 
+void etch_copy_call_shape(LLVMValueRef from, LLVMValueRef call)
+{
+    for (unsigned i = 0; i <= LLVMCountParams(from); i++)
+        copy_attributes(from, NULL, i, call);
+}
+
 /* ---- Values ---- */
 
 static LLVMValueRef intrinsic_pointer(struct emitter *e, const char *name)
@@ -108,10 +114,8 @@ static LLVMBasicBlockRef new_block(struct emitter *e, LLVMValueRef function)
     return LLVMAppendBasicBlockInContext(e->context, function, "");
 }
 
-/* Goes to `rare` if so, else on. */
-static void unless(struct emitter *e, LLVMValueRef so, LLVMBasicBlockRef rare)
+void etch_emit_rarely(struct emitter *e, LLVMValueRef so, LLVMBasicBlockRef rare, LLVMBasicBlockRef next)
 {
-    LLVMBasicBlockRef next = new_block(e, LLVMGetBasicBlockParent(rare));
     LLVMMetadataRef weights[3] = {LLVMMDStringInContext2(e->context, "branch_weights", 14),
                                   LLVMValueAsMetadata(LLVMConstInt(e->word, 1, false)),
                                   LLVMValueAsMetadata(LLVMConstInt(e->word, 100000, false))};
@@ -119,6 +123,14 @@ static void unless(struct emitter *e, LLVMValueRef so, LLVMBasicBlockRef rare)
 
     LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(e->context, "prof", 4),
                     LLVMMetadataAsValue(e->context, LLVMMDNodeInContext2(e->context, weights, 3)));
+}
+
+/* Goes to `rare` if so, else on. */
+static void unless(struct emitter *e, LLVMValueRef so, LLVMBasicBlockRef rare)
+{
+    LLVMBasicBlockRef next = new_block(e, LLVMGetBasicBlockParent(rare));
+
+    etch_emit_rarely(e, so, rare, next);
     etch_emit_at_end(e, next);
 }
 
@@ -286,8 +298,7 @@ static LLVMValueRef call_body(struct emitter *e, LLVMValueRef entry, LLVMValueRe
         call = LLVMBuildCall2(e->builder, type, body, arguments, n, "");
     }
     LLVMSetInstructionCallConv(call, LLVMGetFunctionCallConv(body));
-    for (unsigned i = 0; i <= n; i++)
-        copy_attributes(body, NULL, i, call);
+    etch_copy_call_shape(body, call);
     free(arguments);
     return call;
 }

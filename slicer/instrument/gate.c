@@ -21,20 +21,40 @@ bool etch_can_pass(const struct emitter *e, LLVMValueRef function)
            !LLVMGetModuleFlag(e->module, "kcfi", 4);
 }
 
-/* The runtime sets etch_soft_on before the program runs. The code changes flags only. */
-static void add_gate(struct asm_text *t, LLVMValueRef reporter, LLVMValueRef plain)
+/* The runtime sets etch_soft_on, or all that is lit, before the program runs. The code changes flags only. */
+static void add_gate(struct asm_text *t, LLVMValueRef plain, LLVMValueRef lit)
 {
-    if (plain) {
-        etch_asm_add(t, "cmpb $$0, etch_soft_on(%%rip)\nje ");
-        etch_asm_add_symbol(t, plain);
-        etch_asm_add(t, "\n");
-    }
-    etch_asm_add(t, "jmp ");
-    etch_asm_add_symbol(t, reporter);
+    if (!plain)
+        return;
+    etch_asm_add(t, "cmpb $$0, ");
+    if (lit)
+        etch_asm_add_symbol(t, lit);
+    else
+        etch_asm_add(t, "etch_soft_on");
+    etch_asm_add(t, "(%%rip)\nje ");
+    etch_asm_add_symbol(t, plain);
     etch_asm_add(t, "\n");
 }
 
-/* The caller checked the slack. r11 is free at the begin of a C function. */
+/* A dark function calls: what it calls is dark, too. Else calls that are jumps, from plain code to recorded code and
+ * back, would fill the stack. A dark function that was left by longjmp is above. r11 is free at the begin of a C
+ * function. */
+static void add_shade(const struct emitter *e, struct asm_text *t, LLVMValueRef reporter, LLVMValueRef plain)
+{
+    const char *shade = e->shared ? "%fs:(%r11)" : "%fs:etch_soft_shade@TPOFF";
+
+    if (plain) {
+        if (e->shared)
+            etch_asm_add(t, "movq etch_soft_shade@GOTTPOFF(%%rip), %%r11\n");
+        etch_asm_add(t, "cmpq %%rsp, %s\nja ", shade);
+        etch_asm_add_symbol(t, plain);
+        etch_asm_add(t, "\nmovq $$0, %s\n", shade);
+    }
+    etch_asm_add(t, "jmp ");
+    etch_asm_add_symbol(t, reporter);
+}
+
+/* The caller checked the slack. */
 static void add_pass(struct asm_text *t, LLVMValueRef body)
 {
     etch_asm_add(t, ".balign %u\nleaq ", PASS);
@@ -45,7 +65,7 @@ static void add_pass(struct asm_text *t, LLVMValueRef body)
 }
 
 LLVMValueRef etch_emit_gate(struct emitter *e, LLVMValueRef body, LLVMValueRef like, LLVMValueRef reporter,
-                            LLVMValueRef plain, const char *name)
+                            LLVMValueRef plain, LLVMValueRef lit, const char *name)
 {
     LLVMValueRef gate = LLVMAddFunction(e->module, name, LLVMGlobalGetValueType(like));
     LLVMAttributeIndex self = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
@@ -63,9 +83,13 @@ LLVMValueRef etch_emit_gate(struct emitter *e, LLVMValueRef body, LLVMValueRef l
         LLVMSetAlignment(gate, PASS);
         etch_asm_add(&t, ".byte " PASS_NOP "\n");
     }
-    add_gate(&t, reporter, plain);
-    if (passable)
+    add_gate(&t, plain, lit);
+    if (passable) {
+        etch_asm_add(&t, "jmp 5f\n");
         add_pass(&t, body);
+        etch_asm_add(&t, "\n5:\n");
+    }
+    add_shade(e, &t, reporter, plain);
     etch_asm_build(e, &t, e->void_type, "", NULL, 0);
     LLVMBuildUnreachable(e->builder);
     free(t.v);

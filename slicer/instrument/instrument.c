@@ -53,9 +53,12 @@ static bool record_function(struct instrument *in, const struct recorded *r, val
     if (whole && !r->enters)
         etch_cursor_abi_returns(&in->emitter, r->body);
     whole = whole && etch_flow_graph_build(&graph, r->body, etch_call_classify, in) && etch_slack_check(&graph);
+    graph.lit = graph.checks ? r->lit : NULL;
+    if (whole && graph.lit)
+        whole = etch_dark_nodes(&graph);
     if (whole && (graph.calls || r->enters))
         prepare_frame(&in->emitter, r->body);
-    whole = whole && etch_emit_function(&in->emitter, &graph, r->enters);
+    whole = whole && etch_emit_function(&in->emitter, &graph, r->enters, r->plain);
     in->count.functions++;
     in->count.nodes += graph.nodes.n;
     for (size_t i = 0; i < graph.nodes.n; i++)

@@ -47,7 +47,9 @@ struct flow_graph {
     ETCH_ARRAY(struct edge) edges;
     uint32_t *order; /* of nodes: each before those that its uncut edges lead to */
     uint32_t n_order, n_reports;
-    bool calls; /* the function calls other code or checks the slack, so its frame can be searched for */
+    LLVMValueRef lit; /* the function's entry of the section etch_soft_lit; NULL: it cannot go dark */
+    bool checks;      /* the function checks the slack */
+    bool calls;       /* the function calls other code or checks the slack, so its frame can be searched for */
     struct etch_pointers first_of; /* block -> its first node */
 };
 
@@ -82,6 +84,23 @@ typedef ETCH_ARRAY(LLVMValueRef) values;
 /* True if the function has code of one of the scopes. */
 bool etch_has_scope(LLVMValueRef function, const struct etch_instrument_options *options);
 
+/* ---- Functions that can go dark ---- */
+
+struct emitter;
+
+/* True if the function can be worth that: it calls, or has several blocks. */
+bool etch_may_go_dark(LLVMValueRef function);
+
+/* The function's entry of the section etch_soft_lit. `name` is the function's own. NULL if memory is short. */
+LLVMValueRef etch_emit_lit(struct emitter *emitter, LLVMValueRef function, const char *name);
+
+/* Adds the nodes of the call of the plain copy. False if memory is short. */
+bool etch_dark_nodes(struct flow_graph *graph);
+
+/* Before all other code of the function: if the entry is not lit, the plain copy runs in its place. False if memory is
+ * short. */
+bool etch_emit_dark(struct emitter *emitter, const struct flow_graph *graph, LLVMValueRef plain);
+
 /* ---- Copies without a recorder ---- */
 
 struct plain_copy {
@@ -101,8 +120,6 @@ bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, con
 void etch_replace_function(LLVMValueRef function, LLVMValueRef by);
 
 /* ---- The cursor ABI: the cursor of the ring is an argument and a result of each call ---- */
-
-struct emitter;
 
 bool etch_cursor_abi_allows(LLVMValueRef function);
 
@@ -140,6 +157,7 @@ struct emitter {
     LLVMTypeRef void_type, byte, word, quad, pointer;
     LLVMValueRef top;           /* thread-local: etch_soft_top */
     LLVMValueRef cursor;        /* thread-local: etch_soft_cur */
+    LLVMValueRef shade;         /* thread-local: etch_soft_shade */
     LLVMValueRef slot;          /* the cursor in the function at hand: a variable that becomes a register */
     LLVMValueRef passed;        /* likewise: shows whether a call through a pointer was of recorded code */
     LLVMValueRef opened;        /* the instruction that first fills `slot` */
@@ -165,6 +183,9 @@ LLVMValueRef etch_emit_byte(const struct emitter *emitter, unsigned value);
 /* Puts the builder before an instruction. The code has no place in the source. */
 void etch_emit_before(const struct emitter *emitter, LLVMValueRef instruction);
 
+/* Inserts the mark of a node where the builder stands. False if memory is short. */
+bool etch_emit_mark(struct emitter *emitter, const struct flow_graph *graph, uint32_t node);
+
 void etch_set_flag(const struct emitter *emitter, LLVMValueRef function, const char *name);
 
 /* Puts the builder at a block's end. The code has no place in the source. */
@@ -179,8 +200,8 @@ void etch_redirect_phis(struct emitter *emitter, struct flow_graph *graph, LLVMB
 void etch_split_switches(struct emitter *emitter, LLVMValueRef function);
 
 /* Puts the recording code, the marks and the function's table in. False where memory is short. `enters`: the function
- * itself reports that it was entered. */
-bool etch_emit_function(struct emitter *emitter, struct flow_graph *graph, bool enters);
+ * itself reports that it was entered. `plain`: its plain copy, or NULL. */
+bool etch_emit_function(struct emitter *emitter, struct flow_graph *graph, bool enters, LLVMValueRef plain);
 
 /* The stub for a function that turns out to have no recorder when the program is linked. False if memory is short. */
 bool etch_emit_stub(struct emitter *emitter, const char *stub, const char *function, bool recorded);
@@ -201,6 +222,12 @@ bool etch_emit_guard(struct emitter *emitter, const struct guard *guard);
 /* Copies the calling convention and all attributes from one function to another. */
 void etch_copy_shape(LLVMValueRef from, LLVMValueRef to);
 
+/* Copies the attributes of a function's arguments and result to a call of it. */
+void etch_copy_call_shape(LLVMValueRef from, LLVMValueRef call);
+
+/* Branches to `rare` if so, else to `next`. */
+void etch_emit_rarely(struct emitter *emitter, LLVMValueRef so, LLVMBasicBlockRef rare, LLVMBasicBlockRef next);
+
 /* Builds the report of an entry in a function that reports its entries itself. Returns the argument for the runtime's
  * leave function. */
 LLVMValueRef etch_emit_own_entry(struct emitter *emitter, LLVMValueRef body);
@@ -209,10 +236,10 @@ LLVMValueRef etch_emit_own_entry(struct emitter *emitter, LLVMValueRef body);
 LLVMValueRef etch_emit_entry(struct emitter *emitter, LLVMValueRef body, LLVMValueRef like, const char *name);
 
 /* The function that the rest of the program sees, like `like`. It jumps to `reporter`, or to `plain` (NULL: there is
- * none) if the process does not record. If etch_can_pass() allows, its layout is fixed, and compiled code can call it
- * at a fixed distance to reach the body. */
+ * none) if `lit` is not lit, or, where that is NULL, if the process does not record. If etch_can_pass() allows, its
+ * layout is fixed, and compiled code can call it at a fixed distance to reach the body. */
 LLVMValueRef etch_emit_gate(struct emitter *emitter, LLVMValueRef body, LLVMValueRef like, LLVMValueRef reporter,
-                            LLVMValueRef plain, const char *name);
+                            LLVMValueRef plain, LLVMValueRef lit, const char *name);
 
 /* A gate of fixed layout starts with a certain no-operation. The code PASS bytes after its start loads the address of
  * the body. */

@@ -71,19 +71,29 @@ static void pass(struct slack_check *check, uint32_t at)
         go_along(check, at, &g->edges.v[n->first_edge + k], used);
 }
 
-static bool needs_frame(const struct flow_graph *g)
+static bool has_check(const struct flow_graph *g)
 {
     for (size_t i = 0; i < g->nodes.n; i++) {
         const struct node *n = &g->nodes.v[i];
 
-        if (n->checks_slack || n->reports || n->lands || n->kind == ETCH_SOFT_CALL || n->kind == ETCH_SOFT_RESUME ||
-            n->unwind != NO_NODE)
+        if (n->checks_slack || n->reports)
             return true;
         for (uint32_t k = 0; k < n->n_edges; k++)
             if (g->edges.v[n->first_edge + k].checks_slack)
                 return true;
     }
     return false;
+}
+
+static bool needs_frame(const struct flow_graph *g)
+{
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const struct node *n = &g->nodes.v[i];
+
+        if (n->lands || n->kind == ETCH_SOFT_CALL || n->kind == ETCH_SOFT_RESUME || n->unwind != NO_NODE)
+            return true;
+    }
+    return g->checks;
 }
 
 bool etch_slack_check(struct flow_graph *g)
@@ -106,6 +116,7 @@ bool etch_slack_check(struct flow_graph *g)
         for (uint32_t i = 0; i < g->n_order; i++)
             pass(&check, g->order[i]);
     }
+    g->checks = has_check(g);
     g->calls = needs_frame(g);
     free(check.used);
     free(check.least);

@@ -61,7 +61,7 @@ static bool make_entry(struct instrument *in, struct recorded *r, const char *na
         if (LLVMGetComdat(r->body))
             LLVMSetComdat(r->reporter, LLVMGetComdat(r->body));
     }
-    r->entry = etch_emit_gate(&in->emitter, r->body, r->before, r->reporter, r->plain, name);
+    r->entry = etch_emit_gate(&in->emitter, r->body, r->before, r->reporter, r->plain, r->lit, name);
     return r->entry != NULL;
 }
 
@@ -191,6 +191,14 @@ static bool name_plain(const struct recorded *r, const char *name)
     return true;
 }
 
+static bool add_lit(struct instrument *in, struct recorded *r, const char *name)
+{
+    if (!r->plain || r->enters || !etch_may_go_dark(r->body))
+        return true;
+    r->lit = etch_emit_lit(&in->emitter, r->body, name);
+    return r->lit != NULL;
+}
+
 /* The body gets a new name. The rest of the program sees the entry by the old name. */
 static bool separate(struct instrument *in, struct recorded *r)
 {
@@ -208,7 +216,7 @@ static bool separate(struct instrument *in, struct recorded *r)
     LLVMSetValueName2(r->before, r->enters ? inner : "", r->enters ? strlen(inner) : 0);
     if (!r->enters)
         r->body = etch_cursor_abi_apply(&in->emitter, r->before, inner);
-    if (!r->body || ((!local || !is_only_called(in, r->before)) && !make_entry(in, r, name))) {
+    if (!r->body || !add_lit(in, r, name) || ((!local || !is_only_called(in, r->before)) && !make_entry(in, r, name))) {
         free(name);
         free(inner);
         return false;

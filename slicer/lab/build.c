@@ -33,9 +33,9 @@ struct build {
 
 /* ---- One module ---- */
 
-/* The pass instruments only functions with the attribute. Functions that must not be instrumented, the constructors of
- * the loader, have an attribute that says so. A function that the user marked no_sanitize("thread") does not have the
- * first attribute to begin with. */
+/* The pass instruments only functions with the attribute. A function with disable_sanitizer_instrumentation is spared.
+ * One that the user marked no_sanitize("thread") is not: bitcode that was not compiled for a sanitizer does not say so.
+ */
 static void ask_for_accesses(LLVMModuleRef module)
 {
     static const char name[] = "sanitize_thread";
@@ -100,7 +100,21 @@ static LLVMTargetMachineRef machine_for(LLVMModuleRef module, struct etch_error 
     return machine;
 }
 
-static int emit(LLVMModuleRef module, char *path, struct etch_error *err)
+/* The lab build has the program's own bitcode, so that its runs can be sliced. */
+static void embed(LLVMModuleRef module, const uint8_t *bytes, size_t size)
+{
+    LLVMContextRef context = LLVMGetModuleContext(module);
+    LLVMValueRef content = LLVMConstStringInContext2(context, (const char *)bytes, size, true), global;
+
+    global = LLVMAddGlobal(module, LLVMTypeOf(content), "etch.bitcode");
+    LLVMSetInitializer(global, content);
+    LLVMSetLinkage(global, LLVMPrivateLinkage);
+    LLVMSetGlobalConstant(global, true);
+    LLVMSetAlignment(global, 1);
+    LLVMSetSection(global, ETCH_BITCODE_OWN);
+}
+
+static int emit(LLVMModuleRef module, const uint8_t *bytes, size_t size, char *path, struct etch_error *err)
 {
     LLVMTargetMachineRef machine = machine_for(module, err);
     char *message = NULL;
@@ -109,6 +123,7 @@ static int emit(LLVMModuleRef module, char *path, struct etch_error *err)
     if (!machine)
         return -1;
     if (transform(module, machine, err) == 0) {
+        embed(module, bytes, size);
         status = LLVMTargetMachineEmitToFile(machine, module, path, LLVMObjectFile, &message) ? -1 : 0;
         if (status < 0)
             etch_error_set(err, "cannot write %s: %s", path, message);
@@ -136,7 +151,7 @@ static int compile(struct build *b, const uint8_t *bytes, size_t size, struct et
         etch_error_set(err, "cannot read the bitcode in %s", b->about->program);
     } else {
         ask_for_accesses(module);
-        status = emit(module, path, err);
+        status = emit(module, bytes, size, path, err);
     }
     if (module)
         LLVMDisposeModule(module);

@@ -248,6 +248,35 @@ static bool row_of(const struct etch_model *m, const struct run *run, const uint
 }
 
 #define LINES_BACK 3u
+#define ROWS_ON 8u
+
+/* True if the code of a row sets up a frame: a push of a register, a subtraction from the stack pointer, or the mark of
+ * a branch's target. */
+static bool begins_function(const struct etch_model *m, const struct etch_line_row *row)
+{
+    size_t n;
+    const uint8_t *code = etch_line_table_code(m->lines, row->start, &n);
+
+    if (!code || n < 4)
+        return false;
+    return (code[0] >= 0x50 && code[0] <= 0x57) || (code[0] == 0x41 && code[1] >= 0x50 && code[1] <= 0x57) ||
+           (code[0] == 0x48 && (code[1] == 0x83 || code[1] == 0x81) && code[2] == 0xec) ||
+           (code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa);
+}
+
+/* The opening line of a function has machine code but no bitcode: its first statement counts. */
+static bool add_first_statement(struct etch_criterion *c, const struct etch_model *m, const struct etch_line_row *row,
+                                uint32_t file)
+{
+    size_t n;
+    const struct etch_line_row *rows = etch_line_table_rows(m->lines, &n),
+                               *at = etch_line_table_at(m->lines, row->start);
+
+    for (unsigned i = 0; at && i < ROWS_ON && at + 1 < rows + n && at[1].start == at->end; i++, at++)
+        if (at[1].file == row->file && at[1].line > row->line && add_place(c, m, file, at[1].line, 0))
+            return true;
+    return false;
+}
 
 static bool add_row(struct etch_criterion *c, const struct etch_model *m, const struct etch_line_row *row)
 {
@@ -256,6 +285,8 @@ static bool add_row(struct etch_criterion *c, const struct etch_model *m, const 
     if (file == ETCH_NONE)
         return false;
     if ((row->column && add_place(c, m, file, row->line, row->column)) || add_place(c, m, file, row->line, 0))
+        return true;
+    if (begins_function(m, row) && add_first_statement(c, m, row, file))
         return true;
     /* The closing brace of a function has machine code but no bitcode: the line before it counts. */
     for (uint32_t back = 1; back <= LINES_BACK && back < row->line; back++)
