@@ -95,6 +95,7 @@ struct etch_run_access {
     bool crash;   /* known from how it failed, not seen */
     bool outside; /* made by a library that the statement called */
     bool header;  /* made by code of a system header that the statement called, and that is part of the program */
+    uint8_t how;  /* of a recovered value: enum etch_how_known */
     bool handler; /* made by a signal handler, which came between like another thread */
 };
 
@@ -163,10 +164,14 @@ struct etch_run {
     struct etch_index last_value;                  /* accesses with known values, the newest of its kind only */
     ETCH_ARRAY(struct etch_run_branch) branches;   /* each outcome once */
     ETCH_ARRAY(struct etch_run_access) accesses;   /* in an order that contradicts no proven pair */
-    ETCH_ARRAY(struct etch_run_sync) syncs;        /* by thread, as they came */
-    bool synced;                                   /* all synchronisations were recorded */
-    ETCH_ARRAY(uint32_t) watched_operands;         /* all accesses to these were recorded, from their arming on */
-    ETCH_ARRAY(uint32_t) watched;                  /* the same, as variables */
+    /* Values that the failing thread's last statements had, recovered from its end, as the thread ran. Only shown: no
+     * predictor is made of them. */
+    ETCH_ARRAY(struct etch_run_access) recovered;
+    bool recovered_from_core;               /* else from the failure record alone */
+    ETCH_ARRAY(struct etch_run_sync) syncs; /* by thread, as they came */
+    bool synced;                            /* all synchronisations were recorded */
+    ETCH_ARRAY(uint32_t) watched_operands;  /* all accesses to these were recorded, from their arming on */
+    ETCH_ARRAY(uint32_t) watched;           /* the same, as variables */
     ETCH_ARRAY(uint32_t)
     sited_operands; /* the watched operands that a debug register watches: only the first objects that were used, as
                        many as there are registers */

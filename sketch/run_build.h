@@ -18,6 +18,10 @@ struct etch_run_options {
     const Etch__Slice *exits;
     unsigned jobs;                /* threads to decode with; 0: as many as CPUs */
     struct etch_symbols *symbols; /* shared by many recordings; NULL: loaded for this recording only */
+    const char *core;             /* a core file of the recording's end; NULL: none */
+    /* True if a value must not be shown, by the policy; NULL: all may be. */
+    bool (*is_hidden)(void *context, const char *name, uint64_t value);
+    void *hidden_context;
     struct etch_kept_steps *kept; /* the recording's steps, if the recording is read more than once; else NULL */
 };
 

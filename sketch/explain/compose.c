@@ -125,6 +125,11 @@ static void add_note(struct composition *c, const char *text)
     etch_compose_push(c, &c->sketch->notes, &c->sketch->n_notes, etch_compose_text(c, text));
 }
 
+static const char *variable_name(const struct composition *c, uint32_t variable)
+{
+    return variable < c->names->variables.n ? c->names->variables.v[variable] : "";
+}
+
 static void add_predictor(struct composition *c, const struct etch_predictor *from)
 {
     Etch__Predictor *to = etch_compose_new(c, sizeof(*to));
@@ -137,6 +142,8 @@ static void add_predictor(struct composition *c, const struct etch_predictor *fr
     to->kind = etch_compose_text(c, etch_predictor_kind_name(from->kind));
     to->text = etch_compose_text(c, text);
     to->pattern = etch_compose_text(c, etch_predictor_pattern(from));
+    to->variable = etch_compose_text(c, variable_name(c, from->variable));
+    to->second = etch_compose_text(c, variable_name(c, from->second));
     for (uint32_t i = 0; i < from->n_places; i++)
         etch_compose_push(c, &to->statements, &to->n_statements, etch_compose_place(c, from->places[i]));
     to->failing_true = from->failing_true;

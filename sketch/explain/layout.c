@@ -3,6 +3,7 @@
 #include "sketch/explain/layout.h"
 
 #include "base/path.h"
+#include "decoder/backward.h"
 #include "sketch/explain/cause.h"
 #include "sketch/explain/dependence_walk.h"
 
@@ -10,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define VALUES_MAX 4u /* columns */
+#define VALUES_MAX 4u     /* columns */
+#define RECOVERED_MAX 12u /* variables with values, if some are recovered and no cause is known */
 
 /* ---- Items ---- */
 
@@ -190,8 +192,32 @@ static void want_variable(struct composition *c, uint32_t variable)
         c->failed |= !etch_array_push(&c->variables, variable);
 }
 
+/* The newest recovered value of a variable, of one item; NULL: none. */
+static const struct etch_run_access *recovered_of(const struct composition *c, const struct layout_item *item,
+                                                  uint32_t variable)
+{
+    for (size_t i = c->run->recovered.n; item->nth && i-- > 0;) {
+        const struct etch_run_access *a = &c->run->recovered.v[i];
+
+        if (a->thread == item->thread && a->place == item->place && a->nth == item->nth && a->variable == variable)
+            return a;
+    }
+    return NULL;
+}
+
+/* The values next to the failure matter most. */
+static void choose_recovered(struct composition *c)
+{
+    for (size_t i = c->items.n; i-- > 0;)
+        for (size_t k = c->run->recovered.n; k-- > 0;)
+            if (recovered_of(c, &c->items.v[i], c->run->recovered.v[k].variable))
+                want_variable(c, c->run->recovered.v[k].variable);
+}
+
 static void choose_variables(struct composition *c)
 {
+    size_t most = c->run->recovered.n && !c->top ? RECOVERED_MAX : VALUES_MAX;
+
     if (c->top)
         want_variable(c, c->top->variable);
     for (unsigned kind = 0; kind < ETCH_PREDICTOR_KINDS; kind++)
@@ -200,9 +226,10 @@ static void choose_variables(struct composition *c)
     for (size_t i = 0; i < c->items.n; i++)
         if (c->items.v[i].access != ETCH_NOWHERE && c->run->accesses.v[c->items.v[i].access].object != ETCH_NOWHERE)
             want_variable(c, c->run->accesses.v[c->items.v[i].access].variable);
-    if (c->variables.n > VALUES_MAX) {
-        c->unshown_variables = c->variables.n - VALUES_MAX;
-        c->variables.n = VALUES_MAX;
+    choose_recovered(c);
+    if (c->variables.n > most) {
+        c->unshown_variables = c->variables.n - most;
+        c->variables.n = most;
     }
     for (size_t i = 0; i < c->variables.n; i++) {
         Etch__SketchVariable *v = etch_compose_new(c, sizeof(*v));
@@ -226,6 +253,38 @@ static bool is_deciding(const struct composition *c, uint32_t index)
     return n && at[0] == index;
 }
 
+/* How a recovered value is known. */
+static void say_how(const struct composition *c, const struct etch_run_access *a, char *text, size_t size)
+{
+    static const char *const how[] = {[ETCH_HOW_UNKNOWN] = "",
+                                      [ETCH_HOW_CORE] = "nothing has changed it since",
+                                      [ETCH_HOW_CONSTANT] = "it is a constant",
+                                      [ETCH_HOW_FLOW] = "the way that the thread took shows it",
+                                      [ETCH_HOW_UNDONE] = "from a later value, by undoing instructions",
+                                      [ETCH_HOW_EXECUTED] = "from earlier values, by executing instructions again"};
+
+    snprintf(text, size, "recovered from the %s: %s", c->run->recovered_from_core ? "core" : "registers at the failure",
+             how[a->how]);
+}
+
+static void add_recovered(struct composition *c, Etch__SketchStep *step, const struct etch_run_access *a,
+                          uint32_t column)
+{
+    Etch__SketchValue *v = etch_compose_new(c, sizeof(*v));
+    char text[160];
+
+    if (!v)
+        return;
+    etch__sketch_value__init(v);
+    v->variable = column;
+    v->write = a->write;
+    v->known_case = ETCH__SKETCH_VALUE__KNOWN_VALUE;
+    v->value = a->value;
+    say_how(c, a, text, sizeof(text));
+    v->evidence = etch_compose_text(c, text);
+    etch_compose_push(c, &step->values, &step->n_values, v);
+}
+
 static void add_value(struct composition *c, Etch__SketchStep *step, uint32_t index, uint32_t column)
 {
     const struct etch_run_access *a = &c->run->accesses.v[index];
@@ -241,10 +300,11 @@ static void add_value(struct composition *c, Etch__SketchStep *step, uint32_t in
         v->value = a->value;
     }
     v->deciding = is_deciding(c, index);
-    v->evidence = etch_compose_text(c, a->crash ? "the failing instruction followed it"
-                                       : c->run->source == ETCH__SOURCE__SOURCE_VPT
-                                           ? "seen by the emulated watch, read back right after the access"
-                                           : "watchpoint");
+    v->evidence = etch_compose_text(
+        c, a->crash                                     ? "the failing instruction followed it"
+           : c->run->source == ETCH__SOURCE__SOURCE_VPT ? "seen by the emulated watch, read back right after the access"
+           : c->run->source == ETCH__SOURCE__SOURCE_LAB ? "seen in the lab, in which one thread runs at a time"
+                                                        : "watchpoint");
     etch_compose_push(c, &step->values, &step->n_values, v);
 }
 
@@ -252,6 +312,7 @@ static void add_value(struct composition *c, Etch__SketchStep *step, uint32_t in
 static void add_values(struct composition *c, Etch__SketchStep *step, const struct layout_item *item)
 {
     for (uint32_t column = 0; column < c->variables.n; column++) {
+        const struct etch_run_access *recovered = recovered_of(c, item, c->variables.v[column]);
         uint32_t found = ETCH_NOWHERE;
 
         for (size_t i = 0; i < c->run->accesses.n; i++) {
@@ -261,8 +322,10 @@ static void add_values(struct composition *c, Etch__SketchStep *step, const stru
                 (item->nth ? a->nth == item->nth : i == item->access))
                 found = (uint32_t)i;
         }
-        if (found != ETCH_NOWHERE)
+        if (found != ETCH_NOWHERE && (c->run->accesses.v[found].known || !recovered))
             add_value(c, step, found, column);
+        else if (recovered)
+            add_recovered(c, step, recovered, column);
     }
 }
 
@@ -347,23 +410,27 @@ static void add_step(struct composition *c, struct layout_item *item, uint32_t r
     etch_compose_push(c, &c->sketch->steps, &c->sketch->n_steps, step);
 }
 
+static bool is_drawn(const struct composition *c, uint32_t thread)
+{
+    for (size_t i = 0; i < c->items.n; i++)
+        if (c->items.v[i].thread == thread)
+            return true;
+    return false;
+}
+
 static void add_threads(struct composition *c, uint32_t *column, uint32_t *base_depth)
 {
     for (uint32_t i = 0; i < c->run->threads.n; i++) {
         const struct etch_run_thread *t = &c->run->threads.v[i];
         Etch__SketchThread *to;
         char made[300] = "";
-        bool used = false;
 
         base_depth[i] = UINT32_MAX;
         for (size_t k = 0; k < c->items.n; k++)
-            if (c->items.v[k].thread == i) {
-                used = true;
-                base_depth[i] =
-                    !c->items.v[k].not_yet && c->items.v[k].depth < base_depth[i] ? c->items.v[k].depth : base_depth[i];
-            }
+            if (c->items.v[k].thread == i && !c->items.v[k].not_yet && c->items.v[k].depth < base_depth[i])
+                base_depth[i] = c->items.v[k].depth;
         column[i] = (uint32_t)c->sketch->n_threads;
-        to = used ? etch_compose_new(c, sizeof(*to)) : NULL;
+        to = is_drawn(c, i) ? etch_compose_new(c, sizeof(*to)) : NULL;
         if (!to)
             continue;
         etch__sketch_thread__init(to);
@@ -378,6 +445,35 @@ static void add_threads(struct composition *c, uint32_t *column, uint32_t *base_
         to->failing = i == c->run->failing_thread;
         etch_compose_push(c, &c->sketch->threads, &c->sketch->n_threads, to);
     }
+}
+
+static void add_stack(struct composition *c, uint32_t i, const uint32_t *column)
+{
+    const struct etch_run_thread *t = &c->run->threads.v[i];
+    Etch__SketchStack *to = etch_compose_new(c, sizeof(*to));
+
+    if (!to)
+        return;
+    etch__sketch_stack__init(to);
+    to->thread = etch_compose_text(c, t->name ? t->name : "thread");
+    to->inside = etch_compose_text(c, t->wait_in);
+    to->failing = t->part;
+    if (is_drawn(c, i)) {
+        to->drawn_case = ETCH__SKETCH_STACK__DRAWN_COLUMN;
+        to->column = column[i];
+    }
+    for (size_t k = 0; k < t->stack.n; k++)
+        etch_compose_push(c, &to->frames, &to->n_frames, etch_compose_place(c, t->stack.v[k]));
+    etch_compose_push(c, &c->sketch->stacks, &c->sketch->n_stacks, to);
+}
+
+/* Where each thread stood. Those that failed, or waited in a hang, come first. */
+static void add_stacks(struct composition *c, const uint32_t *column)
+{
+    for (int failing = 1; failing >= 0; failing--)
+        for (uint32_t i = 0; i < c->run->threads.n; i++)
+            if (c->run->threads.v[i].part == failing && c->run->threads.v[i].stack.n)
+                add_stack(c, i, column);
 }
 
 /* ---- Arrows ---- */
@@ -504,6 +600,7 @@ void etch_layout_fill(struct composition *c)
         if (!etch_layout_sort(c))
             c->failed = true;
         add_threads(c, column, base_depth);
+        add_stacks(c, column);
         choose_variables(c);
         for (size_t i = 0; i < c->items.n; i++)
             add_step(c, &c->items.v[i], c->items.v[i].rank, column, base_depth[c->items.v[i].thread]);

@@ -2,6 +2,8 @@
 /* The sketch as one HTML file. Style and script are part of it and are the only ones that its policy lets run, by their
  * hashes: even text that slipped through the escaping could neither run nor load anything. */
 #include "sketch/render/html.h"
+#include "sketch/render/sentence.h"
+#include "sketch/render/stack.h"
 #include "sketch/render_html_css.h"
 #include "sketch/render_html_js.h"
 
@@ -107,13 +109,14 @@ static void put_document_head(struct etch_page *page)
 
 static void put_header(struct etch_page *page)
 {
-    static const char *const sources[] = {"none", "pt", "soft", "vpt"};
+    static const char *const sources[] = {"none", "pt", "soft", "vpt", "lab"};
     const Etch__Sketch *s = page->sketch;
     const Etch__Place *place = etch_render_place(s->failing_place);
-    char headline[512], runs[128];
+    char headline[512], runs[128], sentence[2048];
 
     etch_render_headline(s, headline, sizeof(headline));
     etch_render_runs(s, runs, sizeof(runs));
+    etch_render_sentence(s, sentence, sizeof(sentence));
     etch_page_write(page, "<header>\n<h1%s>", s->failing_runs ? "" : " class=\"calm\"");
     etch_page_escape(page, headline);
     if (place->line) {
@@ -122,14 +125,20 @@ static void put_header(struct etch_page *page)
         etch_page_write(page, ":%u</span>", place->line);
     }
     etch_page_write(page, "</h1>\n<p class=\"facts\"><strong>%s</strong> \u00b7 source %s", runs,
-                    (unsigned)s->source < 4 ? sources[s->source] : "unknown");
+                    (unsigned)s->source < sizeof(sources) / sizeof(sources[0]) ? sources[s->source] : "unknown");
     if (s->round)
         etch_page_write(page, " \u00b7 round %u (\u03c3=%u)", s->round, s->sigma);
     if (etch_render_string(s->program)[0]) {
         etch_page_write(page, " \u00b7 ");
         etch_page_escape(page, s->program);
     }
-    etch_page_write(page, "</p>\n</header>\n");
+    etch_page_write(page, "</p>\n");
+    if (sentence[0]) {
+        etch_page_write(page, "<p class=\"sentence\">");
+        etch_page_escape(page, sentence);
+        etch_page_write(page, "</p>\n");
+    }
+    etch_page_write(page, "</header>\n");
 }
 
 /* ---- Causes ---- */
@@ -393,6 +402,50 @@ static void put_picture(struct etch_page *page)
     etch_page_write(page, "</tbody>\n</table>\n</main>\n");
 }
 
+/* ---- Stacks ---- */
+
+static void put_frame(struct etch_page *page, const Etch__Place *place, size_t number)
+{
+    char function[128];
+
+    etch_page_write(page, "<li value=\"%zu\"><code>", number);
+    etch_page_escape(page, etch_render_function(place, function, sizeof(function)));
+    etch_page_write(page, "()</code> <span class=\"place\">");
+    etch_page_escape(page, etch_render_basename(place->file));
+    etch_page_write(page, ":%u</span></li>\n", place->line);
+}
+
+static void put_stack(struct etch_page *page, const Etch__SketchStack *stack)
+{
+    struct etch_stack_view view;
+    char title[600];
+
+    etch_render_stack_view(stack, &view);
+    etch_render_stack_title(page->sketch, stack, title, sizeof(title));
+    etch_page_write(page, "<div class=\"stack\"><h3>");
+    etch_page_escape(page, title);
+    etch_page_write(page, "</h3><ol start=\"0\">\n");
+    for (size_t i = 0; i < view.n; i++) {
+        if (i == view.gap)
+            etch_page_write(page, "<li class=\"soft gap\">%zu more</li>\n", view.cut);
+        put_frame(page, etch_render_place(stack->frames[view.shown[i]]), view.shown[i]);
+    }
+    etch_page_write(page, "</ol></div>\n");
+}
+
+static void put_stacks(struct etch_page *page)
+{
+    const Etch__Sketch *s = page->sketch;
+
+    if (!s->n_stacks)
+        return;
+    etch_page_write(page, "<section class=\"stacks\">\n<h2>%s</h2>\n",
+                    s->n_stacks > 1 ? "Where the threads stood" : "Where it stood");
+    for (size_t i = 0; i < s->n_stacks; i++)
+        put_stack(page, s->stacks[i]);
+    etch_page_write(page, "</section>\n");
+}
+
 /* ---- Foot ---- */
 
 static void put_item(struct etch_page *page, bool doubt, const char *before, const char *text)
@@ -477,6 +530,7 @@ char *etch_render_html(const Etch__Sketch *sketch, const struct etch_render_html
     put_header(&page);
     put_causes(&page);
     put_picture(&page);
+    put_stacks(&page);
     put_foot(&page);
     if (sketch->n_steps)
         etch_page_write(&page, "<section class=\"panels\">\n<h2>Evidence, step by step</h2>\n");

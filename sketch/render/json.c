@@ -4,6 +4,7 @@
 #include "sketch/render.h"
 #include "sketch/render/jansson.h"
 #include "sketch/render/model.h"
+#include "sketch/render/sentence.h"
 
 #include <stdio.h>
 
@@ -160,6 +161,21 @@ static json_t *conflict_json(const Etch__SketchConflict *c, bool *failed)
     return o;
 }
 
+static json_t *stack_json(const Etch__SketchStack *stack, bool *failed)
+{
+    json_t *o = json_object(), *frames = json_array();
+    bool drawn = stack->drawn_case == ETCH__SKETCH_STACK__DRAWN_COLUMN;
+
+    for (size_t i = 0; i < stack->n_frames; i++)
+        etch_json_push(frames, etch_json_place(stack->frames[i], failed), failed);
+    etch_json_set(o, "thread", drawn ? json_integer(stack->column) : json_null(), failed);
+    etch_json_set(o, "name", etch_json_text(stack->thread), failed);
+    etch_json_set(o, "failing", json_boolean(stack->failing), failed);
+    etch_json_set(o, "inside", etch_json_text(stack->inside), failed);
+    etch_json_set(o, "frames", frames, failed);
+    return o;
+}
+
 static json_t *statement_json(const Etch__Statement *s, bool *failed)
 {
     json_t *o = json_object(), *roles = json_array(), *because = json_array();
@@ -195,14 +211,16 @@ static json_t *build_id_json(const ProtobufCBinaryData *id)
 
 static void set_facts(json_t *root, const Etch__Sketch *s, bool *failed)
 {
-    char headline[512];
+    char headline[512], sentence[2048];
 
     etch_render_headline(s, headline, sizeof(headline));
+    etch_render_sentence(s, sentence, sizeof(sentence));
     etch_json_set(root, "format", json_string("etch-sketch"), failed);
     etch_json_set(root, "version", json_integer(1), failed);
     etch_json_set(root, "program", etch_json_text(s->program), failed);
     etch_json_set(root, "build_id", build_id_json(&s->build_id), failed);
     etch_json_set(root, "headline", etch_json_text(headline), failed);
+    etch_json_set(root, "sentence", etch_json_text(sentence), failed);
     etch_json_set(root, "failing_place", s->failing_place ? etch_json_place(s->failing_place, failed) : json_null(),
                   failed);
     etch_json_set(root, "failure", s->failure ? failure_json(s->failure, failed) : json_null(), failed);
@@ -234,6 +252,7 @@ static void set_lists(json_t *root, const struct etch_render_model *model, bool 
 
     SET_LIST(root, "predictors", s->predictors, s->n_predictors, predictor_json);
     SET_LIST(root, "threads", s->threads, s->n_threads, thread_json);
+    SET_LIST(root, "stacks", s->stacks, s->n_stacks, stack_json);
     SET_LIST(root, "variables", s->variables, s->n_variables, variable_json);
     set_steps(root, model, failed);
     SET_LIST(root, "orders", s->orders, s->n_orders, order_json);

@@ -84,6 +84,7 @@ void etch_picture_threads(struct picture *p);
 /* `used`: by variable, the first line of its column that is free. */
 void etch_picture_row(struct picture *p, size_t row, unsigned *used);
 void etch_picture_arrow(struct picture *p, const Etch__SketchOrder *order);
+void etch_picture_stacks(struct picture *p);
 void etch_picture_foot(struct picture *p);
 
 #endif

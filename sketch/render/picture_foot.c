@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The foot of a picture: unordered steps, losses, contradictions, notes, and counts. */
 #include "sketch/render/picture.h"
+#include "sketch/render/stack.h"
 
 #include <stdio.h>
 
@@ -105,6 +106,56 @@ static void draw_idle(struct picture *p)
             etch_picture_write(p, LOOK_LOSS, 0, "Some steps belong to no known thread and are not drawn.");
             break;
         }
+}
+
+#define OTHERS_SHOWN 4u
+
+static void draw_frame(struct picture *p, const Etch__Place *place, size_t number)
+{
+    char name[128], text[700];
+
+    snprintf(text, sizeof(text), "%3zu  %s()  %.300s:%u", number, etch_render_function(place, name, sizeof(name)),
+             etch_render_basename(place->file), place->line);
+    etch_picture_flow(p, 8, p->canvas.width - 9, 4, &(struct etch_text_run){text, LOOK_PLAIN, 0}, 1);
+}
+
+static void draw_stack(struct picture *p, const Etch__SketchStack *stack)
+{
+    struct etch_stack_view view;
+    char text[600];
+
+    etch_render_stack_view(stack, &view);
+    etch_render_stack_title(p->sketch, stack, text, sizeof(text));
+    etch_canvas_flow(&p->canvas, 1, p->y, 6, 0, &(struct etch_text_run){"STACK", LOOK_DIM, 0}, 1);
+    etch_picture_flow(p, 8, p->canvas.width - 9, 2, &(struct etch_text_run){text, LOOK_BOLD, 0}, 1);
+    for (size_t i = 0; i < view.n; i++) {
+        if (i == view.gap) {
+            snprintf(text, sizeof(text), "     %zu more", view.cut);
+            etch_picture_flow(p, 8, p->canvas.width - 9, 0, &(struct etch_text_run){text, LOOK_DIM, 0}, 1);
+        }
+        draw_frame(p, etch_render_place(stack->frames[view.shown[i]]), view.shown[i]);
+    }
+}
+
+/* The stacks of other threads are drawn where there is nothing to compare with: little else is known then. */
+void etch_picture_stacks(struct picture *p)
+{
+    size_t others = 0;
+    char text[100];
+
+    for (size_t i = 0; i < p->sketch->n_stacks; i++) {
+        others += !p->sketch->stacks[i]->failing;
+        if (!p->sketch->stacks[i]->failing && (p->sketch->compared || others > OTHERS_SHOWN))
+            continue;
+        p->y++;
+        draw_stack(p, p->sketch->stacks[i]);
+    }
+    if (others && (p->sketch->compared || others > OTHERS_SHOWN)) {
+        snprintf(text, sizeof(text), "stacks of %zu more threads: --html or --json",
+                 others - (p->sketch->compared ? 0 : OTHERS_SHOWN));
+        p->y++;
+        etch_picture_flow(p, 8, p->canvas.width - 9, 0, &(struct etch_text_run){text, LOOK_DIM, 0}, 1);
+    }
 }
 
 void etch_picture_foot(struct picture *p)

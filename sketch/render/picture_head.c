@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* The head of a picture: the failure, the runs, and the causes. */
 #include "sketch/render/picture.h"
+#include "sketch/render/sentence.h"
 
 #include <stdio.h>
 #include <string.h>
 
 void etch_picture_head(struct picture *p)
 {
-    static const char *const sources[] = {"none", "pt", "soft", "vpt"};
+    static const char *const sources[] = {"none", "pt", "soft", "vpt", "lab"};
     const Etch__Sketch *s = p->sketch;
     const Etch__Place *place = etch_render_place(s->failing_place);
     const char *dot = p->canvas.unicode ? " · " : " - ";
-    char headline[512], where[512] = "", runs[128], how[256], round[64] = "";
+    char headline[512], where[512] = "", runs[128], how[256], round[64] = "", sentence[2048];
     unsigned left, right;
 
     etch_render_headline(s, headline, sizeof(headline));
@@ -21,8 +22,8 @@ void etch_picture_head(struct picture *p)
     if (s->round)
         snprintf(round, sizeof(round), "%sround %u (%s%u)", dot, s->round,
                  p->canvas.unicode ? "σ=" : "sigma=", s->sigma);
-    snprintf(how, sizeof(how), "%s%ssource %s%s", runs, dot, (unsigned)s->source < 4 ? sources[s->source] : "unknown",
-             round);
+    snprintf(how, sizeof(how), "%s%ssource %s%s", runs, dot,
+             (unsigned)s->source < sizeof(sources) / sizeof(sources[0]) ? sources[s->source] : "unknown", round);
     struct etch_text_run title[] = {
         {"etch  ", LOOK_DIM, 0}, {headline, s->failing_runs ? LOOK_FAILURE : LOOK_BOLD, 0}, {where, LOOK_BOLD, 0}};
     struct etch_text_run facts = {how, LOOK_DIM, 0};
@@ -35,6 +36,11 @@ void etch_picture_head(struct picture *p)
     if (left + right + 5 > p->canvas.width)
         etch_picture_flow(p, 7, p->canvas.width - 8, 0, &facts, 1);
     p->y++;
+    etch_render_sentence(s, sentence, sizeof(sentence));
+    if (sentence[0]) {
+        etch_picture_write(p, LOOK_BOLD, 0, sentence);
+        p->y++;
+    }
 }
 
 void etch_picture_letter(size_t shown, char letter[2])

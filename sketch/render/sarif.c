@@ -4,6 +4,8 @@
 #include "sketch/render.h"
 #include "sketch/render/jansson.h"
 #include "sketch/render/model.h"
+#include "sketch/render/sentence.h"
+#include "sketch/render/stack.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -196,13 +198,16 @@ static void predictor_text(const Etch__Predictor *p, char *text, size_t size)
              p->f);
 }
 
-/* The failure in a line, then the causes. */
+/* The sentence, the failure in a line, then the causes. */
 static json_t *result_message_json(const struct etch_render_model *m, struct sarif *f)
 {
     struct etch_text all = {0};
-    char text[1024], runs[128];
+    char text[2048], runs[128];
     json_t *o;
 
+    etch_render_sentence(m->sketch, text, sizeof(text));
+    etch_text_string(&all, text);
+    etch_text_string(&all, text[0] ? " " : "");
     etch_render_headline(m->sketch, text, sizeof(text));
     etch_render_runs(m->sketch, runs, sizeof(runs));
     etch_text_string(&all, text);
@@ -253,6 +258,32 @@ static const char *rule_of(const Etch__Sketch *s)
     return kind < 6 ? rules[kind] : rules[0];
 }
 
+static json_t *stack_json(const Etch__Sketch *s, const Etch__SketchStack *stack, struct sarif *f)
+{
+    json_t *o = json_object(), *frames = json_array();
+    char title[600];
+
+    for (size_t i = 0; i < stack->n_frames; i++) {
+        json_t *frame = json_object();
+
+        etch_json_set(frame, "location", location_json(stack->frames[i], NULL, NULL, f), &f->failed);
+        etch_json_push(frames, frame, &f->failed);
+    }
+    etch_render_stack_title(s, stack, title, sizeof(title));
+    etch_json_set(o, "message", message_json(title, f), &f->failed);
+    etch_json_set(o, "frames", frames, &f->failed);
+    return o;
+}
+
+static json_t *stacks_json(const Etch__Sketch *s, struct sarif *f)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->n_stacks; i++)
+        etch_json_push(list, stack_json(s, s->stacks[i], f), &f->failed);
+    return list;
+}
+
 /* The same bug has the same fingerprint in the next report: its failing statement, without the line. */
 static json_t *fingerprint_json(const Etch__Sketch *s, struct sarif *f)
 {
@@ -280,6 +311,8 @@ static json_t *result_json(const struct etch_render_model *m, struct sarif *f)
     etch_json_set(o, "locations", locations, &f->failed);
     if (m->n_columns)
         etch_json_set(o, "codeFlows", code_flows_json(m, f), &f->failed);
+    if (s->n_stacks)
+        etch_json_set(o, "stacks", stacks_json(s, f), &f->failed);
     etch_json_set(o, "relatedLocations", related_json(m, f), &f->failed);
     etch_json_set(o, "occurrenceCount", json_integer(s->failing_runs), &f->failed);
     etch_json_set(o, "partialFingerprints", fingerprint_json(s, f), &f->failed);

@@ -84,6 +84,7 @@ char *etch_render_terminal(const Etch__Sketch *sketch, const struct etch_render_
         etch_picture_head(&p);
         etch_picture_causes(&p);
         if (p.model.n_columns == 0 || draw_steps(&p)) {
+            etch_picture_stacks(&p);
             etch_picture_foot(&p);
             text = etch_canvas_write(&p.canvas, size);
         }

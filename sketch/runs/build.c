@@ -196,6 +196,8 @@ static int fill(struct build *b, struct etch_error *err)
     etch_build_find_null(b);
     if ((b->run->null_operand != ETCH_NOWHERE && etch_build_add_null(b, err) < 0) || etch_build_add_fatal(b, err) < 0)
         return -1;
+    if (etch_build_recover(b, err) < 0)
+        return -1;
     if (!b->run->flow && etch_run_see(b->run, b->names) < 0)
         return etch_error_no_memory(err);
     name_threads(b);
@@ -230,6 +232,7 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
         etch_symbols_forget_images(options->symbols);
     else
         etch_symbols_free(b.symbols);
+    etch_trail_release(&b.trail);
     etch_array_free(&b.accesses);
     etch_array_free(&b.from);
     etch_array_free(&b.marks);

@@ -8,6 +8,7 @@
 #include "decoder/accesses.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int etch_build_settle_accesses(struct build *b, struct etch_error *err)
 {
@@ -19,11 +20,16 @@ int etch_build_settle_accesses(struct build *b, struct etch_error *err)
     b->recording->settled = true;
     if (b->recording->source == ETCH__SOURCE__SOURCE_VPT)
         return etch_accesses_doubt(b->recording, err);
-    if (!b->recording->accesses.n)
+    if (!b->recording->accesses.n && !b->recording->syncs.n)
         return 0;
     if (etch_code_open(&code, b->recording, NULL, err) < 0)
         return -1;
-    status = etch_accesses_settle(b->recording, code, b->symbols, err);
+    if (b->recording->source == ETCH__SOURCE__SOURCE_LAB) {
+        etch_accesses_settle_lab(b->recording, code, b->symbols);
+        status = 0;
+    } else {
+        status = etch_accesses_settle(b->recording, code, b->symbols, err);
+    }
     etch_code_free(code);
     return status;
 }
@@ -67,6 +73,28 @@ const Etch__Operand *etch_build_operand_at(const struct build *b, uint64_t addre
 
         if ((o->address == address || o->inner == address) && (!found || o->write == write))
             found = o;
+    }
+    return found;
+}
+
+/* The operand of a place that fits an access whose instruction the slice does not know, as an atomic operation of the
+ * lab. NULL: none fits, or several of different names do. */
+static const Etch__Operand *operand_of_place(struct build *b, uint32_t place, const Etch__Access *from)
+{
+    uint64_t global = etch_build_file_address(b, from->address);
+    const Etch__Operand *found = NULL;
+
+    for (size_t i = 0; i < b->operands.n; i++) {
+        const Etch__Operand *o = b->operands.v[i];
+
+        if (b->operand_places.v[i] != place || o->write != from->write || (o->size && o->size != from->size) ||
+            (o->global && o->global != global))
+            continue;
+        if (o->global)
+            return o;
+        if (found && strcmp(found->name, o->name) != 0)
+            return NULL;
+        found = o;
     }
     return found;
 }
@@ -150,9 +178,43 @@ static void number_objects(struct watched *list, size_t n)
     }
 }
 
+/* A watch of the lab gets the instruction of its first access that the slice knows. */
+static void find_sites(struct build *b)
+{
+    const struct etch_recording *r = b->recording;
+
+    if (r->source != ETCH__SOURCE__SOURCE_LAB)
+        return;
+    for (size_t i = 0; i < r->accesses.n; i++) {
+        const Etch__Access *a = &r->accesses.v[i];
+        Etch__Watch *w = a->watch && a->watch <= r->watches.n ? r->watches.v[a->watch - 1] : NULL;
+
+        if (w && w->id == a->watch && !w->site && !a->ip_is_after &&
+            etch_build_use_image(b, etch_build_image_at(b, a->ip)) &&
+            etch_build_operand_at(b, a->ip - b->bias, a->write))
+            w->site = a->ip - b->bias;
+    }
+}
+
+/* Memory that the slice has no name for has the name of other accesses to the same object, or none. */
+static void name_unnamed(struct build *b, uint32_t unnamed)
+{
+    for (size_t i = 0; i < b->watched.n; i++) {
+        struct watched *w = &b->watched.v[i];
+
+        for (size_t k = 0; k < b->watched.n && w->variable == unnamed; k++)
+            if (b->watched.v[k].object == w->object && b->watched.v[k].variable != ETCH_NOWHERE)
+                w->variable = b->watched.v[k].variable;
+        if (w->variable == unnamed)
+            w->variable = ETCH_NOWHERE;
+    }
+}
+
 int etch_build_list_watches(struct build *b, struct etch_error *err)
 {
     const struct etch_recording *r = b->recording;
+
+    find_sites(b);
 
     for (size_t i = 0; i < r->watches.n; i++) {
         struct watched watched = {.watch = r->watches.v[i]};
@@ -167,6 +229,8 @@ int etch_build_list_watches(struct build *b, struct etch_error *err)
     if (b->watched.n) {
         qsort(b->watched.v, b->watched.n, sizeof(*b->watched.v), by_watch_start);
         number_objects(b->watched.v, b->watched.n);
+        if (r->source == ETCH__SOURCE__SOURCE_LAB)
+            name_unnamed(b, etch_names_variable(b->names, ""));
         qsort(b->watched.v, b->watched.n, sizeof(*b->watched.v), by_watch_id);
     }
     return 0;
@@ -210,6 +274,8 @@ int etch_build_list_watched(struct build *b, struct etch_error *err)
     for (size_t i = 0; i < b->watched.n; i++) {
         const Etch__Watch *w = b->watched.v[i].watch;
 
+        if (b->watched.v[i].variable == ETCH_NOWHERE)
+            continue;
         if (w->reads && w->writes && !is_left_out(b, b->watched.v[i].variable) &&
             (!etch_array_push(&b->run->watched_operands, b->watched.v[i].variable) ||
              !etch_array_push(&b->run->watched, b->watched.v[i].variable)))
@@ -249,7 +315,11 @@ static void name_access(struct build *b, struct etch_run_access *a, const Etch__
         if (a->header && from->caller)
             a->place = etch_build_place_of(b, etch_build_image_at(b, from->caller), from->caller - 1);
         operand = etch_build_operand_at(b, from->ip - b->bias, from->write);
-        if (operand && !from->ip_is_after)
+        if (from->ip_is_after)
+            operand = NULL;
+        if (!operand && b->recording->source == ETCH__SOURCE__SOURCE_LAB && a->place != ETCH_NOWHERE)
+            operand = operand_of_place(b, a->place, from);
+        if (operand)
             a->operand = etch_names_variable(b->names, operand->name);
     } else if (from->caller && !from->direction_unknown) { /* the kernel's may be either */
         a->outside = true;

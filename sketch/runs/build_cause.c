@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The cause of a failure, if the signal alone does not show it: an exception that nothing caught, std::terminate
- * without an exception, a pure virtual call, a trap that the compiler put in. The recorder's own data comes first, then
- * the stack. */
+ * without an exception, a pure virtual call, a trap that the compiler put in, a stack overflow. The recorder's own data
+ * comes first, then the stack. */
 #include "sketch/runs/build_model.h"
 
 #include "base/function_name.h"
@@ -88,6 +88,21 @@ static Etch__FailureCause trap_cause(struct build *b)
                : ETCH__FAILURE_CAUSE__CAUSE_TRAP;
 }
 
+#define STACK_POINTER 7u /* among perf's registers */
+#define GUARD 4096u
+#define LARGEST_FRAME (16u << 20)
+
+/* A fault next to the stack pointer: the stack ends there. A large frame can begin beyond the end; nothing of the stack
+ * could be copied then. */
+static bool is_stack_overflow(const Etch__Failure *f, const Etch__ThreadState *state)
+{
+    uint64_t sp = state && state->n_registers > STACK_POINTER ? state->registers[STACK_POINTER] : 0;
+    uint64_t above = state && !state->stack.len ? LARGEST_FRAME : GUARD;
+
+    return f->signal == SIGSEGV && sp > GUARD && !(state->masked >> STACK_POINTER & 1) && f->fault_address &&
+           f->fault_address >= sp - GUARD && f->fault_address < sp + above;
+}
+
 /* ---- Where ---- */
 
 static struct etch_run_thread *thread_of(struct build *b, uint32_t tid)
@@ -132,6 +147,10 @@ void etch_build_find_cause(struct build *b)
         return;
     if (f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL && f->signal == SIGILL) {
         f->cause = trap_cause(b);
+        return;
+    }
+    if (f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL && is_stack_overflow(f, state)) {
+        f->cause = ETCH__FAILURE_CAUSE__CAUSE_STACK_OVERFLOW;
         return;
     }
     if (f->signal == SIGABRT && !(state && state->frames_scanned))

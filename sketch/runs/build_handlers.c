@@ -92,6 +92,7 @@ void etch_walk_run_handler(struct build *b, struct walk *w)
     ETCH_ARRAY(struct held) held = {.v = w->held.v, .n = w->held.n};
 
     memset(&w->held, 0, sizeof(w->held));
+    etch_trail_doubt(b);
     enter_handler(w, UINT64_MAX);
     for (size_t i = 0; i < held.n; i++) {
         struct etch_step step = held.v[i].step;

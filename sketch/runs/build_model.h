@@ -7,6 +7,7 @@
 #include "decoder/steps.h"
 #include "decoder/timeline.h"
 #include "sketch/run_build.h"
+#include "sketch/runs/trail.h"
 
 #define DEPTH_MAX 4096u
 #define IN_BLOCK_BITS 12
@@ -115,6 +116,7 @@ struct build {
     uint64_t program_bias;                      /* the same of the program's own file */
     uint64_t exit_start, exit_end;              /* the code within which options->exits are */
     struct walk *walk;
+    struct trail trail;                          /* of the thread that failed */
     bool nowhere;                                /* the failing thread went to where no code is, and died there */
     ETCH_ARRAY(struct etch_run_access) accesses; /* by thread, in program order */
     ETCH_ARRAY(uint32_t) from;                   /* index in the recording */
@@ -242,6 +244,23 @@ void etch_walk_take_accesses(struct build *b, struct walk *w, const struct etch_
 /* Accesses of code without a recorder belong to the call that led there. Accesses of an unseen call are skipped when
  * their time has passed. */
 void etch_walk_take_outside(struct build *b, struct walk *w, const struct etch_step *step, uint32_t index);
+
+/* ---- The trail: the last instructions of the thread that failed, for values from its end ---- */
+
+/* True if the walk's thread is the thread that failed, and its registers at the end are known. */
+bool etch_trail_wants(const struct build *b, const struct walk *w);
+
+/* An instruction of the thread ran. `place` is its place in the slice. */
+void etch_trail_take(struct build *b, const struct walk *w, uint64_t ip, uint32_t index, uint32_t place);
+
+/* A step that is no block, or the end of a block. */
+void etch_trail_take_step(struct build *b, const struct walk *w, const struct etch_step *step);
+
+/* A signal handler begins whose place among the instructions is not exact. */
+void etch_trail_doubt(struct build *b);
+
+/* Recovers values, behind the walk. A trail without values is no error. */
+int etch_build_recover(struct build *b, struct etch_error *err);
 
 /* ---- Signal handlers ---- */
 

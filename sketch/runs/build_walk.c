@@ -109,15 +109,18 @@ static bool has_line(struct build *b, const struct etch_step *step)
 static void walk_block(struct build *b, struct walk *w, const struct etch_step *step)
 {
     bool program = etch_build_use_image(b, step->image), look = program && b->options->slice;
+    bool trail = etch_trail_wants(b, w);
     uint32_t place = ETCH_NOWHERE, index = 0;
 
-    for (uint64_t ip = look || etch_walk_has_access(b, w, step) ? step->first : 0; ip;
+    for (uint64_t ip = look || trail || etch_walk_has_access(b, w, step) ? step->first : 0; ip;
          ip = etch_step_next_ip(step, ip), index++) {
         if (look) {
             place = etch_build_table_place(b, ip - b->bias);
             if (place != ETCH_NOWHERE)
                 etch_walk_visit(b, w, step, place, etch_build_begins(b, ip - b->bias), index);
         }
+        if (trail)
+            etch_trail_take(b, w, ip, index, place);
         if (w->held.n && etch_walk_is_held(b, w))
             etch_walk_run_handler(b, w);
         if (w->next_access < b->accesses.n)
@@ -211,6 +214,7 @@ void etch_walk_take_step(struct build *b, struct walk *w, const struct etch_step
 {
     const Etch__Failure *f = b->recording->failure;
 
+    etch_trail_take_step(b, w, step);
     if (step->kind == ETCH_STEP_LOSS) {
         w->lost = true;
     } else if (step->kind == ETCH_STEP_INTERRUPT && f && f->tid == step->tid && f->ip == step->ip &&

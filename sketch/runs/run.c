@@ -30,6 +30,7 @@ void etch_run_free(struct etch_run *run)
     etch_index_release(&run->last_value);
     etch_array_free(&run->branches);
     etch_array_free(&run->accesses);
+    etch_array_free(&run->recovered);
     etch_array_free(&run->syncs);
     etch_array_free(&run->watched);
     etch_array_free(&run->watched_operands);
