@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/log.h"
 #include "calibrate/calibration.h"
+#include "calibrate/kept.h"
 #include "collector/clock_record.h"
 #include "collector/watch.h"
 #include "diagnose/diagnose_model.h"
@@ -197,7 +198,7 @@ static void measure_clocks(struct etch_diagnosis *d)
         if (d->clock)
             etch__clock__free_unpacked(d->clock, NULL);
         d->clock = NULL;
-        if (etch_calibrate(&calibration, &options, &ignored) == 0) {
+        if (etch_calibrate_kept(&calibration, &options, &ignored) == 0) {
             d->clock = etch_clock_record(&calibration, ETCH__CLOCK_PHASE__CLOCK_BEFORE);
             etch_calibration_free(&calibration);
         }

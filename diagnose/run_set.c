@@ -3,6 +3,7 @@
 #include "diagnose/run_set.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "diagnose/lab_twin.h"
 #include "diagnose/run_set_model.h"
 #include "diagnose/source_text.h"
 
@@ -38,13 +39,15 @@ static void close_recording(struct etch_run_set *s, struct etch_run_bundle *b)
 static int open_recording(struct etch_run_set *s, struct etch_run_bundle *b, struct etch_error *err)
 {
     static const struct etch_symbols_options options = {0};
+    struct etch_recording *recording;
 
     if (!s->symbols && !(s->symbols = etch_symbols_new(&options)))
         return etch_error_no_memory(err);
     if (b->recording)
         return 0;
-    if (etch_recording_open(&b->recording, b->path, err) < 0)
+    if (etch_recording_open(&recording, b->path, err) < 0)
         return -1;
+    b->recording = recording;
     s->counts.opened++;
     b->steps.room = ROOM;
     b->steps.over = false;
@@ -63,6 +66,9 @@ static int build(struct etch_run_set *s, struct etch_run_bundle *b, struct etch_
     options->exits = exits_of(s, b->recording);
     options->symbols = s->symbols;
     options->kept = &b->steps;
+    options->core = b->core;
+    options->is_hidden = etch_run_set_hides;
+    options->hidden_context = s;
     status = etch_run_build(run, names, b->recording, options, err);
     s->counts.decoded += b->steps.times - before;
     return status;
@@ -100,6 +106,7 @@ static void release_bundle(struct etch_run_set *s, struct etch_run_bundle *b)
     free_failure(b);
     free_run(s, b);
     free(b->path);
+    free(b->core);
     free(b->bucket);
 }
 
@@ -148,6 +155,8 @@ void etch_run_set_release(struct etch_run_set *s)
     for (size_t i = 0; i < s->bundles.n; i++)
         release_bundle(s, &s->bundles.v[i]);
     etch_symbols_free(s->symbols);
+    etch_policy_free(s->policy);
+    free(s->twin);
     etch_run_set_drop_notes(s);
     drop_model(s);
     for (size_t i = 0; i < s->libraries.n; i++)
@@ -251,10 +260,13 @@ static int find_bucket(struct etch_run_set *s, struct etch_run_bundle *b, struct
     return status;
 }
 
-/* A recording that was cut may lack the failure: the run did not pass for that. */
+/* A recording that was cut may lack the failure: the run did not pass for that. A process that ended without a word
+ * left rings and no outcome. */
 static bool is_unended(const struct etch_recording *r, enum etch_verdict verdict)
 {
-    return !verdict && (r->cut || r->damaged) && !r->failure && !r->outcome;
+    bool silent = r->program && r->program->source == ETCH__SOURCE__SOURCE_SOFT;
+
+    return !verdict && (r->cut || r->damaged || silent) && !r->failure && !r->outcome;
 }
 
 int etch_run_set_open(struct etch_run_set *s, struct etch_error *err)
@@ -354,6 +366,24 @@ static int look_into(struct etch_run_set *s, struct etch_run_bundle *b, struct e
     return b->failing && (add_libraries(s, r, err) < 0 || find_bucket(s, b, err) < 0) ? -1 : TAKEN;
 }
 
+/* Runs of the lab are runs of the program's lab build, which has the program's bitcode and lines. */
+static int choose_program(struct etch_run_set *s, const struct etch_recording *r, struct etch_error *err)
+{
+    if (r->source == ETCH__SOURCE__SOURCE_LAB && r->program && !s->bundles.n && !s->twin &&
+        etch_lab_twin_is_of(r->program->exe, s->program)) {
+        s->twin = strdup(r->program->exe);
+        if (!s->twin)
+            return etch_error_no_memory(err);
+        s->program = s->twin;
+        s->elf.build_id_size = 0;
+        drop_model(s);
+    }
+    if (!s->elf.build_id_size && etch_elf_read(&s->elf, s->program, err) < 0)
+        return -1;
+    s->build_id = (ProtobufCBinaryData){s->elf.build_id_size, s->elf.build_id};
+    return 0;
+}
+
 int etch_run_set_add(struct etch_run_set *s, const char *path, enum etch_verdict verdict, bool tracked,
                      struct etch_error *err)
 {
@@ -362,10 +392,7 @@ int etch_run_set_add(struct etch_run_set *s, const char *path, enum etch_verdict
 
     if (!b.path)
         return etch_error_no_memory(err);
-    taken = (!s->elf.build_id_size && etch_elf_read(&s->elf, s->program, err) < 0) ? -1 : TAKEN;
-    s->build_id = (ProtobufCBinaryData){s->elf.build_id_size, s->elf.build_id};
-    if (taken == TAKEN)
-        taken = open_recording(s, &b, err) < 0 ? -1 : look_into(s, &b, err);
+    taken = open_recording(s, &b, err) < 0 || choose_program(s, b.recording, err) < 0 ? -1 : look_into(s, &b, err);
     if (taken == FOREIGN || taken == UNENDED)
         etch_log(ETCH_LOG_DIAGNOSE, ETCH_LOG_DEBUG, "%s: left out: %s", path,
                  taken == FOREIGN ? "this build of the program did not run in it" : "it ends before the run does");

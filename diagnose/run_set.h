@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "binary/object.h"
 #include "binary/symbols.h"
+#include "collector/policy.h"
 #include "decoder/kept_steps.h"
 #include "diagnose/stop.h"
 #include "sketch/compose.h"
@@ -18,6 +19,7 @@ typedef ETCH_ARRAY(char *) etch_run_notes;
 
 struct etch_run_bundle {
     char *path;
+    char *core; /* a core file of the same process; NULL: none */
     enum etch_verdict verdict;
     uint64_t key; /* when it ran: the order in which they are read does not count */
     bool failing;
@@ -50,6 +52,7 @@ struct etch_run_exits {
 
 struct etch_run_set {
     const char *program;
+    char *twin;          /* its lab build, if the runs are of the lab: then `program` is this file */
     struct etch_elf elf; /* of the program, read with the first bundle */
     ProtobufCBinaryData build_id;
     const char *bug;              /* which failure, by a part of its name; NULL: the commonest */
@@ -68,6 +71,7 @@ struct etch_run_set {
     etch_run_notes notes;
     etch_run_notes lasting; /* notes of every sketch */
     struct etch_source_text *source;
+    struct etch_policy *policy; /* of recovered values; NULL: not read yet */
     struct etch_symbols *symbols;
     size_t kept; /* bytes of recordings and steps that are kept for another slice */
     struct etch_run_counts counts;
@@ -86,6 +90,10 @@ int etch_run_set_open(struct etch_run_set *s, struct etch_error *err);
  * failed. Returns 0, or -1 with `err` set if the bundle cannot be used at all. */
 int etch_run_set_add(struct etch_run_set *s, const char *path, enum etch_verdict verdict, bool tracked,
                      struct etch_error *err);
+
+/* Says that `core` is a core file of the process of a bundle that was added: values are recovered from it. Returns 0,
+ * or -1 with `err` set. */
+int etch_run_set_join_core(struct etch_run_set *s, const char *path, const char *core, struct etch_error *err);
 
 /* Forgets the bundle that was added last. */
 void etch_run_set_drop_last(struct etch_run_set *s);

@@ -15,4 +15,9 @@ void etch_run_set_note_failures(struct etch_run_set *s);
 void etch_run_set_note_now(struct etch_run_set *s, const char *text);
 void etch_run_set_drop_notes(struct etch_run_set *s);
 
+/* ---- run_set_values.c ---- */
+
+/* True if the policy hides a recovered value. `context` is the set. */
+bool etch_run_set_hides(void *context, const char *name, uint64_t value);
+
 #endif

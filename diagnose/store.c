@@ -96,13 +96,14 @@ static bool is_kept(struct etch_store *s, int64_t id)
 static void sweep(struct etch_store *s, bool all)
 {
     DIR *dir = opendir(s->folder);
+    int fd = dir ? dirfd(dir) : -1;
     struct dirent *entry;
 
-    while (dir && (entry = readdir(dir))) {
+    while (fd >= 0 && (entry = readdir(dir))) {
         int64_t id = run_of(entry->d_name);
 
         if (id >= 0 && (all || !is_kept(s, id)))
-            unlinkat(dirfd(dir), entry->d_name, 0);
+            unlinkat(fd, entry->d_name, 0);
     }
     if (dir)
         closedir(dir);
@@ -133,7 +134,8 @@ static int take_lock(struct etch_store *s, bool *alone, struct etch_error *err)
     s->lock = etch_output_lasting(path);
     if (s->lock < 0) {
         etch_error_set_errno(err, errno, "cannot use the run store %s", s->folder);
-        return etch_error_advise(err, "--store DIR where you may write");
+        etch_error_advise(err, "--store DIR where you may write");
+        return -1;
     }
     *alone = flock(s->lock, LOCK_EX | LOCK_NB) == 0;
     return 0;
@@ -160,7 +162,7 @@ static int open_database(struct etch_store *s, struct etch_error *err)
 
 static int open_folder(struct etch_store *s, bool fresh, struct etch_error *err)
 {
-    bool alone;
+    bool alone = false;
     int cause = make_folder(s->folder);
 
     if (cause) {
