@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* etch calibrate: measures how far the clocks of the CPUs are apart, and says if they can order events. */
-#include "calibrate/calibration.h"
+#include "calibrate/kept.h"
 #include "cli/calibrate_plot.h"
 #include "cli/command.h"
 #include "cli/message_json.h"
@@ -19,6 +19,7 @@ struct calibrate_options {
     struct etch_calibration_options calibration;
     const char *plot;
     bool json;
+    bool fresh; /* a kept measurement is not wanted */
 };
 
 /* ---- For people ---- */
@@ -127,8 +128,24 @@ static void print_kernel_clock(const struct etch_calibration *c)
                c->drain_lo, c->drain_hi);
 }
 
+static const char *age_text(uint64_t ns, char *text, size_t size)
+{
+    double s = (double)ns / 1e9;
+
+    snprintf(text, size,
+             s < 100    ? "%.0f s"
+             : s < 6000 ? "%.0f min"
+                        : "%.1f h",
+             s < 100    ? s
+             : s < 6000 ? s / 60
+                        : s / 3600);
+    return text;
+}
+
 static void print_people(const struct etch_calibration *c)
 {
+    char age[32];
+
     print_health(c);
     if (c->n_cpus == 0)
         printf("\nskew         none: this process may use one CPU only\n");
@@ -137,6 +154,10 @@ static void print_people(const struct etch_calibration *c)
     if (c->n_cpus)
         print_cpus(c);
     print_kernel_clock(c);
+    if (c->age_ns)
+        printf("\nkept         measured %s ago; %zu of %zu CPUs and the kernel's clock were checked now. "
+               "--fresh measures again",
+               age_text(c->age_ns, age, sizeof(age)), c->n_checked, c->n_cpus);
     printf("\ntook %.2f s", (double)c->duration_ns / 1e9);
     if (c->n_cpus)
         printf(", %.0f ms for each CPU beside the reference; with more CPUs each gets fewer rounds, to keep the time "
@@ -204,13 +225,13 @@ static json_t *calibration_json(const struct etch_calibration *c)
                          (json_int_t)c->trap.median, "samples", (json_int_t)c->trap.samples, "outside",
                          (json_int_t)c->trap.outside);
     return json_pack(
-        "{s:{s:b,s:b,s:b,s:s},s:b,s:s,s:i,s:o,s:o,s:{s:b,s:o,s:o},s:o,s:o,s:I}", "clock", "constant",
+        "{s:{s:b,s:b,s:b,s:s},s:b,s:s,s:i,s:o,s:o,s:{s:b,s:o,s:o},s:o,s:o,s:I,s:b,s:I}", "clock", "constant",
         c->health.constant, "nonstop", c->health.nonstop, "rdtscp", c->health.rdtscp, "clocksource",
         c->health.clocksource, "orders", !c->refused, "refused_because", c->why, "reference_cpu", (int)c->reference,
         "cpus", cpus, "checks", checks, "perf_clock", "offered", c->offered.offered, "monotonic_raw", fit_json(&c->fit),
         "scheduler", fit_json(&c->scheduler), "trap_latency", trap, "store_visibility",
         c->drain_hi ? range(json_integer((json_int_t)c->drain_lo), json_integer((json_int_t)c->drain_hi)) : json_null(),
-        "duration_ns", (json_int_t)c->duration_ns);
+        "duration_ns", (json_int_t)c->duration_ns, "kept", c->age_ns > 0, "age_ns", (json_int_t)c->age_ns);
 }
 
 static int print_json(const struct etch_calibration *c, struct etch_error *err)
@@ -232,6 +253,7 @@ static int parse_number(const char *text, double lo, double hi, double *value)
 static int parse(const struct etch_command *self, int argc, char **argv, struct calibrate_options *options)
 {
     static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"fresh", no_argument, NULL, 'f'},
                                                  {"json", no_argument, NULL, 'j'},
                                                  {"plot", required_argument, NULL, 'p'},
                                                  {"seconds", required_argument, NULL, 's'},
@@ -245,21 +267,27 @@ static int parse(const struct etch_command *self, int argc, char **argv, struct 
         case 'h':
             etch_command_help(self);
             return ETCH_EXIT_DONE;
+        case 'f':
+            options->fresh = true;
+            break;
         case 'j':
             options->json = true;
             break;
         case 'p':
             options->plot = optarg;
+            options->fresh = true; /* the samples are not kept */
             break;
         case 's':
             if (parse_number(optarg, 0.01, 3600, &number) < 0)
                 return etch_command_usage(self, "--seconds takes a number from 0.01 to 3600, not '%s'", optarg);
             options->calibration.budget_ns = (uint64_t)(number * 1e9);
+            options->fresh = true;
             break;
         case 'c':
             if (parse_number(optarg, 0, 100, &number) < 0)
                 return etch_command_usage(self, "--confidence takes a percentage between 0 and 100, not '%s'", optarg);
             options->calibration.confidence = number / 100;
+            options->fresh = true;
             break;
         default:
             return etch_command_bad_option(self, c, argv);
@@ -281,7 +309,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
         return status;
     if (isatty(STDERR_FILENO) && !options.json)
         fputs("measuring...\r", stderr);
-    if (etch_calibrate(&calibration, &options.calibration, &err) < 0)
+    if ((options.fresh ? etch_calibrate_fresh : etch_calibrate_kept)(&calibration, &options.calibration, &err) < 0)
         return etch_command_failed(self, &err);
     status = calibration.refused ? ETCH_EXIT_FAILED : ETCH_EXIT_DONE;
     if (!options.json)
@@ -298,14 +326,18 @@ const struct etch_command etch_command_calibrate = {
     .name = "calibrate",
     .summary = "how far the CPUs' clocks are apart, and whether events can be ordered by them",
     .help =
-        "usage: etch calibrate [--json] [--plot FILE.svg] [--seconds S] [--confidence PERCENT]\n\n"
+        "usage: etch calibrate [--fresh] [--json] [--plot FILE.svg] [--seconds S] [--confidence PERCENT]\n\n"
         "Measures the clock of every CPU that this process may use against the clock of the first CPU. The result is\n"
         "bounds that cannot be wrong, and a narrower range that holds at the stated confidence. Then etch measures "
         "the\n"
-        "kernel's clock against the TSC, and the delays between an event and its time stamp. The recorder measures "
-        "the\n"
-        "same before and after each recording. The exit status is 1 if events must not be ordered across CPUs by this\n"
+        "kernel's clock against the TSC, and the delays between an event and its time stamp. The result is "
+        "kept for\n"
+        "a day, or until the machine is started again or suspended, or its CPUs change. Recordings use it, and check "
+        "it\n"
+        "before and after. The exit status is 1 if events must not be ordered across CPUs by this\n"
         "machine's clock. The output says why.\n\n"
+        "  --fresh              measure now, even if a measurement is kept. --plot, --seconds and --confidence do so "
+        "too\n"
         "  --json               print one JSON object; ranges are {lo, hi} in cycles\n"
         "  --plot FILE.svg      draw the two spikes behind the statistics, and the ranges\n"
         "  --seconds S          time for all measurements together, for any number of CPUs (default 2)\n"

@@ -21,6 +21,9 @@ struct etch_command {
     const char *summary; /* one line */
     const char *help;    /* all of --help, examples included; NULL if the command is in another program */
     int (*run)(const struct etch_command *self, int argc, char **argv);
+    /* Of a command that reads: its work before the sandbox, such as running a program. Returns 0, or an exit status
+     * after a message. NULL: none. */
+    int (*before)(const struct etch_command *self, int argc, char **argv);
     bool keeps_signals;         /* runs programs, which must inherit the signal settings of etch */
     bool reads;                 /* only reads files that may come from others: cli/reading.h */
     const char *const *outputs; /* of a command that reads: the long options that name a file to write; NULL ends */
@@ -30,6 +33,7 @@ extern const struct etch_command etch_command_cc;
 extern const struct etch_command etch_command_cxx;
 extern const struct etch_command etch_command_decode;
 extern const struct etch_command etch_command_calibrate;
+extern const struct etch_command etch_command_core;
 extern const struct etch_command etch_command_diagnose;
 extern const struct etch_command etch_command_doctor;
 extern const struct etch_command etch_command_explore;

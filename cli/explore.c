@@ -3,10 +3,11 @@
 #include "base/path.h"
 #include "cli/command.h"
 #include "cli/lab_file.h"
-#include "cli/lab_twin.h"
 #include "cli/summaries.h"
 #include "collector/lab_cause.h"
 #include "collector/lab_explore.h"
+#include "diagnose/lab_runs.h"
+#include "diagnose/lab_twin.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -15,16 +16,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct options {
     struct etch_lab_explore explore;
-    const char *strategy, *output, *input;
+    const char *strategy, *output, *input, *bundles;
     bool quiet;
     bool plain; /* no experiments with the failing schedule */
 };
-
-#define MORE_SCHEDULES 40 /* tried for a failing run that shows more than the first */
 
 static volatile sig_atomic_t stopped;
 
@@ -95,6 +95,9 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
         return 0;
     case 'H':
         o->explore.request.no_heap_check = true;
+        return 0;
+    case 'b':
+        o->bundles = optarg;
         return 0;
     case 'p':
         o->plain = true;
@@ -173,32 +176,29 @@ static void print_found(const struct etch_lab_found *f)
 }
 
 /* Makes experiments with the failing schedule, and prints the results. */
-static int print_cause(const struct options *o, const struct etch_lab_found *f, const char *twin,
-                       struct etch_error *err)
+static int print_cause(const struct options *o, const struct etch_lab_found *f, struct etch_lab_experiment *e,
+                       const char *twin, struct etch_error *err)
 {
-    struct etch_lab_explore again = o->explore;
-    struct etch_lab_found known = {0};
-    struct etch_lab_cause cause;
-    bool better;
-    int status;
-
-    /* A run that fails early has few points. A later failure shows more, because more shared instructions are known. */
-    again.request.sites = f->learnt;
-    again.schedules = MORE_SCHEDULES;
-    again.all = again.latest = true;
-    again.given = true;
-    again.request.spec = (struct etch_lab_spec){.kind = ETCH_LAB_SURW, .depth = 3};
-    if (etch_lab_explore(&known, &again, err) < 0)
+    if (etch_lab_experiment(e, f, &o->explore, err) < 0)
         return -1;
-    better = known.first && known.schedule.end == f->schedule.end && known.schedule.number == f->schedule.number;
-    status = etch_lab_find_cause(&cause, better ? &known.schedule : &f->schedule, &o->explore.request,
-                                 better ? known.passing : f->passing, better ? known.n_passing : f->n_passing, err);
-    etch_lab_found_release(&known);
+    etch_lab_print_cause(&e->cause, twin, stdout);
+    return 0;
+}
 
-    if (status == 0)
-        etch_lab_print_cause(&cause, twin, stdout);
-    etch_lab_cause_release(&cause);
-    return status;
+/* Records the failing run and passing runs, and says how to look at them. */
+static int keep_runs(const struct options *o, const struct etch_lab_found *f, const struct etch_lab_experiment *e,
+                     char **argv, struct etch_error *err)
+{
+    struct etch_lab_runs runs;
+
+    if (mkdir(o->bundles, 0700) < 0 && errno != EEXIST)
+        return etch_error_set_errno(err, errno, "cannot make %s", o->bundles);
+    if (etch_lab_runs_record(&runs, f, e->cause.n_orders ? &e->cause : NULL,
+                             e->known.learnt ? e->known.learnt : f->learnt, &o->explore.request, o->bundles, err) < 0)
+        return -1;
+    printf("recorded   %u failing and %u passing runs: etch sketch %s %s/*.etch\n", runs.failing, runs.passing, argv[0],
+           o->bundles);
+    return 0;
 }
 
 static void print_partly(const struct etch_lab_found *f)
@@ -210,8 +210,8 @@ static void print_partly(const struct etch_lab_found *f)
                f->partly);
 }
 
-static int report(const struct options *o, const struct etch_lab_found *f, const struct etch_lab_twin *twin,
-                  char **argv, struct etch_error *err)
+static int report(const struct options *o, const struct etch_lab_found *f, struct etch_lab_experiment *e,
+                  const struct etch_lab_twin *twin, char **argv, struct etch_error *err)
 {
     unsigned same = 0;
 
@@ -233,7 +233,9 @@ static int report(const struct options *o, const struct etch_lab_found *f, const
         printf("failing    %" PRIu64 " of %" PRIu64 " schedules, in %u ways\n", f->failing, f->schedules, f->distinct);
     if (!f->schedule.points)
         printf("note       no other thread had begun: the failure does not depend on the schedule\n");
-    else if (same == 3 && !o->plain && print_cause(o, f, twin->path, err) < 0)
+    else if (same == 3 && !o->plain && print_cause(o, f, e, twin->path, err) < 0)
+        return -1;
+    if (o->bundles && keep_runs(o, f, e, argv, err) < 0)
         return -1;
     printf("repeated   %u of 3 times at the same points\n", same);
     if (same < 3)
@@ -245,6 +247,7 @@ static int report(const struct options *o, const struct etch_lab_found *f, const
 static int explore(const struct etch_command *self, struct options *o, char **argv)
 {
     struct sigaction action = {.sa_handler = on_signal}, before;
+    struct etch_lab_experiment experiment = {0};
     struct etch_lab_found found = {0};
     struct etch_lab_twin twin;
     struct etch_error err;
@@ -260,8 +263,9 @@ static int explore(const struct etch_command *self, struct options *o, char **ar
     o->explore.context = o;
     sigaction(SIGINT, &action, &before);
     if (etch_lab_explore(&found, &o->explore, &err) == 0)
-        status = report(o, &found, &twin, argv, &err);
+        status = report(o, &found, &experiment, &twin, argv, &err);
     sigaction(SIGINT, &before, NULL);
+    etch_lab_experiment_release(&experiment);
     etch_lab_found_release(&found);
     return etch_command_close_output(self, status < 0 ? etch_command_failed(self, &err) : status);
 }
@@ -278,6 +282,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"all", no_argument, NULL, 'a'},
                                                  {"no-heap-check", no_argument, NULL, 'H'},
                                                  {"no-cause", no_argument, NULL, 'p'},
+                                                 {"bundles", required_argument, NULL, 'b'},
                                                  {"real-time", no_argument, NULL, 'r'},
                                                  {0}};
     struct options o = {.explore = {.schedules = 1000}};
@@ -317,6 +322,7 @@ const struct etch_command etch_command_explore = {
         "  --seed N         the seed of the first run (default 0); each run takes the next seed\n"
         "  --no-heap-check  do not count uses of freed memory, double frees and accesses behind a block as failures\n"
         "  --no-cause       make no experiments with the failing schedule\n"
+        "  --bundles DIR    record the failing run and some passing runs into DIR, for etch sketch\n"
         "  --all            do not stop at the first failure; count the failures\n"
         "  --input FILE     standard input of each run (default: none)\n"
         "  --real-time      use the machine's sleeps and clocks; by default they are virtual and cost no time\n"

@@ -19,9 +19,9 @@ struct info_options {
 
 static const char *source_name(Etch__Source source)
 {
-    static const char *const names[] = {"none", "pt", "soft", "vpt"};
+    static const char *const names[] = {"none", "pt", "soft", "vpt", "lab"};
 
-    return (unsigned)source < 4 ? names[source] : "unknown";
+    return (unsigned)source < sizeof(names) / sizeof(names[0]) ? names[source] : "unknown";
 }
 
 static void print_size(uint64_t bytes)

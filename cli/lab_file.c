@@ -373,7 +373,8 @@ static void print_order(struct etch_symbols *symbols, const Etch__Image *image, 
     print_moment(symbols, image, &o->before, out);
     fprintf(out, " before ");
     print_moment(symbols, image, &o->after, out);
-    fprintf(out, "\n             turned round: %u of %u fail; enforced alone: %u of %u fail\n", o->turned.failed,
+    fprintf(out, "\n             turned round%s: %u of %u fail; enforced alone: %u of %u fail\n",
+            o->whole ? " (held until the other thread has ended)" : "", o->turned.failed + o->turned.otherwise,
             o->turned.of, o->alone.failed, o->alone.of);
 }
 

@@ -184,6 +184,8 @@ int etch_reading_begin(const struct etch_command *self, int *argc, char **argv)
 {
     int status = take_options(self, argc, argv);
 
+    if (!status && self->before)
+        status = self->before(self, *argc, argv);
     if (status)
         return status;
     bound_output();

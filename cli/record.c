@@ -223,6 +223,7 @@ static int take_number(const struct etch_command *self, int c, struct etch_recor
         options->hang_s = value;
     } else if (c == OPTION_CLOCK) {
         options->clock_s = value;
+        options->clock_fresh = true;
     } else if (c == OPTION_WALL) {
         options->wall_s = value;
     } else if (c == OPTION_BUDGET) {
@@ -431,7 +432,11 @@ const struct etch_command etch_command_record = {
         "                     addresses only\n\n"
         "  --rings FOLDER     run nothing; make a bundle of the rings that a program left in FOLDER. The program was "
         "built\n"
-        "                     with etch cc --record and started with ETCH_RING=FOLDER in its environment\n\n"
+        "                     with etch cc --record and started with ETCH_RING=FOLDER in its environment. Takes the "
+        "newest\n"
+        "                     process that failed, with its children, or the process of --pid. etch sketch PROG "
+        "--rings\n"
+        "                     FOLDER shows how it failed\n\n"
         "  --recover[=FOLDER] run nothing; make a bundle of the recording of a killed etch, with soft or vpt: its "
         "bundle\n"
         "                     and the data still in the rings. Takes the newest, or that in FOLDER "
@@ -480,9 +485,10 @@ const struct etch_command etch_command_record = {
         "wait\n"
         "                     for a hang that is certain\n"
         "  --fail-on-exit     the run fails by an exit status other than 0\n"
-        "  --clock S          seconds for measuring how far the CPUs' clocks are apart, before and again after the "
-        "run\n"
-        "                     (0.2; 0: not measured, and the clocks cannot order events of different CPUs)\n"
+        "  --clock S          measure how far the CPUs' clocks are apart, for S seconds before and again after the "
+        "run.\n"
+        "                     Without it, etch measures once and keeps the result for a day (etch calibrate). 0: not\n"
+        "                     measured, and the clocks cannot order events of different CPUs\n"
         "  --allow-ptrace     record a program although it calls ptrace\n"
         "  --allow-breakpoints  watch in a program although it opens perf events, perhaps breakpoints, itself\n\n"
         "examples:\n"

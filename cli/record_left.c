@@ -4,32 +4,118 @@
 #include "cli/record_summary.h"
 #include "collector/folder.h"
 #include "collector/recover.h"
-#include "collector/soft.h"
+#include "collector/ring_process.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+/* ---- Rings of programs that ran without etch ---- */
+
+static int say_none(const struct etch_ring_processes *all, const char *folder, struct etch_error *err)
+{
+    if (all->others)
+        return etch_error_set(
+            err, "the rings in %s are of a program built with another version of etch; that one reads them", folder);
+    if (all->empty)
+        return etch_error_set(err, "%s holds no rings: a process found no room for its rings", folder);
+    if (all->unreadable)
+        return etch_error_set(err, "%s holds no rings: a file of rings makes no sense", folder);
+    etch_error_set(err, "%s holds no rings of a program built with etch cc --record", folder);
+    return etch_error_advise(err, "ETCH_RING=%s in the environment of the program", folder);
+}
+
+/* The process of that number, else the newest that failed, else the newest. */
+static const struct etch_ring_process *choose(const struct etch_ring_processes *all, int pid)
+{
+    const struct etch_ring_process *chosen = NULL;
+
+    for (size_t i = 0; i < all->list.n; i++) {
+        const struct etch_ring_process *p = &all->list.v[i];
+        bool better = !chosen || etch_ring_process_failed(p) || !etch_ring_process_failed(chosen);
+
+        if (pid ? p->pid == (uint32_t)pid : better && p->threads)
+            chosen = p;
+    }
+    return chosen;
+}
+
+static void print_end(const struct etch_ring_process *p)
+{
+    switch (p->end) {
+    case ETCH_RING_RUNS:
+        fprintf(stderr, "which runs, or may");
+        break;
+    case ETCH_RING_EXITED:
+        fprintf(stderr, "which exited with status %u", p->status);
+        break;
+    case ETCH_RING_SIGNALLED:
+        fprintf(stderr, "which died by signal %u (%s)", p->status, strsignal((int)p->status));
+        break;
+    case ETCH_RING_SILENT:
+        fprintf(stderr, "which ended without a word (SIGKILL, _exit or exec)");
+        break;
+    }
+}
+
+static void print_bundle(const struct etch_ring_processes *all, const struct etch_ring_process *p,
+                         const struct etch_soft_summary *s, const struct etch_record_options *options)
+{
+    char size[32];
+
+    etch_print_size(size, sizeof(size), s->bytes);
+    fprintf(stderr, "etch record: soft, process %u, ", p->pid);
+    print_end(p);
+    fprintf(stderr, "; %u thread%s in %u process%s, %s of rings in %s; ", s->threads, s->threads == 1 ? "" : "s",
+            s->processes, s->processes == 1 ? "" : "es", size, options->output);
+    if (s->losses)
+        fprintf(stderr, "%" PRIu64 " loss%s: %s%s%s\n", s->losses, s->losses == 1 ? "" : "es", s->lost,
+                s->why ? "; " : "", s->why ? s->why : "");
+    else
+        fprintf(stderr, "nothing lost\n");
+    if (all->list.n > s->processes)
+        fprintf(stderr,
+                "etch record: %zu more process%s left rings there; --pid takes another, etch sketch PROG "
+                "--rings takes all\n",
+                all->list.n - s->processes, all->list.n - s->processes == 1 ? "" : "es");
+}
+
+static int bundle_rings(const char *folder, const struct etch_record_options *options,
+                        const struct etch_ring_processes *all, struct etch_error *err)
+{
+    const struct etch_ring_process *p = choose(all, options->pid);
+    struct etch_ring_bundle bundle = {
+        .folder = folder, .output = options->output, .policy = options->policy, .family = !options->pid};
+    struct etch_soft_summary s;
+
+    if (!p && options->pid && all->list.n) {
+        etch_error_set(err, "process %d left no rings in %s", options->pid, folder);
+        return etch_error_advise(err, "without --pid, which takes the newest that failed");
+    }
+    if (!p)
+        return say_none(all, folder, err);
+    if (etch_ring_process_bundle(p, &bundle, &s, err) < 0)
+        return -1;
+    print_bundle(all, p, &s, options);
+    return 0;
+}
 
 /* Makes a bundle of the rings of a program that ran without etch. */
 int etch_record_rings(const struct etch_command *self, const char *folder, const struct etch_record_options *options)
 {
-    struct etch_soft_summary s;
+    struct etch_ring_processes all;
     struct etch_error err;
-    char size[32];
+    int status = etch_ring_processes_read(folder, &all, &err);
 
-    if (etch_soft_bundle(folder, options->output, options->policy, &s, &err) < 0) {
-        etch_command_failed(self, &err);
-        return ETCH_EXIT_RECORD;
+    if (status == 0) {
+        status = bundle_rings(folder, options, &all, &err);
+        etch_ring_processes_release(&all);
     }
-    etch_print_size(size, sizeof(size), s.bytes);
-    fprintf(stderr, "etch record: soft, %u thread%s in %u process%s, %s of rings in %s; ", s.threads,
-            s.threads == 1 ? "" : "s", s.processes, s.processes == 1 ? "" : "es", size, options->output);
-    if (s.losses)
-        fprintf(stderr, "%" PRIu64 " loss%s: %s%s%s\n", s.losses, s.losses == 1 ? "" : "es", s.lost, s.why ? "; " : "",
-                s.why ? s.why : "");
-    else
-        fprintf(stderr, "nothing lost\n");
-    return 0;
+    if (status == 0)
+        return 0;
+    etch_command_failed(self, &err);
+    return ETCH_EXIT_RECORD;
 }
 
 /* Makes a bundle of a recording whose etch was killed. */

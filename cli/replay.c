@@ -2,8 +2,8 @@
 /* etch replay: repeats a run of the lab. */
 #include "cli/command.h"
 #include "cli/lab_file.h"
-#include "cli/lab_twin.h"
 #include "cli/summaries.h"
+#include "diagnose/lab_twin.h"
 
 #include <getopt.h>
 #include <inttypes.h>
