@@ -171,7 +171,7 @@ static int simulate(size_t n, size_t ring, const char *output)
     struct etch_record_options options = {.full = true};
     struct etch_record_summary summary = {0};
     struct sink s = {0};
-    struct etch_flow_sink sink = {&s, sink_write, sink_bytes, sink_lost, sink_note, &summary};
+    struct etch_sink sink = {&s, sink_write, sink_bytes, sink_lost, sink_note, &summary};
     static struct core cores[CORES_MAX];
     static struct etch_pt_cpu rings[CORES_MAX];
     static pthread_t threads[CORES_MAX];

@@ -69,8 +69,9 @@ total = 0
 for name in sys.argv[1:]:
     data = open(name, "rb").read()
     chunks, slots, used = struct.unpack_from("<III", data, 16)
+    head = len(data) - slots * (1 + chunks) * 4096
     for slot in range(min(slots, used)):
-        total += struct.unpack_from("<Q", data, 65536 + slot * (1 + chunks) * 4096 + 8)[0] * (4096 - 512)
+        total += struct.unpack_from("<Q", data, head + slot * (1 + chunks) * 4096 + 8)[0] * (4096 - 512)
 print(total)
 PY
 }

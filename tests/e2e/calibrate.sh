@@ -28,6 +28,35 @@ if d["trap_latency"]:
     assert d["trap_latency"]["outside"] == 0  # the conversion puts every trap between the stamps around it
 PY
 checks=$((checks + 1))
+
+# The measurement is kept for the next command and for recordings: for this user alone, and checked. Damaged, or of
+# another boot, it is measured again.
+export XDG_RUNTIME_DIR=$work/runtime
+mkdir -m 0700 "$XDG_RUNTIME_DIR"
+kept=$XDG_RUNTIME_DIR/etch/clocks
+expect 0 "$ETCH" calibrate --seconds 2
+! grep -q "^kept" "$work/out" || fail "a measurement that was asked for is an old one"
+if [ -f "$kept" ]; then # not on a machine too busy to measure
+  [ "$(stat -c %a "$kept")" = 600 ] || fail "others can read $kept"
+  cp "$kept" "$work/kept"
+  ETCH_LOG=calibrate expect 0 "$ETCH" record --source none -o "$work/kept.etch" true
+  has "$work/err" "clocks as measured "
+  expect 0 "$ETCH" calibrate --json
+  has "$work/out" '"kept": true'
+  for damage in "truncate -s -1" "truncate -s 0" "sed -i s/boot=./boot=x/" "chmod 0644"; do
+    cp "$work/kept" "$kept"
+    chmod 0600 "$kept"
+    $damage "$kept"
+    ETCH_LOG=calibrate expect 0 "$ETCH" record --source none -o "$work/kept.etch" true
+    has "$work/err" "clocks are measured: "
+  done
+  rm "$kept"
+  ln -s "$work/kept" "$kept"
+  ETCH_LOG=calibrate expect 0 "$ETCH" record --source none -o "$work/kept.etch" true
+  has "$work/err" "clocks are measured: no measurement is kept"
+  ETCH_LOG=calibrate expect 0 "$ETCH" record --clock 0.1 --source none -o "$work/kept.etch" true
+  ! grep -q "clocks as measured" "$work/err" || fail "--clock took an old measurement"
+fi
 # A machine whose clock changes its speed, or stops: no order across CPUs, and it says why; in a recording too.
 mkdir -p "$work/root/proc"
 for lacks in constant nonstop; do

@@ -55,7 +55,7 @@ agree wrapped.etch "ring wrapped (1)"
 # ---- Rings that vanished, or were cut short
 expect 0 "$ETCH" record --source soft --clock 0 -o gone.etch ./p 10 'rm -f "$ETCH_RING"/*.etch-rings'
 agree gone.etch "no ring (2)" none
-expect 0 "$ETCH" record --source soft --clock 0 -o short.etch ./p 10 'for f in "$ETCH_RING"/*.etch-rings; do cp "$f" "$f.x"; rm "$f"; head -c 70000 "$f.x" >"$f"; done'
+expect 0 "$ETCH" record --source soft --clock 0 -o short.etch ./p 10 'for f in "$ETCH_RING"/*.etch-rings; do cp "$f" "$f.x"; rm "$f"; head -c 180000 "$f.x" >"$f"; done'
 has err "ring gone (1)"
 expect 0 "$ETCH" record --source soft --clock 0 -o bad.etch ./p 10 'for f in "$ETCH_RING"/*.etch-rings; do rm "$f"; head -c 70000 /dev/zero >"$f"; done'
 agree bad.etch "no ring (2), damaged (1)" none

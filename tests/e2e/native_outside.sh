@@ -44,4 +44,10 @@ for how in none soft; do
   fi
   [ "$(awk -v c="copy:$(line memcpy)" '$6 == c {print $2}' "$work/accesses" | sort -u | wc -l)" -eq 2 ] || fail "two threads copied"
 done
+
+# A library that is not the one that ran any more hides its own callers only.
+"$ETCH_CC" -O1 -fno-omit-frame-pointer -fPIC -shared "${source%.c}_untold.c" -o "$work/new.so"
+mv "$work/new.so" "$work/libuntold.so"
+"$ETCH_BUILD/tests/accesses" --callers "$work/run.etch" >"$work/accesses" || fail "the accesses cannot be read"
+check use_told "main:$(line told)"
 done_checking

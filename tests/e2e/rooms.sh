@@ -42,10 +42,10 @@ for header in $(grep -l 'Private to binary/' binary/*.h); do
   bad=$(grep -rn "#include \"$header\"" --include='*.[ch]' base proto calibrate collector decoder slicer sketch diagnose cli || true)
   [ -z "$bad" ] || fail "a private header of binary/ is used outside: $bad"
 done
-# elf.h's numbers and types: exec.c runs inside QEMU and pool.c inside the recorded program, which link nothing of ours; library.c reads
+# elf.h's numbers and types: exec.c runs inside QEMU and maps.c and pool.c inside the recorded program, which link nothing of ours; library.c reads
 # the auxiliary vector of a process; link_note.c writes an object.
 bad=$(grep -rlE '^ *#include <elf\.h>' --include='*.[ch]' base proto calibrate collector decoder slicer sketch diagnose cli |
-  grep -vxE 'collector/vpt/exec\.c|collector/soft/pool\.c|collector/native/library\.c|slicer/lab/link_note\.c' || true)
+  grep -vxE 'collector/vpt/exec\.c|collector/soft/(maps|pool)\.c|collector/native/library\.c|slicer/lab/link_note\.c' || true)
 [ -z "$bad" ] || fail "ELF headers are parsed outside of binary/: $bad"
 checks=$((checks + 3))
 
@@ -61,19 +61,23 @@ inside decoder/recording ""
 inside decoder/flow ""
 inside decoder/order ""
 inside decoder/values ""
-inside collector/session "collector/native collector/vpt"
+inside collector/session ""
 inside collector/policy ""
 inside collector/sync "collector/session"
 inside collector/native "collector/session collector/sync collector/policy"
+inside collector/core "collector/session collector/native"
 inside collector/pt "collector/session"
 inside collector/soft "collector/session"
 inside collector/vpt "collector/session collector/sync"
 inside collector/lab ""
-# The session knows the sources by name in one place, and what vpt left behind in another; a source knows no other source.
-bad=$(grep -lE '^ *#include "collector/(native|pt|soft|vpt)/' collector/session/*.[ch] |
-  grep -vE '/(record|recover|run)\.c$' || true)
-[ -z "$bad" ] || fail "the session reaches into a source: $bad"
-checks=$((checks + 1))
+inside collector/left "collector/session collector/native collector/soft"
+# The session knows sources by their public headers alone, and one of them by name in one place; a source knows no other source.
+bad=$(grep -lE '\betch_source_(pt|soft|vpt)\b' collector/*/*.c | grep -vE '^collector/(session/record|pt/(pt|group)|soft/rings|vpt/vpt)\.c$' || true)
+[ -z "$bad" ] || fail "a source is known by name: $bad"
+# Every recording is written by session/recorder.c: no other file of the collector writes to a bundle.
+bad=$(grep -nE '\betch_bundle_(create|write|write_flow|finish|discard)\(' collector/*/*.c | grep -v '^collector/session/recorder\.c:' || true)
+[ -z "$bad" ] || fail "a bundle is written past session/recorder.h: $bad"
+checks=$((checks + 2))
 inside slicer/model ""
 inside slicer/instrument "slicer/model"
 inside slicer/slice "slicer/model"

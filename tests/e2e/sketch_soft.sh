@@ -40,7 +40,7 @@ for i in 1 2; do
   record turns-pass$i.etch level turns
 done
 sketch ./turns turns-*.etch
-ask "[v['value'] for t in s['steps'] if t['place']['line'] == 4 for v in t['values']] == ['0x0']"
+ask "[v['value'] for t in s['steps'] if t['place']['line'] == 4 for v in t['values'] if s['variables'][v['variable']]['name'] == 'level'] == ['0x0']"
 
 # Behind its last call a thread leaves no byte before it fails. A hit proves that its statement ran; without one nobody knows, and
 # that it did not run is not claimed.
@@ -251,5 +251,40 @@ for i in 1 2; do
 done
 sketch ./objects objects-fail*.etch objects-pass*.etch
 ask "s['predictors'][0]['kind'] == 'origin' and [p['line'] for p in s['predictors'][0]['statements']] == [23, 12]"
+ask "'line 23' in s['sentence'] and 'line 12' in s['sentence'] and 'Suspected: so in 2 of 2' in s['sentence']"
+ask "[f['function'] for f in s['stacks'][0]['frames']] == ['lines', 'main'] and s['stacks'][0]['thread'] == 0"
+
+# A stack overflow is called that, in a first thread and in another.
+cat >deep.c <<'C'
+#include <pthread.h>
+#include <string.h>
+static int depth(int n, int end)
+{
+    char room[200];
+    memset(room, n, sizeof(room));
+    return n == end ? room[3] : depth(n + 1, end) + room[7];
+}
+static void *work(void *end)
+{
+    return (void *)(long)depth(0, *(int *)end);
+}
+int main(int argc, char **argv)
+{
+    int end = -1;
+    pthread_t thread;
+    (void)argv;
+    if (argc > 1)
+        return depth(0, end);
+    pthread_create(&thread, 0, work, &end);
+    pthread_join(thread, 0);
+    return 0;
+}
+C
+"$ETCH" cc --record -O0 -g -pthread deep.c -o deep
+for words in "" x; do
+  "$ETCH" record --source soft -o deep.etch -- ./deep $words >/dev/null 2>&1 || true
+  sketch ./deep deep.etch
+  ask "s['headline'] == 'stack overflow in depth() (SIGSEGV)' and s['failure']['cause'] == 'stack_overflow'"
+done
 
 echo "$checks checks"

@@ -111,7 +111,8 @@ import glob, struct, sys
 CHUNK, SLACK = 4096, 512
 (name,) = glob.glob(sys.argv[1] + "/*")
 data = open(name, "rb").read()
-total, at = 0, 65536 + SLACK
+chunks, slots = struct.unpack_from("<II", data, 16)
+total, at = 0, len(data) - slots * (1 + chunks) * CHUNK + SLACK
 while at + CHUNK <= len(data) and struct.unpack_from("<I", data, at)[0] == 0x6b6e6863:
     total += len(data[at:at + CHUNK].rstrip(b"\0")) - 56
     at += CHUNK

@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct perf_event_mmap_page page;
     struct etch_perf_ring ring = {&page, memory, RING};
     size_t sum = 0;
-    struct etch_flow_sink sink = {.context = &sum, .write = ignore};
+    struct etch_sink sink = {.context = &sum, .write = ignore};
     struct etch_process_map *spaces;
     uint64_t tail;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The memory that a program in QEMU shares with etch: events of any size and content, as the program may write them. */
 #include "collector/vpt/vpt.h"
+#include "collector/session/recorder.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -23,13 +24,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     options.n_watches = 2;
     options.watches[0] = "counter";
     options.watches[1] = "@0x1000:4";
-    recorder.options = &options;
-    recorder.summary = &summary;
-    recorder.state = &vpt;
-    recorder.pid = 1;
+    etch_recorder_init(&recorder, 0, &summary);
+    vpt.options = &options;
+    vpt.sink = recorder.sink;
+    vpt.pid = 1;
     vpt.control = &control;
-    for (size_t i = 0; i < VPT_ACCESSES_AT_ONCE; i++)
-        vpt.access_list[i] = &vpt.accesses[i];
     return 0;
 }
 
@@ -48,9 +47,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     atomic_store(&slot.shared->event_head, tail + size - 1);
     if (etch_bundle_create_fd(&recorder.bundle, open("/dev/null", O_WRONLY | O_CLOEXEC), "fuzz", &err) < 0)
         return 0;
+    recorder.broken = false;
     memset(vpt.armed, 0, sizeof(vpt.armed));
-    vpt_events_take(&recorder, &slot, &err);
-    vpt.n_accesses = 0;
+    vpt_events_take(&vpt, &slot);
+    vpt.batch.n = 0;
     etch_array_free(&vpt.subjects);
     etch_array_free(&vpt.children);
     etch_array_free(&vpt.processes);

@@ -128,6 +128,31 @@ static void speaks_of(Etch__Predictor *p, Etch__Place *at)
     ADD(p->statements, p->n_statements, at);
 }
 
+static void is_of(Etch__Predictor *p, const char *pattern, const char *variable)
+{
+    p->pattern = strdup(pattern);
+    p->variable = strdup(variable);
+}
+
+static Etch__SketchStack *stack(Etch__Sketch *s, const char *name, uint32_t column, const char *inside)
+{
+    Etch__SketchStack *t = malloc(sizeof(*t));
+
+    etch__sketch_stack__init(t);
+    t->failing = 1;
+    t->thread = strdup(name);
+    t->inside = strdup(inside);
+    t->drawn_case = ETCH__SKETCH_STACK__DRAWN_COLUMN;
+    t->column = column;
+    ADD(s->stacks, s->n_stacks, t);
+    return t;
+}
+
+static void frame(Etch__SketchStack *t, Etch__Place *at)
+{
+    ADD(t->frames, t->n_frames, at);
+}
+
 static void note(Etch__Sketch *s, const char *text)
 {
     ADD(s->notes, s->n_notes, strdup(text));
@@ -221,6 +246,7 @@ static void pbzip2_steps(Etch__Sketch *s)
 static Etch__Sketch *pbzip2(void)
 {
     Etch__Sketch *s = begin("SIGSEGV in consumer()", P(141, "consumer"), 5, 43);
+    Etch__SketchStack *t;
     Etch__Predictor *p;
 
     pbzip2_steps(s);
@@ -228,11 +254,11 @@ static Etch__Sketch *pbzip2(void)
     order(s, 4, 5, 1, "clocks: 412 cycles apart, ranges 258 wide");
     unordered(s, 3, 1, "clock ranges overlap by 61 cycles");
     p = predictor(s, "order", "main pbzip.c:207 before consumer pbzip.c:141", (uint32_t[]){5, 5, 0, 43}, 1);
-    p->pattern = strdup("WR");
+    is_of(p, "WR", "fifo->mut");
     speaks_of(p, P(207, "queueDelete"));
     speaks_of(p, P(141, "consumer"));
     p = predictor(s, "value", "fifo->mut == 0 at pbzip.c:141", (uint32_t[]){5, 5, 0, 43}, 1);
-    p->pattern = strdup("null");
+    is_of(p, "null", "fifo->mut");
     speaks_of(p, P(141, "consumer"));
     p = predictor(s, "value", "fifo->mut < 4096 at pbzip.c:141", (uint32_t[]){5, 5, 0, 43}, 1);
     speaks_of(p, P(141, "consumer"));
@@ -241,6 +267,9 @@ static Etch__Sketch *pbzip2(void)
     speaks_of(p, P(135, "consumer"));
     mark(s->steps[1], 3);
     mark(s->steps[5], 2);
+    t = stack(s, "consumer", 1, "pthread_mutex_unlock");
+    frame(t, P(141, "consumer"));
+    frame(t, P(120, "start"));
     s->slice_statements = 23;
     s->executed_statements = 9;
     in_slice(s, 1, P(141, "consumer"), ETCH__STATEMENT_ROLE__ROLE_FAILURE, 0);
@@ -254,6 +283,10 @@ static Etch__Sketch *one_failure(void)
 {
     Etch__Sketch *s = begin("SIGSEGV in consumer()", P(141, "consumer"), 1, 0);
 
+    Etch__SketchStack *deep = stack(s, "consumer", 1, "");
+
+    for (uint32_t i = 0; i < 1000; i++) /* its middle is left out */
+        frame(deep, P(141 - i % 3, i == 999 ? "main" : "consumer"));
     pbzip2_steps(s);
     s->round = 0;
     order(s, 4, 5, 1, "clocks: 412 cycles apart, ranges 258 wide");
@@ -292,8 +325,9 @@ static Etch__Sketch *lost_update(void)
     order(s, 3, 4, 0, "pthread_join");
     p = predictor(s, "atomicity", "adder count.c:9 and adder count.c:10 with adder count.c:9 between",
                   (uint32_t[]){4, 4, 1, 16}, 0.83);
-    p->pattern = strdup("RRW");
+    is_of(p, "RRW", "total");
     p->unknown = 3;
+    speaks_of(p, place("count.c", 9, "adder"));
     speaks_of(p, place("count.c", 9, "adder"));
     speaks_of(p, place("count.c", 10, "adder"));
     return s;

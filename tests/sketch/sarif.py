@@ -49,6 +49,10 @@ def check_result(run, result):
     need(len(related) == len(set(related)), "related locations have ids of their own")
     for location in result["locations"] + result["relatedLocations"]:
         check_location(location)
+    for stack in result.get("stacks", []):
+        need(stack["message"]["text"] and stack["frames"], "a stack has a title and frames")
+        for frame in stack["frames"]:
+            check_location(frame["location"])
     check_flows(result)
 
 

@@ -17,14 +17,24 @@ def field(number, data):
 
 
 def pools():
+    text = lambda data: struct.pack("<H", len(data)) + data
     maps = open("/proc/self/maps", "rb").read()[:2000]
+    words = b"/bin/true\0/tmp\0true\0-x\0"
+    start = int(maps.split(b"-")[0], 16)
     head = struct.pack("<QIIIIIIQII", 0, 0, 7, 2, 2, 2, 1, 99, len(maps), 0)
+    head += struct.pack("<10IQ", 0, 0, 1, 0, 2, 0, 1, 0, 0, 0, 0)[:40]
+    head += struct.pack("<QQIIIIIIII", 5, 6, 0, 4026531836, len(words), 0, 1, 0, 1, 0) + b"true".ljust(16, b"\0")
+    module = struct.pack("<QI36s", start, 20, b"\1" * 20)
+    registers = [0] * 24
+    registers[6], registers[7], registers[8] = 0x7FFC00000010, 0x7FFC00000000, start + 0x100
+    death = struct.pack("<IIIiiIQQ24QQQI3I", 3, 7, 8, 11, 1, 0, 0, 9, *registers, 0x7FFC00000000, 0x7FFC00001000, 512, 0, 0, 0)
+    death += struct.pack("<QQ", 0x7FFC00000020, start + 0x200) * 32
     ring = b""
     for number in range(2):
-        state = struct.pack("<IIQQQI", 1, 8 + number, 2, 5, 0, 0).ljust(512, b"\0")
+        state = struct.pack("<IIQQQII", 1, 8 + number, 2, 5, 0, 0, 7 + number).ljust(512, b"\0")
         chunks = b"".join(struct.pack("<IIQQ", 0x6B6E6863, 1, s, 0).ljust(4096, b"\x55") for s in range(2))
         ring += (state + chunks).ljust(3 * 4096, b"\0")
-    seed("two", head + struct.pack("<H", len(maps)) + maps + ring)
+    seed("two", head + text(maps) + text(words) + module + death + ring)
 
 
 def maps():

@@ -5,6 +5,8 @@
  *
  *   soft_compare TRUTH RINGS [part | pieces | apart | cut]
  *
+ * Calls of functions that the recorder left out, because of its budget, are no loss: their plain copies have no nodes.
+ *
  * part: the rings may lack the begin (they wrapped) and the end (they were cut). pieces: and anything where a loss is
  * told. apart: each function's nodes for
  * themselves, for programs with signal handlers, whose place within a segment the rings do not tell. cut: threads that
@@ -31,7 +33,7 @@ struct side {
     const struct etch_recording *rings; /* of the two the one that knows where recorded code is */
     const struct etch_soft_map *map;
     ETCH_ARRAY(struct thread) threads;
-    uint64_t instructions, losses;
+    uint64_t instructions, losses, dark;
 };
 
 static struct thread *thread_of(struct side *s, uint32_t tid)
@@ -62,7 +64,9 @@ static int take(void *context, const struct etch_step *step)
     struct thread *t = thread_of(s, step->tid);
     uint64_t ip = step->first;
 
-    if (step->kind == ETCH_STEP_LOSS) {
+    if (step->kind == ETCH_STEP_LOSS && step->cause == ETCH__LOSS_CAUSE__LOSS_BUDGET) {
+        s->dark++;
+    } else if (step->kind == ETCH_STEP_LOSS) {
         s->losses++;
         fprintf(stderr, "loss in thread %u: %s\n", step->tid, step->detail ? step->detail : "");
         if (!etch_array_push(&t->gaps, t->marks.n))
@@ -261,8 +265,9 @@ int main(int argc, char **argv)
         printf("nothing was replayed\n");
         status = 1;
     }
-    printf("%zu threads, %zu nodes replayed, %" PRIu64 " losses, %" PRIu64 " of %" PRIu64 " instructions: %s\n",
-           rings.threads.n, nodes, rings.losses, rings.instructions, truth.instructions,
+    printf("%zu threads, %zu nodes replayed, %" PRIu64 " losses, %" PRIu64 " dark calls, %" PRIu64 " of %" PRIu64
+           " instructions: %s\n",
+           rings.threads.n, nodes, rings.losses, rings.dark, rings.instructions, truth.instructions,
            status ? "different" : "the same");
     if (!part && !pieces && rings.losses)
         status = 1;

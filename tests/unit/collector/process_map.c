@@ -31,7 +31,7 @@ static void take(void *context, Etch__Record__BodyCase kind, void *message)
 
 static struct etch_process_map *make(struct written *w)
 {
-    struct etch_flow_sink sink = {.context = w, .write = take};
+    struct etch_sink sink = {.context = w, .write = take};
     struct etch_process_map *s = etch_process_map_new(&sink);
 
     memset(w, 0, sizeof(*w));

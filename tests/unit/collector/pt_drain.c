@@ -82,7 +82,7 @@ static void on_note(void *context, const char *text)
 static struct fixture *begin(bool full)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    struct etch_flow_sink sink = {f, on_write, on_bytes, on_lost, on_note, &f->summary};
+    struct etch_sink sink = {f, on_write, on_bytes, on_lost, on_note, &f->summary};
     struct etch_pt_cpu cpu = {3, -1, {&f->page, f->side, SIDE}, {&f->page, f->aux, RING}};
     struct etch_error err;
 
