@@ -12,7 +12,7 @@ static bool decode(const uint8_t *bytes, size_t size, ZydisDecodedInstruction *i
            ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, size, insn));
 }
 
-bool vpt_instruction_is_whole(const uint8_t *bytes, size_t size)
+bool etch_vpt_instruction_is_whole(const uint8_t *bytes, size_t size)
 {
     ZydisDecodedInstruction insn;
     ZydisDecoder decoder;
@@ -33,7 +33,7 @@ static bool is_repeated(const ZydisDecodedInstruction *insn)
     return (insn->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
 }
 
-static enum vpt_ending ending_of(const ZydisDecodedInstruction *insn)
+static enum etch_vpt_ending ending_of(const ZydisDecodedInstruction *insn)
 {
     bool direct = insn->raw.imm[0].is_relative;
 
@@ -53,7 +53,7 @@ static enum vpt_ending ending_of(const ZydisDecodedInstruction *insn)
     }
 }
 
-int vpt_block_classify(struct vpt_block *b, const uint8_t *bytes, size_t size)
+int etch_vpt_block_classify(struct etch_vpt_block *b, const uint8_t *bytes, size_t size)
 {
     ZydisDecodedInstruction insn;
 
@@ -70,48 +70,48 @@ int vpt_block_classify(struct vpt_block *b, const uint8_t *bytes, size_t size)
     return 0;
 }
 
-struct vpt_traits vpt_instruction_traits(const uint8_t *bytes, size_t size)
+struct etch_vpt_traits etch_vpt_instruction_traits(const uint8_t *bytes, size_t size)
 {
     ZydisDecodedInstruction insn;
 
     if (!decode(bytes, size, &insn))
-        return (struct vpt_traits){0};
-    return (struct vpt_traits){
+        return (struct etch_vpt_traits){0};
+    return (struct etch_vpt_traits){
         .divides = insn.mnemonic == ZYDIS_MNEMONIC_DIV || insn.mnemonic == ZYDIS_MNEMONIC_IDIV,
         .atomic = (insn.attributes & ZYDIS_ATTRIB_HAS_LOCK) || insn.mnemonic == ZYDIS_MNEMONIC_XCHG,
         .repeats = is_repeated(&insn),
     };
 }
 
-bool vpt_block_ends_rarely(struct vpt_writer *w, const struct vpt_block *b, uint64_t next)
+bool etch_vpt_block_ends_rarely(struct etch_vpt_writer *w, const struct etch_vpt_block *b, uint64_t next)
 {
-    switch ((enum vpt_ending)b->ending) {
+    switch ((enum etch_vpt_ending)b->ending) {
     case VPT_CALLS:
         if (next != b->target)
             return false;
-        vpt_put_call(w, b->end);
+        etch_vpt_put_call(w, b->end);
         return true;
     case VPT_RETURN:
-        vpt_put_return(w, next);
+        etch_vpt_put_return(w, next);
         return true;
     case VPT_CALLS_INDIRECT:
-        vpt_put_call(w, b->end);
-        vpt_put_tip(w, next);
+        etch_vpt_put_call(w, b->end);
+        etch_vpt_put_tip(w, next);
         return true;
     case VPT_REPEATS:
         return next == b->end || next == b->last;
     case VPT_JUMPS_INDIRECT:
     case VPT_FAR:
-        vpt_put_tip(w, next);
+        etch_vpt_put_tip(w, next);
         return true;
     default:
         return false;
     }
 }
 
-bool vpt_block_may_go_to(const struct vpt_block *b, uint64_t next)
+bool etch_vpt_block_may_go_to(const struct etch_vpt_block *b, uint64_t next)
 {
-    switch ((enum vpt_ending)b->ending) {
+    switch ((enum etch_vpt_ending)b->ending) {
     case VPT_CONDITIONAL:
         return next == b->target || next == b->end;
     case VPT_GOES_ON:

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum vpt_ending {
+enum etch_vpt_ending {
     VPT_CONDITIONAL,
     VPT_GOES_ON, /* to one place only: a direct jump, or no branch: the block was cut by a page's end or a limit */
     VPT_CALLS,
@@ -21,52 +21,52 @@ enum vpt_ending {
     VPT_FAR,     /* system call, interrupt, far transfer */
 };
 
-struct vpt_block {
+struct etch_vpt_block {
     uint64_t start, end; /* end is behind the last instruction */
     uint64_t last;       /* the last instruction */
     uint64_t target;     /* of a direct branch; where there is none, the end */
     uint32_t instructions;
     uint8_t ending;
-    bool single;            /* one instruction: QEMU may run it again on its own */
-    bool first_traps;       /* its first instruction divides */
-    _Atomic bool handler;   /* a signal handler begins here */
-    struct vpt_block *next; /* in the list of all */
-    void *list;             /* of its instructions, where callbacks need one */
+    bool single;                 /* one instruction: QEMU may run it again on its own */
+    bool first_traps;            /* its first instruction divides */
+    _Atomic bool handler;        /* a signal handler begins here */
+    struct etch_vpt_block *next; /* in the list of all */
+    void *list;                  /* of its instructions, where callbacks need one */
 };
 
 /* Looks at the last instruction's bytes. `b` has its addresses set. Returns -1 where they are no instruction. */
-int vpt_block_classify(struct vpt_block *b, const uint8_t *bytes, size_t size);
+int etch_vpt_block_classify(struct etch_vpt_block *b, const uint8_t *bytes, size_t size);
 
 /* True if the bytes are a whole instruction, not only its beginning. */
-bool vpt_instruction_is_whole(const uint8_t *bytes, size_t size);
+bool etch_vpt_instruction_is_whole(const uint8_t *bytes, size_t size);
 
 /* Traits of an instruction: `divides`; `atomic`: reads and writes memory in one step (lock, xchg); `repeats`. */
-struct vpt_traits {
+struct etch_vpt_traits {
     bool divides, atomic, repeats;
 };
-struct vpt_traits vpt_instruction_traits(const uint8_t *bytes, size_t size);
+struct etch_vpt_traits etch_vpt_instruction_traits(const uint8_t *bytes, size_t size);
 
-/* The rarer endings of vpt_block_ends(). */
-bool vpt_block_ends_rarely(struct vpt_writer *w, const struct vpt_block *b, uint64_t next);
+/* The rarer endings of etch_vpt_block_ends(). */
+bool etch_vpt_block_ends_rarely(struct etch_vpt_writer *w, const struct etch_vpt_block *b, uint64_t next);
 
 /* Writes what the end of block `b` says when execution goes on at `next`. False, and nothing written, where it cannot
  * go on there: something came between that was not seen. */
-static inline __attribute__((always_inline)) bool vpt_block_ends(struct vpt_writer *w, const struct vpt_block *b,
-                                                                 uint64_t next)
+static inline __attribute__((always_inline)) bool etch_vpt_block_ends(struct etch_vpt_writer *w,
+                                                                      const struct etch_vpt_block *b, uint64_t next)
 {
     if (b->ending == VPT_CONDITIONAL) {
         /* One test, not two: which way it went is as hard to predict here as it was for the guest. */
         if (((next ^ b->target) != 0) & ((next ^ b->end) != 0))
             return false;
-        vpt_put_bit(w, next != b->end);
+        etch_vpt_put_bit(w, next != b->end);
         return true;
     }
     if (b->ending == VPT_GOES_ON)
         return next == b->target;
-    return vpt_block_ends_rarely(w, b, next);
+    return etch_vpt_block_ends_rarely(w, b, next);
 }
 
 /* The same question without writing. */
-bool vpt_block_may_go_to(const struct vpt_block *b, uint64_t next);
+bool etch_vpt_block_may_go_to(const struct etch_vpt_block *b, uint64_t next);
 
 #endif

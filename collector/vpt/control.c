@@ -12,7 +12,7 @@
 #define FLOW_SIZE (1u << 20)
 #define PSB_PERIOD 8192u
 
-int vpt_control_make(struct vpt *v, struct etch_error *err)
+int etch_vpt_control_make(struct vpt *v, struct etch_error *err)
 {
     int cause, fd = openat(v->folder.fd, VPT_CONTROL, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
@@ -33,7 +33,7 @@ int vpt_control_make(struct vpt *v, struct etch_error *err)
 
 static int find_watch(struct vpt *v, size_t i, struct etch_error *err)
 {
-    struct vpt_watch *to = &v->control->watches[i];
+    struct etch_vpt_watch *to = &v->control->watches[i];
     struct etch_place *p = &v->watches[i];
     const char *own = v->interpreter[0] ? v->interpreter : v->program;
     uint64_t size;
@@ -77,7 +77,7 @@ static uint64_t power_of_two(uint64_t at_least)
 /* The program whose instructions are watched. */
 static int find_subject(struct vpt *v, struct etch_error *err)
 {
-    struct vpt_control *c = v->control;
+    struct etch_vpt_control *c = v->control;
     const char *subject = v->options->subject;
     struct etch_elf elf = v->elf;
     char path[4096];
@@ -92,10 +92,10 @@ static int find_subject(struct vpt *v, struct etch_error *err)
     return 0;
 }
 
-int vpt_control_fill(struct vpt *v, struct etch_error *err)
+int etch_vpt_control_fill(struct vpt *v, struct etch_error *err)
 {
     const struct etch_record_options *o = v->options;
-    struct vpt_control *c = v->control;
+    struct etch_vpt_control *c = v->control;
     char truth[4096];
 
     c->collector = getpid();
@@ -118,7 +118,7 @@ int vpt_control_fill(struct vpt *v, struct etch_error *err)
 }
 
 /* The control block as a dead etch left it, believed as far as it makes sense. */
-int vpt_control_read(struct vpt *v, struct etch_record_options *o)
+int etch_vpt_control_read(struct vpt *v, struct etch_record_options *o)
 {
     int fd = openat(v->folder.fd, VPT_CONTROL, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static void take_access(struct vpt *v, const struct vpt_slot *s, const struct vpt_access *from)
+static void take_access(struct vpt *v, const struct etch_vpt_slot *s, const struct etch_vpt_access *from)
 {
     Etch__Access *a;
 
-    if (v->known && vpt_known_access(v->known, s->tid, from->event.tsc))
+    if (v->known && etch_vpt_known_access(v->known, s->tid, from->event.tsc))
         return;
     a = etch_batch_add(&v->batch);
     a->tsc = from->event.tsc;
@@ -32,7 +32,7 @@ static void take_access(struct vpt *v, const struct vpt_slot *s, const struct vp
         etch_batch_flush(&v->batch, &v->sink);
 }
 
-static void take_image(struct vpt *v, const struct vpt_slot *s, const struct vpt_image *from, uint32_t size)
+static void take_image(struct vpt *v, const struct etch_vpt_slot *s, const struct etch_vpt_image *from, uint32_t size)
 {
     Etch__Image image = ETCH__IMAGE__INIT;
     struct etch_error ignored;
@@ -63,7 +63,7 @@ static void take_image(struct vpt *v, const struct vpt_slot *s, const struct vpt
 }
 
 /* A location that the instruction of a site was seen to use. */
-static void take_found(const struct vpt *v, const struct vpt_note *note)
+static void take_found(const struct vpt *v, const struct etch_vpt_note *note)
 {
     Etch__Watch watch = ETCH__WATCH__INIT;
     uint32_t site = note->flags >> 8;
@@ -86,7 +86,7 @@ static void take_found(const struct vpt *v, const struct vpt_note *note)
     v->sink.write(v->sink.context, ETCH__RECORD__BODY_WATCH, &watch);
 }
 
-static void take_armed(struct vpt *v, const struct vpt_note *note)
+static void take_armed(struct vpt *v, const struct etch_vpt_note *note)
 {
     Etch__Watch watch = ETCH__WATCH__INIT;
     struct etch_place *w;
@@ -114,7 +114,8 @@ static void take_armed(struct vpt *v, const struct vpt_note *note)
     v->sink.write(v->sink.context, ETCH__RECORD__BODY_WATCH, &watch);
 }
 
-static void take_exec(const struct vpt *v, const struct vpt_slot *s, const struct vpt_note *note, uint32_t size)
+static void take_exec(const struct vpt *v, const struct etch_vpt_slot *s, const struct etch_vpt_note *note,
+                      uint32_t size)
 {
     Etch__Loss loss = ETCH__LOSS__INIT;
     char detail[VPT_MAX_PATH + 64];
@@ -130,7 +131,7 @@ static void take_exec(const struct vpt *v, const struct vpt_slot *s, const struc
     v->sink.lost(v->sink.context, &loss);
 }
 
-static void take_gap(const struct vpt *v, const struct vpt_slot *s, const struct vpt_note *note)
+static void take_gap(const struct vpt *v, const struct etch_vpt_slot *s, const struct etch_vpt_note *note)
 {
     Etch__Loss loss = ETCH__LOSS__INIT;
 
@@ -143,9 +144,9 @@ static void take_gap(const struct vpt *v, const struct vpt_slot *s, const struct
     v->sink.lost(v->sink.context, &loss);
 }
 
-static void take_note(struct vpt *v, const struct vpt_slot *s, const struct vpt_note *note, uint32_t size)
+static void take_note(struct vpt *v, const struct etch_vpt_slot *s, const struct etch_vpt_note *note, uint32_t size)
 {
-    struct vpt_child child = {(uint32_t)note->number, s->tid};
+    struct etch_vpt_child child = {(uint32_t)note->number, s->tid};
 
     if (size < sizeof(*note))
         return;
@@ -156,7 +157,7 @@ static void take_note(struct vpt *v, const struct vpt_slot *s, const struct vpt_
         break;
     case VPT_EVENT_FAULT:
     case VPT_EVENT_CAUGHT:
-        vpt_fault_take(v, s, note);
+        etch_vpt_fault_take(v, s, note);
         break;
     case VPT_EVENT_EXEC:
         take_exec(v, s, note, size);
@@ -181,26 +182,26 @@ static void copy_ring(uint8_t *to, const uint8_t *ring, uint64_t ring_size, uint
     memcpy(to + first, ring, size - first);
 }
 
-static void take_event(struct vpt *v, const struct vpt_slot *s, uint32_t size)
+static void take_event(struct vpt *v, const struct etch_vpt_slot *s, uint32_t size)
 {
-    const struct vpt_event *event = (const struct vpt_event *)v->event;
+    const struct etch_vpt_event *event = (const struct etch_vpt_event *)v->event;
 
     switch (event->type) {
     case VPT_EVENT_IMAGE:
-        take_image(v, s, (const struct vpt_image *)event, size);
+        take_image(v, s, (const struct etch_vpt_image *)event, size);
         break;
     case VPT_EVENT_ACCESS:
-        if (size >= sizeof(struct vpt_access))
-            take_access(v, s, (const struct vpt_access *)event);
+        if (size >= sizeof(struct etch_vpt_access))
+            take_access(v, s, (const struct etch_vpt_access *)event);
         break;
     default:
-        take_note(v, s, (const struct vpt_note *)event, size);
+        take_note(v, s, (const struct etch_vpt_note *)event, size);
         break;
     }
 }
 
 /* The target can write what it likes into its own memory: sizes are checked before they are believed. */
-void vpt_events_take(struct vpt *v, struct vpt_slot *s)
+void etch_vpt_events_take(struct vpt *v, struct etch_vpt_slot *s)
 {
     uint64_t tail = s->event_taken;
     /* Acquire: pairs with the plugin's release; whole events up to there. */
@@ -211,7 +212,7 @@ void vpt_events_take(struct vpt *v, struct vpt_slot *s)
         return;
     }
     while (tail < head) {
-        struct vpt_event event;
+        struct etch_vpt_event event;
 
         copy_ring((uint8_t *)&event, s->events, VPT_EVENT_RING, tail, sizeof(event));
         if (event.size < sizeof(event) || event.size > sizeof(v->event) || event.size > head - tail) {

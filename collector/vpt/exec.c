@@ -43,7 +43,7 @@ static bool is_program(const char *bytes, size_t size)
 }
 
 /* "#! interpreter argument" */
-static bool parse_script(char *line, struct vpt_exec *exec)
+static bool parse_script(char *line, struct etch_vpt_exec *exec)
 {
     char *word = line + 2 + strspn(line + 2, " \t");
     char *rest;
@@ -61,7 +61,7 @@ static bool parse_script(char *line, struct vpt_exec *exec)
     return true;
 }
 
-bool vpt_exec_can_follow(const char *path, struct vpt_exec *exec)
+bool etch_vpt_exec_can_follow(const char *path, struct etch_vpt_exec *exec)
 {
     char bytes[512];
     size_t size = read_start(path, bytes, sizeof(bytes) - 1);
@@ -126,8 +126,8 @@ static void add_environment(struct words *qemu, struct words *environment, uint6
     }
 }
 
-void vpt_exec_follow(const struct vpt_exec *exec, uint64_t base, uint64_t argv, uint64_t envp, const char *folder,
-                     uint64_t tsc)
+void etch_vpt_exec_follow(const struct etch_vpt_exec *exec, uint64_t base, uint64_t argv, uint64_t envp,
+                          const char *folder, uint64_t tsc)
 {
     struct words words = {0}, environment = {0};
     char self[VPT_EXEC_TEXT] = "", option[2 * VPT_EXEC_TEXT];
@@ -135,7 +135,8 @@ void vpt_exec_follow(const struct vpt_exec *exec, uint64_t base, uint64_t argv, 
     bool script = exec->interpreter[0];
     Dl_info about;
 
-    if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 || !dladdr((void *)(uintptr_t)vpt_exec_follow, &about))
+    if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 ||
+        !dladdr((void *)(uintptr_t)etch_vpt_exec_follow, &about))
         return;
     snprintf(option, sizeof(option), "file=%s,dir=%s,after=%" PRIu64, about.dli_fname, folder, tsc);
     add(&words, self);

@@ -8,7 +8,7 @@
 
 #define VPT_EXEC_TEXT 4096
 
-struct vpt_exec {
+struct etch_vpt_exec {
     char program[VPT_EXEC_TEXT];     /* the ELF file to run */
     char interpreter[VPT_EXEC_TEXT]; /* of a script: its #! line's program */
     char argument[256];              /* ...and argument, or empty */
@@ -16,11 +16,11 @@ struct vpt_exec {
 
 /* Returns true if QEMU can run `path` as the kernel would: an x86-64 program, or a script for such a program, without
  * set-user-id. */
-bool vpt_exec_can_follow(const char *path, struct vpt_exec *exec);
+bool etch_vpt_exec_can_follow(const char *path, struct etch_vpt_exec *exec);
 
 /* Replaces this process by QEMU with the plugin `plugin` on `folder`, running `path`. argv and envp are the guest's, at
  * `base`. Returns only where that failed. */
-void vpt_exec_follow(const struct vpt_exec *exec, uint64_t base, uint64_t argv, uint64_t envp, const char *folder,
-                     uint64_t tsc);
+void etch_vpt_exec_follow(const struct etch_vpt_exec *exec, uint64_t base, uint64_t argv, uint64_t envp,
+                          const char *folder, uint64_t tsc);
 
 #endif

@@ -18,9 +18,9 @@ static bool is_subject(const struct vpt *v, uint32_t pid)
 
 /* Takes a fault that ends a process or may end it. If a handler gets a fault and then ends the process in its own way,
  * the fault counts. A fault of the program's own process has priority over faults of children. */
-void vpt_fault_take(struct vpt *v, const struct vpt_slot *s, const struct vpt_note *note)
+void etch_vpt_fault_take(struct vpt *v, const struct etch_vpt_slot *s, const struct etch_vpt_note *note)
 {
-    struct vpt_fault *f = &v->fault;
+    struct etch_vpt_fault *f = &v->fault;
     bool caught = note->event.type == VPT_EVENT_CAUGHT, own = s->tid == f->tid && s->pid == f->pid;
 
     if (f->seen && f->caught && own) {
@@ -34,24 +34,24 @@ void vpt_fault_take(struct vpt *v, const struct vpt_slot *s, const struct vpt_no
         return;
     if (s->pid != (uint32_t)v->pid && !(etch_signal_is_failure((int)(uint32_t)note->value) && is_subject(v, s->pid)))
         return; /* children may be ended by whoever started them, and may be other programs */
-    *f = (struct vpt_fault){.seen = true,
-                            .address_known = note->flags & 1,
-                            .caught = caught,
-                            .deadly = !caught,
-                            .pid = s->pid,
-                            .tid = s->tid,
-                            .signal = (uint32_t)note->value,
-                            .code = (int)(note->value >> 32),
-                            .ip = note->number,
-                            .address = note->address,
-                            .tsc = note->event.tsc};
+    *f = (struct etch_vpt_fault){.seen = true,
+                                 .address_known = note->flags & 1,
+                                 .caught = caught,
+                                 .deadly = !caught,
+                                 .pid = s->pid,
+                                 .tid = s->tid,
+                                 .signal = (uint32_t)note->value,
+                                 .code = (int)(note->value >> 32),
+                                 .ip = note->number,
+                                 .address = note->address,
+                                 .tsc = note->event.tsc};
 }
 
 /* An exit status is a failure only if it is not 0 and the process or its child had a fault before. With `subject` the
  * status does not count: the process is then only a launcher of the program in question. */
 static bool has_failed(const struct vpt *v, int wait_status)
 {
-    const struct vpt_fault *f = &v->fault;
+    const struct etch_vpt_fault *f = &v->fault;
 
     return WIFSIGNALED(wait_status) ||
            (f->seen && f->signal && (WEXITSTATUS(wait_status) || (v->options->subject && f->deadly)));
@@ -59,7 +59,7 @@ static bool has_failed(const struct vpt *v, int wait_status)
 
 static void set_message(struct vpt *v, int wait_status)
 {
-    const struct vpt_fault *f = &v->fault;
+    const struct etch_vpt_fault *f = &v->fault;
     bool killed = WIFSIGNALED(wait_status);
 
     if (f->seen && f->caught && f->pid == v->failure.pid)
@@ -71,10 +71,10 @@ static void set_message(struct vpt *v, int wait_status)
     v->failure.message = v->failure_message;
 }
 
-Etch__Failure *vpt_failure(void *state, int wait_status, bool *address_known)
+Etch__Failure *etch_vpt_failure(void *state, int wait_status, bool *address_known)
 {
     struct vpt *v = state;
-    const struct vpt_fault *f = &v->fault;
+    const struct etch_vpt_fault *f = &v->fault;
     Etch__Failure *failure = &v->failure;
 
     if (!has_failed(v, wait_status))

@@ -26,18 +26,18 @@ static struct image *images;
 static struct gone *gone;
 static uint64_t base, began_after;
 
-void vpt_images_begin(uint64_t guest_base, uint64_t after)
+void etch_vpt_images_begin(uint64_t guest_base, uint64_t after)
 {
     base = guest_base;
     began_after = after;
 }
 
-static void report(struct vpt_self *t, const struct image *i, uint64_t unmapped_tsc, const uint8_t *code)
+static void report(struct etch_vpt_self *t, const struct image *i, uint64_t unmapped_tsc, const uint8_t *code)
 {
     size_t path_size = i->path ? strlen(i->path) : 0;
     size_t code_size = code ? i->end - i->start : 0;
-    struct vpt_image *event =
-        vpt_event_reserve(t, (uint32_t)(sizeof(*event) + path_size + code_size), VPT_EVENT_IMAGE, i->mapped_tsc);
+    struct etch_vpt_image *event =
+        etch_vpt_event_reserve(t, (uint32_t)(sizeof(*event) + path_size + code_size), VPT_EVENT_IMAGE, i->mapped_tsc);
 
     if (!event)
         return;
@@ -52,7 +52,7 @@ static void report(struct vpt_self *t, const struct image *i, uint64_t unmapped_
         memcpy(event + 1, i->path, path_size);
     if (code_size)
         memcpy((uint8_t *)(event + 1) + path_size, code, code_size);
-    vpt_event_publish(t);
+    etch_vpt_event_publish(t);
 }
 
 /* One line of /proc/self/maps. */
@@ -99,7 +99,7 @@ static uint64_t last_gone(uint64_t start, uint64_t end)
 }
 
 /* An image that memory is too short to remember is reported again with the next translation there. */
-static void add(struct vpt_self *t, struct image image, const char *path, const uint8_t *code)
+static void add(struct etch_vpt_self *t, struct image image, const char *path, const uint8_t *code)
 {
     struct image *i = malloc(sizeof(*i));
 
@@ -121,7 +121,7 @@ static void add(struct vpt_self *t, struct image image, const char *path, const 
     images = i;
 }
 
-static void drop(struct vpt_self *t, uint64_t start, uint64_t end, uint64_t tsc)
+static void drop(struct etch_vpt_self *t, uint64_t start, uint64_t end, uint64_t tsc)
 {
     for (struct image **link = &images; *link;) {
         struct image *i = *link;
@@ -169,7 +169,7 @@ static bool agrees(const struct image *i, uint64_t start, uint64_t end, const ui
 }
 
 /* Code that no file holds may be written over: then what was there is gone, as of now. */
-static void translated_without_file(struct vpt_self *t, uint64_t start, uint64_t end, const uint8_t *bytes)
+static void translated_without_file(struct etch_vpt_self *t, uint64_t start, uint64_t end, const uint8_t *bytes)
 {
     struct image image = {.start = start, .end = end};
     bool same = true;
@@ -188,7 +188,7 @@ static void translated_without_file(struct vpt_self *t, uint64_t start, uint64_t
     add(t, image, NULL, bytes);
 }
 
-void vpt_images_translated(struct vpt_self *t, uint64_t start, const uint8_t *bytes, uint64_t size)
+void etch_vpt_images_translated(struct etch_vpt_self *t, uint64_t start, const uint8_t *bytes, uint64_t size)
 {
     struct image image = {0};
     char path[VPT_MAX_PATH];
@@ -205,7 +205,7 @@ void vpt_images_translated(struct vpt_self *t, uint64_t start, const uint8_t *by
     pthread_mutex_unlock(&lock);
 }
 
-void vpt_images_unmapped(struct vpt_self *t, uint64_t start, uint64_t size, uint64_t tsc)
+void etch_vpt_images_unmapped(struct etch_vpt_self *t, uint64_t start, uint64_t size, uint64_t tsc)
 {
     struct gone *g;
     bool any = false;
@@ -223,7 +223,7 @@ void vpt_images_unmapped(struct vpt_self *t, uint64_t start, uint64_t size, uint
     pthread_mutex_unlock(&lock);
 }
 
-void vpt_images_mapped(struct vpt_self *t, uint64_t start, uint64_t size, uint64_t tsc)
+void etch_vpt_images_mapped(struct etch_vpt_self *t, uint64_t start, uint64_t size, uint64_t tsc)
 {
     struct image image;
     char path[VPT_MAX_PATH];
@@ -239,7 +239,7 @@ void vpt_images_mapped(struct vpt_self *t, uint64_t start, uint64_t size, uint64
     pthread_mutex_unlock(&lock);
 }
 
-void vpt_images_replaced(struct vpt_self *t, uint64_t tsc)
+void etch_vpt_images_replaced(struct etch_vpt_self *t, uint64_t tsc)
 {
     pthread_mutex_lock(&lock);
     for (const struct image *i = images; i; i = i->next)
@@ -247,7 +247,7 @@ void vpt_images_replaced(struct vpt_self *t, uint64_t tsc)
     pthread_mutex_unlock(&lock);
 }
 
-void vpt_images_kept(struct vpt_self *t, uint64_t tsc)
+void etch_vpt_images_kept(struct etch_vpt_self *t, uint64_t tsc)
 {
     pthread_mutex_lock(&lock);
     for (struct image *i = images; i; i = i->next) {
@@ -257,7 +257,7 @@ void vpt_images_kept(struct vpt_self *t, uint64_t tsc)
     pthread_mutex_unlock(&lock);
 }
 
-void vpt_images_forked(struct vpt_self *t)
+void etch_vpt_images_forked(struct etch_vpt_self *t)
 {
     pthread_mutex_lock(&lock);
     for (struct image *i = images; i; i = i->next) {
@@ -267,17 +267,17 @@ void vpt_images_forked(struct vpt_self *t)
     pthread_mutex_unlock(&lock);
 }
 
-void vpt_images_fork_lock(void)
+void etch_vpt_images_fork_lock(void)
 {
     pthread_mutex_lock(&lock);
 }
 
-void vpt_images_fork_unlock(void)
+void etch_vpt_images_fork_unlock(void)
 {
     pthread_mutex_unlock(&lock);
 }
 
-uint64_t vpt_images_base_of(const char *of)
+uint64_t etch_vpt_images_base_of(const char *of)
 {
     char path[VPT_MAX_PATH];
     struct image image;

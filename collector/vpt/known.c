@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-uint64_t vpt_known_end(const struct etch_vpt_known *known, uint32_t stream, uint64_t tail)
+uint64_t etch_vpt_known_end(const struct etch_vpt_known *known, uint32_t stream, uint64_t tail)
 {
     for (size_t i = 0; i < known->streams.n; i++)
         if (known->streams.v[i].id == stream && known->streams.v[i].end > tail)
@@ -12,7 +12,7 @@ uint64_t vpt_known_end(const struct etch_vpt_known *known, uint32_t stream, uint
     return tail;
 }
 
-bool vpt_known_stream(const struct etch_vpt_known *known, uint32_t stream)
+bool etch_vpt_known_stream(const struct etch_vpt_known *known, uint32_t stream)
 {
     for (size_t i = 0; i < known->streams.n; i++)
         if (known->streams.v[i].id == stream)
@@ -20,7 +20,7 @@ bool vpt_known_stream(const struct etch_vpt_known *known, uint32_t stream)
     return false;
 }
 
-bool vpt_known_access(const struct etch_vpt_known *known, uint32_t tid, uint64_t tsc)
+bool etch_vpt_known_access(const struct etch_vpt_known *known, uint32_t tid, uint64_t tsc)
 {
     for (size_t i = 0; i < known->accesses.n; i++)
         if (known->accesses.v[i].tid == tid)

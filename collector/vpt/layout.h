@@ -28,13 +28,13 @@ enum { VPT_WATCH_READS = 1u, VPT_WATCH_WRITES = 2u, VPT_WATCH_IN_PROGRAM = 4u };
  * it; with VPT_WATCH_HERE only the instruction's own accesses are. */
 enum { VPT_WATCH_SITE = 8u, VPT_WATCH_HERE = 16u };
 
-struct vpt_watch {
+struct etch_vpt_watch {
     uint64_t address; /* VPT_WATCH_IN_PROGRAM: as the file has it, to be moved to where the program was loaded */
     uint32_t size;
     uint32_t flags;
 };
 
-struct vpt_control {
+struct etch_vpt_control {
     uint32_t magic;
     uint32_t flags;
     int32_t collector; /* etch's pid; whether it lives, the lock on the folder says */
@@ -44,7 +44,7 @@ struct vpt_control {
     uint64_t max_rings;     /* bytes of all rings there are; 0: no bound */
     uint64_t program_vaddr; /* of the program's file offset 0, for VPT_WATCH_IN_PROGRAM */
     uint64_t program_size;  /* from there to the end of its last segment */
-    struct vpt_watch watches[VPT_MAX_WATCHES];
+    struct etch_vpt_watch watches[VPT_MAX_WATCHES];
     char program[VPT_MAX_PATH];
     char truth[VPT_MAX_PATH]; /* folder */
 
@@ -62,14 +62,14 @@ struct vpt_control {
 /* The state of a thread at one instant. All members must be from the same instant even if the thread is killed between
  * two instructions. So there are two states, and one store makes the other state current. While no packet is finished
  * only the last two words change, and one store of 16 bytes changes both. */
-struct vpt_state {
+struct etch_vpt_state {
     _Atomic uint64_t head; /* whole packets end here */
     uint64_t unused;
     _Alignas(16) uint64_t tnt; /* branches not yet in a packet: a 1, then a bit for each, oldest first */
     uint64_t at;               /* first instruction of the block that runs; 0: in the kernel */
 };
 
-struct vpt_thread {
+struct etch_vpt_thread {
     _Atomic uint32_t magic; /* set last: the rest of the header is there */
     uint32_t pid, tid, parent_pid;
     uint32_t parent_tid; /* of the thread that forked; other threads' parents come as events */
@@ -85,14 +85,14 @@ struct vpt_thread {
 
     _Alignas(64) _Atomic uint64_t event_head;
     _Alignas(64) _Atomic uint32_t current; /* its lowest bit says which state counts */
-    struct vpt_state states[2];
+    struct etch_vpt_state states[2];
 };
 
-_Static_assert(sizeof(struct vpt_thread) <= VPT_PAGE, "the header is one page");
+_Static_assert(sizeof(struct etch_vpt_thread) <= VPT_PAGE, "the header is one page");
 
 /* ---- Events: each begins with this, sizes are multiples of 8 ---- */
 
-enum vpt_event_type {
+enum etch_vpt_event_type {
     VPT_EVENT_IMAGE = 1,
     VPT_EVENT_ACCESS,
     VPT_EVENT_CHILD, /* a thread was created: number = its tid */
@@ -104,30 +104,30 @@ enum vpt_event_type {
     VPT_EVENT_GAP, /* control flow that could not be followed, or accesses that could not; address = where it went on */
 };
 
-struct vpt_event {
+struct etch_vpt_event {
     uint32_t size;
     uint32_t type;
     uint64_t tsc;
 };
 
-struct vpt_image {
-    struct vpt_event event;
+struct etch_vpt_image {
+    struct etch_vpt_event event;
     uint64_t start, size, file_offset, mapped_tsc, unmapped_tsc;
     uint32_t path_size, code_size; /* the bytes follow: path, code */
 };
 
 enum { VPT_ACCESS_READ = 1u, VPT_ACCESS_WRITE = 2u, VPT_ACCESS_VALUE = 4u };
 
-struct vpt_access {
-    struct vpt_event event;
+struct etch_vpt_access {
+    struct etch_vpt_event event;
     uint64_t ip, address, value;
     uint64_t since;  /* not before this TSC */
     uint64_t caller; /* where ip is outside of the program: return address of the nearest call within; 0: not known */
     uint32_t size, flags, watch, cpu;
 };
 
-struct vpt_note {
-    struct vpt_event event;
+struct etch_vpt_note {
+    struct etch_vpt_event event;
     uint64_t number, address, value;
     uint32_t flags, text_size; /* VPT_EVENT_FAULT: flags 1: address is that of the access which failed */
 };

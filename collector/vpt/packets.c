@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-int vpt_writer_init(struct vpt_writer *w, struct vpt_thread *thread, uint8_t *flow, uint64_t size)
+int etch_vpt_writer_init(struct etch_vpt_writer *w, struct etch_vpt_thread *thread, uint8_t *flow, uint64_t size)
 {
     struct pt_config config;
 
@@ -22,13 +22,13 @@ int vpt_writer_init(struct vpt_writer *w, struct vpt_thread *thread, uint8_t *fl
     return w->encoder ? 0 : -1;
 }
 
-void vpt_writer_release(struct vpt_writer *w)
+void etch_vpt_writer_release(struct etch_vpt_writer *w)
 {
     pt_free_encoder(w->encoder);
     w->encoder = NULL;
 }
 
-static void put(struct vpt_writer *w, const struct pt_packet *packet)
+static void put(struct etch_vpt_writer *w, const struct pt_packet *packet)
 {
     int size;
 
@@ -48,14 +48,14 @@ static void put(struct vpt_writer *w, const struct pt_packet *packet)
     w->place += (uint64_t)size;
 }
 
-static void put_plain(struct vpt_writer *w, enum pt_packet_type type)
+static void put_plain(struct etch_vpt_writer *w, enum pt_packet_type type)
 {
     struct pt_packet packet = {.type = type};
 
     put(w, &packet);
 }
 
-void vpt_put_flush(struct vpt_writer *w)
+void etch_vpt_put_flush(struct etch_vpt_writer *w)
 {
     struct pt_packet packet = {.type = ppt_tnt_8};
     unsigned bits = 63u - (unsigned)__builtin_clzll(w->tnt);
@@ -71,7 +71,7 @@ void vpt_put_flush(struct vpt_writer *w)
 }
 
 /* An address in as few bytes as the last one allows. */
-static void put_ip(struct vpt_writer *w, enum pt_packet_type type, uint64_t ip)
+static void put_ip(struct etch_vpt_writer *w, enum pt_packet_type type, uint64_t ip)
 {
     struct pt_packet packet = {.type = type};
     uint64_t changed = ip ^ w->last_ip;
@@ -93,44 +93,44 @@ static void put_ip(struct vpt_writer *w, enum pt_packet_type type, uint64_t ip)
     put(w, &packet);
 }
 
-void vpt_put_tip(struct vpt_writer *w, uint64_t ip)
+void etch_vpt_put_tip(struct etch_vpt_writer *w, uint64_t ip)
 {
-    vpt_put_flush(w);
+    etch_vpt_put_flush(w);
     put_ip(w, ppt_tip, ip);
 }
 
-void vpt_put_fup(struct vpt_writer *w, uint64_t ip)
+void etch_vpt_put_fup(struct etch_vpt_writer *w, uint64_t ip)
 {
-    vpt_put_flush(w);
+    etch_vpt_put_flush(w);
     put_ip(w, ppt_fup, ip);
 }
 
-void vpt_put_enable(struct vpt_writer *w, uint64_t ip)
+void etch_vpt_put_enable(struct etch_vpt_writer *w, uint64_t ip)
 {
-    vpt_put_flush(w);
+    etch_vpt_put_flush(w);
     put_ip(w, ppt_tip_pge, ip);
     w->n_returns = 0;
 }
 
-void vpt_put_disable(struct vpt_writer *w)
+void etch_vpt_put_disable(struct etch_vpt_writer *w)
 {
     struct pt_packet packet = {.type = ppt_tip_pgd};
 
-    vpt_put_flush(w);
+    etch_vpt_put_flush(w);
     packet.payload.ip.ipc = pt_ipc_suppressed;
     put(w, &packet);
 }
 
-void vpt_put_tsc(struct vpt_writer *w, uint64_t tsc)
+void etch_vpt_put_tsc(struct etch_vpt_writer *w, uint64_t tsc)
 {
     struct pt_packet packet = {.type = ppt_tsc};
 
-    vpt_put_flush(w); /* what ran before must stand before the time */
+    etch_vpt_put_flush(w); /* what ran before must stand before the time */
     packet.payload.tsc.tsc = tsc & 0xffffffffffffff;
     put(w, &packet);
 }
 
-void vpt_put_mode(struct vpt_writer *w)
+void etch_vpt_put_mode(struct etch_vpt_writer *w)
 {
     struct pt_packet packet = {.type = ppt_mode};
 
@@ -139,23 +139,23 @@ void vpt_put_mode(struct vpt_writer *w)
     put(w, &packet);
 }
 
-void vpt_put_overflow(struct vpt_writer *w, uint64_t ip)
+void etch_vpt_put_overflow(struct etch_vpt_writer *w, uint64_t ip)
 {
-    vpt_put_flush(w);
+    etch_vpt_put_flush(w);
     put_plain(w, ppt_ovf);
     put_ip(w, ppt_fup, ip);
     w->n_returns = 0;
 }
 
-void vpt_put_psb(struct vpt_writer *w, uint64_t tsc, uint64_t ip)
+void etch_vpt_put_psb(struct etch_vpt_writer *w, uint64_t tsc, uint64_t ip)
 {
-    vpt_put_flush(w);
+    etch_vpt_put_flush(w);
     put_plain(w, ppt_psb);
     w->last_ip = 0;
     w->n_returns = 0;
-    vpt_put_tsc(w, tsc);
+    etch_vpt_put_tsc(w, tsc);
     if (ip) {
-        vpt_put_mode(w);
+        etch_vpt_put_mode(w);
         put_ip(w, ppt_fup, ip);
     }
     put_plain(w, ppt_psbend);

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-int vpt_find_parts(struct vpt *v, struct etch_error *err)
+int etch_vpt_find_parts(struct vpt *v, struct etch_error *err)
 {
     if (!etch_vpt_find_qemu(v->qemu, sizeof(v->qemu))) {
         etch_error_set(err, "cannot record with vpt: there is no qemu-x86_64 here");
@@ -23,15 +23,15 @@ int vpt_find_parts(struct vpt *v, struct etch_error *err)
     return 0;
 }
 
-int vpt_find_program(struct vpt *v, struct etch_error *err)
+int etch_vpt_find_program(struct vpt *v, struct etch_error *err)
 {
-    struct vpt_exec exec;
+    struct etch_vpt_exec exec;
     struct etch_error cause;
     char absolute[sizeof(v->program)] = "";
 
     if (etch_record_find_program(v->options->argv[0], v->program, sizeof(v->program), err) < 0)
         return -1;
-    if (!vpt_exec_can_follow(v->program, &exec)) {
+    if (!etch_vpt_exec_can_follow(v->program, &exec)) {
         etch_error_set(err, "cannot record %s: it is not an x86-64 program or a script that one runs", v->program);
         return etch_error_advise(err, "a 64-bit ELF file without set-user-id; file %s says what it is", v->program);
     }
@@ -44,7 +44,7 @@ int vpt_find_program(struct vpt *v, struct etch_error *err)
                : etch_error_set(err, "%s", cause.what);
 }
 
-void vpt_program(const void *state, Etch__Program *program)
+void etch_vpt_program(const void *state, Etch__Program *program)
 {
     const struct vpt *v = state;
 
@@ -84,7 +84,7 @@ static size_t move_environment(const char **argv, size_t n, size_t limit)
 
 /* QEMU's core files are not the kernel's and land in the program's folder; and with their size limited to 0 it always
  * says that a signal kills the program, which the plugin listens for. */
-void vpt_launch(void *state)
+void etch_vpt_launch(void *state)
 {
     struct etch_folder_story story = {.source = "vpt", .pid = (uint32_t)getpid()};
     struct vpt *v = state;
@@ -128,7 +128,7 @@ void vpt_launch(void *state)
 }
 
 /* The reason is the first line of QEMU's own message. */
-bool vpt_never_ran(void *state, struct etch_error *err)
+bool etch_vpt_never_ran(void *state, struct etch_error *err)
 {
     const struct vpt *v = state;
     char log[sizeof(v->control->log) + 1] = "";

@@ -40,22 +40,22 @@ static bool find(void *function, const char *name)
     return symbol != NULL;
 }
 
-bool vpt_registers_are_offered(void)
+bool etch_vpt_registers_are_offered(void)
 {
     return find(&offered_list, "qemu_plugin_get_registers") && find(&read_offered, "qemu_plugin_read_register");
 }
 
-bool vpt_registers_find(void)
+bool etch_vpt_registers_find(void)
 {
     if (!find(&array_new, "g_byte_array_new") || !find(&array_free, "g_byte_array_free"))
         return false;
-    if (vpt_registers_are_offered())
+    if (etch_vpt_registers_are_offered())
         return find(&list_free, "g_array_free");
     return find(&get_cpu, "qemu_get_cpu") && find(&read_register, "x86_cpu_gdb_read_register");
 }
 
 /* The same for all CPUs; NULL: QEMU has no register of that name. May be asked on a CPU's own thread only. */
-static void *handle_of(enum vpt_register which)
+static void *handle_of(enum etch_vpt_register which)
 {
     static const char *const names[] = {
         [VPT_RDX] = "rdx", [VPT_RSI] = "rsi", [VPT_RDI] = "rdi", [VPT_RSP] = "rsp", [VPT_RIP] = "rip"};
@@ -80,7 +80,7 @@ static void *handle_of(enum vpt_register which)
 }
 
 /* How many bytes came. */
-static int read_into(struct byte_array *array, unsigned cpu, enum vpt_register which)
+static int read_into(struct byte_array *array, unsigned cpu, enum etch_vpt_register which)
 {
     void *source;
 
@@ -92,7 +92,7 @@ static int read_into(struct byte_array *array, unsigned cpu, enum vpt_register w
     return source ? read_register(source, array, (int)which) : 0;
 }
 
-uint64_t vpt_register_read(unsigned cpu, enum vpt_register which)
+uint64_t etch_vpt_register_read(unsigned cpu, enum etch_vpt_register which)
 {
     struct byte_array *array = array_new();
     uint64_t value = 0;

@@ -9,15 +9,15 @@
 #include <stdint.h>
 
 /* gdb's numbers for x86-64, with version 1. */
-enum vpt_register { VPT_RDX = 3, VPT_RSI = 4, VPT_RDI = 5, VPT_RSP = 7, VPT_RIP = 16 };
+enum etch_vpt_register { VPT_RDX = 3, VPT_RSI = 4, VPT_RDI = 5, VPT_RSP = 7, VPT_RIP = 16 };
 
 /* True if this QEMU has version 2 or later of the plugin interface. */
-bool vpt_registers_are_offered(void);
+bool etch_vpt_registers_are_offered(void);
 
 /* Finds the functions; false where this QEMU does not show them. */
-bool vpt_registers_find(void);
+bool etch_vpt_registers_find(void);
 
 /* The register of the calling thread's CPU. Right at the edges of blocks only. */
-uint64_t vpt_register_read(unsigned cpu, enum vpt_register which);
+uint64_t etch_vpt_register_read(unsigned cpu, enum etch_vpt_register which);
 
 #endif

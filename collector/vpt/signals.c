@@ -19,9 +19,9 @@
 static uint64_t base;
 static _Atomic uint64_t handlers[N_SIGNALS];
 static struct sigaction qemus[N_SIGNALS];
-static struct vpt_self *(*find_self)(void);
+static struct etch_vpt_self *(*find_self)(void);
 
-void vpt_signals_begin(uint64_t guest_base)
+void etch_vpt_signals_begin(uint64_t guest_base)
 {
     base = guest_base;
 }
@@ -34,7 +34,7 @@ static uint64_t load(uint64_t address)
     return value;
 }
 
-uint64_t vpt_signals_handler(uint64_t number, uint64_t act)
+uint64_t etch_vpt_signals_handler(uint64_t number, uint64_t act)
 {
     uint64_t handler = act ? load(act) : 0;
 
@@ -46,7 +46,7 @@ uint64_t vpt_signals_handler(uint64_t number, uint64_t act)
     return handler;
 }
 
-bool vpt_signals_is_handler(uint64_t address)
+bool etch_vpt_signals_is_handler(uint64_t address)
 {
     for (unsigned i = 1; i < N_SIGNALS; i++)
         if (atomic_load_explicit(&handlers[i], memory_order_relaxed) == address)
@@ -55,9 +55,9 @@ bool vpt_signals_is_handler(uint64_t address)
 }
 
 /* A handler that jumps to another one as its last act leaves the frame where it is: that is no new signal. */
-static bool is_jump(const struct vpt_self *t, const struct vpt_block *to, uint64_t context)
+static bool is_jump(const struct etch_vpt_self *t, const struct etch_vpt_block *to, uint64_t context)
 {
-    const struct vpt_block *from = t->block;
+    const struct etch_vpt_block *from = t->block;
 
     if (from->ending == VPT_JUMPS_INDIRECT)
         return context == t->signal_context;
@@ -65,18 +65,18 @@ static bool is_jump(const struct vpt_self *t, const struct vpt_block *to, uint64
            load(context + SAVED_RIP) != to->start;
 }
 
-bool vpt_signals_entered(struct vpt_self *t, const struct vpt_block *to, uint64_t *ip)
+bool etch_vpt_signals_entered(struct etch_vpt_self *t, const struct etch_vpt_block *to, uint64_t *ip)
 {
-    uint64_t context = vpt_register_read(t->cpu, VPT_RDX);
-    uint64_t stack = vpt_register_read(t->cpu, VPT_RSP);
-    uint64_t number = vpt_register_read(t->cpu, VPT_RDI);
+    uint64_t context = etch_vpt_register_read(t->cpu, VPT_RDX);
+    uint64_t stack = etch_vpt_register_read(t->cpu, VPT_RSP);
+    uint64_t number = etch_vpt_register_read(t->cpu, VPT_RDI);
 
     if (context != stack + FRAME_CONTEXT || number == 0 || number >= N_SIGNALS || is_jump(t, to, context))
         return false;
     t->signal_context = context;
     *ip = load(context + SAVED_RIP);
     /* Interrupted before its own first instruction is another handler: that one's frame is below. */
-    while (vpt_signals_is_handler(*ip)) {
+    while (etch_vpt_signals_is_handler(*ip)) {
         stack = load(context + SAVED_RSP);
         if (load(context + SAVED_RDX) != stack + FRAME_CONTEXT)
             break;
@@ -86,34 +86,34 @@ bool vpt_signals_entered(struct vpt_self *t, const struct vpt_block *to, uint64_
     return true;
 }
 
-bool vpt_signals_faulted(const struct vpt_self *t)
+bool etch_vpt_signals_faulted(const struct etch_vpt_self *t)
 {
     return t->block && t->fault.seen && t->fault.block == t->block && t->fault.current == t->writer.current &&
            t->fault.tnt == t->writer.tnt;
 }
 
-bool vpt_signals_inside(const struct vpt_self *t, uint64_t ip)
+bool etch_vpt_signals_inside(const struct etch_vpt_self *t, uint64_t ip)
 {
-    const struct vpt_block *b = t->block;
+    const struct etch_vpt_block *b = t->block;
 
     if (ip < b->start || ip >= b->end)
         return false;
-    if (vpt_signals_faulted(t))
+    if (etch_vpt_signals_faulted(t))
         return true;
-    switch ((enum vpt_ending)b->ending) {
+    switch ((enum etch_vpt_ending)b->ending) {
     case VPT_JUMPS_INDIRECT:
     case VPT_CALLS_INDIRECT:
     case VPT_RETURN:
     case VPT_FAR: /* any address may follow these. An address in the same block means that they did not run */
         return true;
     default:
-        return (ip == b->start && b->first_traps) || !vpt_block_may_go_to(b, ip);
+        return (ip == b->start && b->first_traps) || !etch_vpt_block_may_go_to(b, ip);
     }
 }
 
 static void on_fault(int number, siginfo_t *info, void *context)
 {
-    struct vpt_self *t = find_self();
+    struct etch_vpt_self *t = find_self();
 
     if (t && info->si_code > 0) {
         t->fault.seen = true;
@@ -126,7 +126,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
     qemus[number].sa_sigaction(number, info, context);
 }
 
-void vpt_signals_hook(struct vpt_self *(*find)(void))
+void etch_vpt_signals_hook(struct etch_vpt_self *(*find)(void))
 {
     static const int faults[] = {SIGSEGV, SIGBUS};
 

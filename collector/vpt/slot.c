@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-uint64_t vpt_slot_head(const struct vpt_slot *s)
+uint64_t etch_vpt_slot_head(const struct etch_vpt_slot *s)
 {
     uint64_t a = atomic_load_explicit(&s->shared->states[0].head, memory_order_acquire);
     uint64_t b = atomic_load_explicit(&s->shared->states[1].head, memory_order_acquire);
@@ -22,7 +22,7 @@ uint64_t vpt_slot_head(const struct vpt_slot *s)
     return a > b ? a : b; /* either was published after its packets */
 }
 
-static void write_ring(const struct vpt *v, const struct vpt_slot *s, uint32_t stream, uint64_t from, uint64_t to)
+static void write_ring(const struct vpt *v, const struct etch_vpt_slot *s, uint32_t stream, uint64_t from, uint64_t to)
 {
     uint64_t size = v->flow_size;
 
@@ -35,13 +35,13 @@ static void write_ring(const struct vpt *v, const struct vpt_slot *s, uint32_t s
     }
 }
 
-void vpt_slot_wake(struct vpt_slot *s)
+void etch_vpt_slot_wake(struct etch_vpt_slot *s)
 {
     atomic_fetch_add_explicit(&s->shared->tail_moved, 1, memory_order_release);
     syscall(SYS_futex, &s->shared->tail_moved, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-void vpt_slot_take_flow(struct vpt *v, struct vpt_slot *s, uint64_t head, uint64_t at_least)
+void etch_vpt_slot_take_flow(struct vpt *v, struct etch_vpt_slot *s, uint64_t head, uint64_t at_least)
 {
 
     if (v->options->snapshot || head <= s->taken || head - s->taken < at_least)
@@ -53,11 +53,11 @@ void vpt_slot_take_flow(struct vpt *v, struct vpt_slot *s, uint64_t head, uint64
     write_ring(v, s, (uint32_t)(s - v->slots.v), s->taken, head);
     s->taken = head;
     atomic_store_explicit(&s->shared->tail, head, memory_order_release);
-    vpt_slot_wake(s);
+    etch_vpt_slot_wake(s);
 }
 
 /* The newest bytes. The plugin may have been killed while it wrote over the oldest: those are left out. */
-static void take_snapshot(const struct vpt *v, struct vpt_slot *s, uint64_t head)
+static void take_snapshot(const struct vpt *v, struct etch_vpt_slot *s, uint64_t head)
 {
     uint64_t keep = v->flow_size - 1024;
     uint32_t stream = (uint32_t)(s - v->slots.v);
@@ -77,10 +77,10 @@ static void take_snapshot(const struct vpt *v, struct vpt_slot *s, uint64_t head
     s->taken = head;
 }
 
-static bool map_slot(struct vpt *v, struct vpt_slot *s, size_t number)
+static bool map_slot(struct vpt *v, struct etch_vpt_slot *s, size_t number)
 {
     char name[32];
-    struct vpt_thread *shared;
+    struct etch_vpt_thread *shared;
     int fd;
 
     snprintf(name, sizeof(name), "%zu.thread", number);
@@ -103,7 +103,7 @@ static bool map_slot(struct vpt *v, struct vpt_slot *s, size_t number)
     s->tid = shared->tid;
     if (v->known) {
         s->event_taken = atomic_load(&shared->event_tail);
-        s->taken = vpt_known_end(v->known, (uint32_t)number, atomic_load(&shared->tail));
+        s->taken = etch_vpt_known_end(v->known, (uint32_t)number, atomic_load(&shared->tail));
     }
     s->flow = (const uint8_t *)shared + VPT_PAGE;
     s->events = s->flow + v->flow_size;
@@ -123,7 +123,7 @@ static void count_process(struct vpt *v, uint32_t pid)
 }
 
 /* The packets are those of a Coffee Lake, say, without any of its quirks. */
-void vpt_slot_open(struct vpt *v, struct vpt_slot *s, size_t number)
+void etch_vpt_slot_open(struct vpt *v, struct etch_vpt_slot *s, size_t number)
 {
     Etch__Stream stream = ETCH__STREAM__INIT;
     Etch__PtConfig pt = ETCH__PT_CONFIG__INIT;
@@ -143,12 +143,12 @@ void vpt_slot_open(struct vpt *v, struct vpt_slot *s, size_t number)
     stream.pt = &pt;
     stream.snapshot = v->options->snapshot != 0;
     count_process(v, s->pid);
-    if (v->known && vpt_known_stream(v->known, stream.id))
+    if (v->known && etch_vpt_known_stream(v->known, stream.id))
         return;
     v->sink.write(v->sink.context, ETCH__RECORD__BODY_STREAM, &stream);
 }
 
-static uint32_t parent_of(const struct vpt *v, const struct vpt_slot *s)
+static uint32_t parent_of(const struct vpt *v, const struct etch_vpt_slot *s)
 {
     for (size_t i = v->children.n; i; i--)
         if (v->children.v[i - 1].tid == s->tid)
@@ -157,14 +157,14 @@ static uint32_t parent_of(const struct vpt *v, const struct vpt_slot *s)
 }
 
 /* Without a name of its own a thread bears QEMU's; the program's says more. */
-static void name_thread(const struct vpt *v, const struct vpt_thread *t, char name[32])
+static void name_thread(const struct vpt *v, const struct etch_vpt_thread *t, char name[32])
 {
     snprintf(name, 32, "%.15s", t->name);
     if (strcmp(name, "qemu-x86_64") == 0)
         snprintf(name, 32, "%.15s", etch_path_name(v->program));
 }
 
-static void write_thread(const struct vpt *v, const struct vpt_slot *s)
+static void write_thread(const struct vpt *v, const struct etch_vpt_slot *s)
 {
     Etch__Thread thread = ETCH__THREAD__INIT;
     char name[32];
@@ -182,9 +182,9 @@ static void write_thread(const struct vpt *v, const struct vpt_slot *s)
 
 /* Writes the branches that a killed thread had not yet put into a packet. The process is gone, so its memory no longer
  * changes. */
-static void write_tail(const struct vpt *v, const struct vpt_slot *s)
+static void write_tail(const struct vpt *v, const struct etch_vpt_slot *s)
 {
-    const struct vpt_state *state = &s->shared->states[atomic_load(&s->shared->current) & 1];
+    const struct etch_vpt_state *state = &s->shared->states[atomic_load(&s->shared->current) & 1];
     uint8_t bytes[ETCH_VPT_TAIL_MAX];
     size_t size = etch_vpt_tail(bytes, state->tnt, state->at);
 
@@ -194,7 +194,7 @@ static void write_tail(const struct vpt *v, const struct vpt_slot *s)
 }
 
 /* The newest state of a dead process, rather than the furthest head: one more packet may be in the ring than counts. */
-static uint64_t final_head(const struct vpt_slot *s)
+static uint64_t final_head(const struct etch_vpt_slot *s)
 {
     return atomic_load(&s->shared->states[atomic_load(&s->shared->current) & 1].head);
 }
@@ -215,7 +215,7 @@ static bool is_alive(uint32_t pid)
     return others || (status.state != 'Z' && status.state != 'X');
 }
 
-static void still_running(const struct vpt *v, const struct vpt_slot *s)
+static void still_running(const struct vpt *v, const struct etch_vpt_slot *s)
 {
     Etch__Loss loss = ETCH__LOSS__INIT;
 
@@ -228,7 +228,7 @@ static void still_running(const struct vpt *v, const struct vpt_slot *s)
 }
 
 /* The ring is also in the program's memory: the program may have damaged it, which is a loss. */
-static void tell_damage(const struct vpt *v, const struct vpt_slot *s)
+static void tell_damage(const struct vpt *v, const struct etch_vpt_slot *s)
 {
     Etch__Loss loss = ETCH__LOSS__INIT;
 
@@ -243,7 +243,7 @@ static void tell_damage(const struct vpt *v, const struct vpt_slot *s)
     v->sink.lost(v->sink.context, &loss);
 }
 
-static void unmap_slot(struct vpt_slot *s)
+static void unmap_slot(struct etch_vpt_slot *s)
 {
     etch_guarded_unmap(s->mapping);
     s->mapping = NULL;
@@ -251,17 +251,17 @@ static void unmap_slot(struct vpt_slot *s)
     s->state = SLOT_DONE;
 }
 
-void vpt_slot_close(struct vpt *v, struct vpt_slot *s)
+void etch_vpt_slot_close(struct vpt *v, struct etch_vpt_slot *s)
 {
     char name[32];
     bool dead = atomic_load(&s->shared->ended) || !is_alive(s->pid);
-    uint64_t head = dead ? final_head(s) : vpt_slot_head(s);
+    uint64_t head = dead ? final_head(s) : etch_vpt_slot_head(s);
 
-    vpt_events_take(v, s);
+    etch_vpt_events_take(v, s);
     if (v->options->snapshot)
         take_snapshot(v, s, head);
     else
-        vpt_slot_take_flow(v, s, head, 1);
+        etch_vpt_slot_take_flow(v, s, head, 1);
     if (dead)
         write_tail(v, s);
     else

@@ -21,11 +21,11 @@
 #define STARVED_TURNS 250u /* 5 s for one that gets no CPU, or whose disk takes nothing */
 #define TSC_PERIOD 128u    /* bytes of trace between two times */
 
-struct vpt_control *vpt_control;
+struct etch_vpt_control *etch_vpt_control;
 
 static char folder[256];
 
-int vpt_control_open(const char *name)
+int etch_vpt_control_open(const char *name)
 {
     char path[sizeof(folder) + 16];
     void *map;
@@ -38,12 +38,12 @@ int vpt_control_open(const char *name)
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    map = mmap(NULL, sizeof(*vpt_control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    map = mmap(NULL, sizeof(*etch_vpt_control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (map == MAP_FAILED)
         return -errno;
-    vpt_control = map;
-    return vpt_control->magic == VPT_MAGIC ? 0 : -EPROTO;
+    etch_vpt_control = map;
+    return etch_vpt_control->magic == VPT_MAGIC ? 0 : -EPROTO;
 }
 
 static int futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
@@ -53,8 +53,8 @@ static int futex(_Atomic uint32_t *word, int op, uint32_t value, const struct ti
 
 static void wake_collector(void)
 {
-    atomic_fetch_add_explicit(&vpt_control->wake, 1, memory_order_relaxed);
-    futex(&vpt_control->wake, FUTEX_WAKE, 1, NULL);
+    atomic_fetch_add_explicit(&etch_vpt_control->wake, 1, memory_order_relaxed);
+    futex(&etch_vpt_control->wake, FUTEX_WAKE, 1, NULL);
 }
 
 /* By the lock that etch holds on the folder, in whatever PID namespace it is; by its pid where that cannot be seen. */
@@ -64,7 +64,7 @@ static bool collector_lives(void)
     bool lives;
 
     if (fd < 0)
-        return kill(vpt_control->collector, 0) == 0 || errno == EPERM;
+        return kill(etch_vpt_control->collector, 0) == 0 || errno == EPERM;
     lives = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
     close(fd);
     return lives;
@@ -72,7 +72,7 @@ static bool collector_lives(void)
 
 static bool collector_listens(void)
 {
-    return !atomic_load_explicit(&vpt_control->closed, memory_order_relaxed) && collector_lives();
+    return !atomic_load_explicit(&etch_vpt_control->closed, memory_order_relaxed) && collector_lives();
 }
 
 /* Somebody stopped it, as SIGSTOP does. */
@@ -82,7 +82,7 @@ static bool collector_stands(void)
     const char *behind;
     int fd;
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)vpt_control->collector);
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)etch_vpt_control->collector);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
@@ -98,12 +98,12 @@ static bool has_starved(unsigned turns)
 {
     if (turns < STOPPED_TURNS || (turns < STARVED_TURNS && !collector_stands()))
         return false;
-    atomic_fetch_add(&vpt_control->starved, 1);
+    atomic_fetch_add(&etch_vpt_control->starved, 1);
     return true;
 }
 
 /* Waits until [*tail, head + want) fits into the ring. False where etch will never make room. */
-static bool wait_for_room(struct vpt_self *t, _Atomic uint64_t *tail, uint64_t head, uint64_t want, uint64_t size)
+static bool wait_for_room(struct etch_vpt_self *t, _Atomic uint64_t *tail, uint64_t head, uint64_t want, uint64_t size)
 {
     const struct timespec turn = {.tv_nsec = TURN_NS};
 
@@ -140,7 +140,7 @@ static bool map_ring(uint8_t *at, int fd, uint64_t offset, uint64_t size)
 /* Header, flow twice, events twice, in one stretch of addresses. */
 static uint8_t *map_all(int fd, size_t mapped)
 {
-    const struct vpt_control *c = vpt_control;
+    const struct etch_vpt_control *c = etch_vpt_control;
     uint8_t *base = mmap(NULL, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (base == MAP_FAILED)
@@ -156,17 +156,18 @@ static uint8_t *map_all(int fd, size_t mapped)
 
 static bool is_beyond(uint64_t size)
 {
-    if (atomic_fetch_add(&vpt_control->rings, size) + size <= vpt_control->max_rings || !vpt_control->max_rings)
+    if (atomic_fetch_add(&etch_vpt_control->rings, size) + size <= etch_vpt_control->max_rings ||
+        !etch_vpt_control->max_rings)
         return false;
-    atomic_fetch_sub(&vpt_control->rings, size);
-    atomic_fetch_add(&vpt_control->limited, 1);
+    atomic_fetch_sub(&etch_vpt_control->rings, size);
+    atomic_fetch_add(&etch_vpt_control->limited, 1);
     return true;
 }
 
 /* The memory is taken now: a full /dev/shm must be an answer, not a SIGBUS in the target. */
 static uint8_t *make_file(size_t mapped)
 {
-    uint64_t size = VPT_PAGE + vpt_control->flow_size + vpt_control->event_size;
+    uint64_t size = VPT_PAGE + etch_vpt_control->flow_size + etch_vpt_control->event_size;
     char path[sizeof(folder) + 32];
     uint8_t *base = NULL;
     uint32_t number;
@@ -174,7 +175,7 @@ static uint8_t *make_file(size_t mapped)
 
     if (is_beyond(size))
         return NULL;
-    number = atomic_fetch_add(&vpt_control->threads, 1);
+    number = atomic_fetch_add(&etch_vpt_control->threads, 1);
     snprintf(path, sizeof(path), "%s/%u.thread", folder, number);
     fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -187,31 +188,32 @@ static uint8_t *make_file(size_t mapped)
     return base;
 }
 
-static void set_periods(struct vpt_self *t)
+static void set_periods(struct etch_vpt_self *t)
 {
-    bool snapshot = vpt_control->flags & VPT_SNAPSHOT;
+    bool snapshot = etch_vpt_control->flags & VPT_SNAPSHOT;
 
-    t->next_psb = t->writer.head + vpt_control->psb_period;
+    t->next_psb = t->writer.head + etch_vpt_control->psb_period;
     t->next_tsc = t->writer.head + TSC_PERIOD;
-    t->next_wake = snapshot ? UINT64_MAX : vpt_control->flow_size / 4;
-    t->limit = snapshot ? UINT64_MAX : vpt_control->flow_size - 2 * VPT_RESERVE;
+    t->next_wake = snapshot ? UINT64_MAX : etch_vpt_control->flow_size / 4;
+    t->limit = snapshot ? UINT64_MAX : etch_vpt_control->flow_size - 2 * VPT_RESERVE;
     t->attention = t->next_tsc;
 }
 
-struct vpt_self *vpt_self_begin(uint32_t parent_pid, uint32_t parent_tid)
+struct etch_vpt_self *etch_vpt_self_begin(uint32_t parent_pid, uint32_t parent_tid)
 {
-    size_t mapped = VPT_PAGE + 2 * vpt_control->flow_size + 2 * vpt_control->event_size;
-    struct vpt_self *t = calloc(1, sizeof(*t));
+    size_t mapped = VPT_PAGE + 2 * etch_vpt_control->flow_size + 2 * etch_vpt_control->event_size;
+    struct etch_vpt_self *t = calloc(1, sizeof(*t));
     uint8_t *base = t ? make_file(mapped) : NULL;
 
-    if (!base || vpt_writer_init(&t->writer, (struct vpt_thread *)base, base + VPT_PAGE, vpt_control->flow_size) < 0) {
-        atomic_fetch_add(&vpt_control->refused, 1);
+    if (!base || etch_vpt_writer_init(&t->writer, (struct etch_vpt_thread *)base, base + VPT_PAGE,
+                                      etch_vpt_control->flow_size) < 0) {
+        atomic_fetch_add(&etch_vpt_control->refused, 1);
         free(t);
         return NULL;
     }
-    t->shared = (struct vpt_thread *)base;
+    t->shared = (struct etch_vpt_thread *)base;
     t->flow = base + VPT_PAGE;
-    t->events = t->flow + 2 * vpt_control->flow_size;
+    t->events = t->flow + 2 * etch_vpt_control->flow_size;
     t->mapped = mapped;
     t->first = true;
     t->shared->pid = (uint32_t)getpid();
@@ -222,25 +224,25 @@ struct vpt_self *vpt_self_begin(uint32_t parent_pid, uint32_t parent_tid)
     t->shared->states[0].tnt = t->shared->states[1].tnt = 1;
     prctl(PR_GET_NAME, t->shared->name);
     set_periods(t);
-    if (vpt_control->flags & VPT_TRUTH)
-        vpt_truth_open(&t->truth, vpt_control->truth, t->shared->pid, t->shared->tid);
+    if (etch_vpt_control->flags & VPT_TRUTH)
+        etch_vpt_truth_open(&t->truth, etch_vpt_control->truth, t->shared->pid, t->shared->tid);
     /* Release: pairs with etch's acquire; the header is whole. */
     atomic_store_explicit(&t->shared->magic, VPT_MAGIC, memory_order_release);
     return t;
 }
 
-void vpt_self_abandon(struct vpt_self *t)
+void etch_vpt_self_abandon(struct etch_vpt_self *t)
 {
     munmap(t->shared, t->mapped);
-    vpt_writer_release(&t->writer);
-    vpt_truth_abandon(&t->truth);
+    etch_vpt_writer_release(&t->writer);
+    etch_vpt_truth_abandon(&t->truth);
     free(t);
 }
 
-void vpt_self_end(struct vpt_self *t)
+void etch_vpt_self_end(struct etch_vpt_self *t)
 {
     prctl(PR_GET_NAME, t->shared->name);
-    vpt_truth_close(&t->truth);
+    etch_vpt_truth_close(&t->truth);
     atomic_store_explicit(&t->shared->end_tsc, __rdtsc(), memory_order_relaxed);
     /* Release: pairs with etch's acquire; all that was written is there. */
     atomic_store_explicit(&t->shared->ended, 1, memory_order_release);
@@ -252,26 +254,26 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-void vpt_self_attend(struct vpt_self *t, uint64_t at)
+void etch_vpt_self_attend(struct etch_vpt_self *t, uint64_t at)
 {
-    struct vpt_writer *w = &t->writer;
+    struct etch_vpt_writer *w = &t->writer;
 
     if (w->head >= t->next_psb) {
-        vpt_put_psb(w, vpt_now(), at);
-        t->next_psb = w->head + vpt_control->psb_period;
+        etch_vpt_put_psb(w, etch_vpt_now(), at);
+        t->next_psb = w->head + etch_vpt_control->psb_period;
         t->next_tsc = w->head + TSC_PERIOD;
-        vpt_commit(w, at);
+        etch_vpt_commit(w, at);
     } else if (w->head >= t->next_tsc) {
-        vpt_put_tsc(w, vpt_now());
+        etch_vpt_put_tsc(w, etch_vpt_now());
         t->next_tsc = w->head + TSC_PERIOD;
-        vpt_commit(w, at);
+        etch_vpt_commit(w, at);
     }
     if (w->head >= t->next_wake) {
         wake_collector();
-        t->next_wake = w->head + vpt_control->flow_size / 4;
+        t->next_wake = w->head + etch_vpt_control->flow_size / 4;
     }
     if (w->head >= t->limit) {
-        uint64_t size = vpt_control->flow_size;
+        uint64_t size = etch_vpt_control->flow_size;
 
         if (!wait_for_room(t, &t->shared->tail, w->head, 2 * VPT_RESERVE, size))
             w->failed = true;
@@ -281,11 +283,11 @@ void vpt_self_attend(struct vpt_self *t, uint64_t at)
     t->attention = w->failed ? UINT64_MAX : least(least(t->next_psb, t->next_tsc), least(t->next_wake, t->limit));
 }
 
-void *vpt_event_reserve(struct vpt_self *t, uint32_t size, enum vpt_event_type type, uint64_t tsc)
+void *etch_vpt_event_reserve(struct etch_vpt_self *t, uint32_t size, enum etch_vpt_event_type type, uint64_t tsc)
 {
-    uint64_t capacity = vpt_control->event_size;
+    uint64_t capacity = etch_vpt_control->event_size;
     uint32_t rounded = (size + 7u) & ~7u;
-    struct vpt_event *event = (struct vpt_event *)(t->events + (t->event_head & (capacity - 1)));
+    struct etch_vpt_event *event = (struct etch_vpt_event *)(t->events + (t->event_head & (capacity - 1)));
 
     if (rounded > capacity / 2 || !wait_for_room(t, &t->shared->event_tail, t->event_head, rounded, capacity))
         return NULL;
@@ -296,24 +298,24 @@ void *vpt_event_reserve(struct vpt_self *t, uint32_t size, enum vpt_event_type t
     return event;
 }
 
-void vpt_event_publish(struct vpt_self *t)
+void etch_vpt_event_publish(struct etch_vpt_self *t)
 {
-    const struct vpt_event *event =
-        (const struct vpt_event *)(t->events + (t->event_head & (vpt_control->event_size - 1)));
+    const struct etch_vpt_event *event =
+        (const struct etch_vpt_event *)(t->events + (t->event_head & (etch_vpt_control->event_size - 1)));
 
     t->event_head += event->size;
     /* Release: pairs with etch's acquire; the event is whole. */
     atomic_store_explicit(&t->shared->event_head, t->event_head, memory_order_release);
     if (t->event_head - atomic_load_explicit(&t->shared->event_tail, memory_order_relaxed) >
-        vpt_control->event_size / 2)
+        etch_vpt_control->event_size / 2)
         wake_collector();
 }
 
-void vpt_event_note(struct vpt_self *t, enum vpt_event_type type, uint64_t tsc, uint64_t number, uint64_t address,
-                    uint64_t value, uint32_t flags, const char *text)
+void etch_vpt_event_note(struct etch_vpt_self *t, enum etch_vpt_event_type type, uint64_t tsc, uint64_t number,
+                         uint64_t address, uint64_t value, uint32_t flags, const char *text)
 {
     size_t length = text ? strnlen(text, VPT_MAX_PATH) : 0;
-    struct vpt_note *note = vpt_event_reserve(t, (uint32_t)(sizeof(*note) + length), type, tsc);
+    struct etch_vpt_note *note = etch_vpt_event_reserve(t, (uint32_t)(sizeof(*note) + length), type, tsc);
 
     if (!note)
         return;
@@ -324,5 +326,5 @@ void vpt_event_note(struct vpt_self *t, enum vpt_event_type type, uint64_t tsc, 
     note->text_size = (uint32_t)length;
     if (length)
         memcpy(note + 1, text, length);
-    vpt_event_publish(t);
+    etch_vpt_event_publish(t);
 }

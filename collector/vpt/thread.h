@@ -12,23 +12,23 @@
 #include <x86intrin.h>
 
 /* The time of a packet: after all before it has run, which rdtsc does not wait for. */
-static inline uint64_t vpt_now(void)
+static inline uint64_t etch_vpt_now(void)
 {
     unsigned cpu;
 
     return __rdtscp(&cpu);
 }
 
-struct vpt_self {
-    struct vpt_writer writer;
-    const struct vpt_block *block; /* the one that runs; NULL: in the kernel */
-    uint64_t attention;            /* when the head gets here, something is due */
+struct etch_vpt_self {
+    struct etch_vpt_writer writer;
+    const struct etch_vpt_block *block; /* the one that runs; NULL: in the kernel */
+    uint64_t attention;                 /* when the head gets here, something is due */
     uint64_t next_psb, next_tsc, next_wake, limit;
     struct { /* when the host last took a memory fault, in the block that runs or in an earlier one */
         bool seen;
         uint32_t current;
         uint64_t tnt;
-        const struct vpt_block *block;
+        const struct etch_vpt_block *block;
         uint64_t address;
         int code; /* si_code */
     } fault;
@@ -44,36 +44,36 @@ struct vpt_self {
     uint32_t block_cpu;
     uint32_t depth; /* and the calls that led here; those deeper than are kept are only counted */
     uint64_t calls[VPT_CALLS_KEPT];
-    struct vpt_thread *shared;
+    struct etch_vpt_thread *shared;
     uint8_t *flow, *events; /* each mapped twice in a row */
     uint64_t event_head;
     size_t mapped;
-    struct vpt_truth truth;
+    struct etch_vpt_truth truth;
 };
 
-extern struct vpt_control *vpt_control;
+extern struct etch_vpt_control *etch_vpt_control;
 
 /* Maps the control block in `folder`. Returns 0 or -errno. */
-int vpt_control_open(const char *folder);
+int etch_vpt_control_open(const char *folder);
 
 /* Makes the calling thread's rings. NULL where there is no memory for them; that is counted in the control block. */
-struct vpt_self *vpt_self_begin(uint32_t parent_pid, uint32_t parent_tid);
+struct etch_vpt_self *etch_vpt_self_begin(uint32_t parent_pid, uint32_t parent_tid);
 
 /* After fork: gives back what belongs to the parent, untouched. */
-void vpt_self_abandon(struct vpt_self *self);
+void etch_vpt_self_abandon(struct etch_vpt_self *self);
 
 /* No more comes from this thread. */
-void vpt_self_end(struct vpt_self *self);
+void etch_vpt_self_end(struct etch_vpt_self *self);
 
 /* At the edge of block `at`, after a commit that reached `attention`: a PSB or a TSC if one is due, and room. */
-void vpt_self_attend(struct vpt_self *self, uint64_t at);
+void etch_vpt_self_attend(struct etch_vpt_self *self, uint64_t at);
 
 /* Room for one event of `size` bytes, waiting for etch if need be; NULL where etch is gone. Publish with the other. */
-void *vpt_event_reserve(struct vpt_self *self, uint32_t size, enum vpt_event_type type, uint64_t tsc);
-void vpt_event_publish(struct vpt_self *self);
+void *etch_vpt_event_reserve(struct etch_vpt_self *self, uint32_t size, enum etch_vpt_event_type type, uint64_t tsc);
+void etch_vpt_event_publish(struct etch_vpt_self *self);
 
-/* A struct vpt_note in one go. `text` may be NULL. */
-void vpt_event_note(struct vpt_self *self, enum vpt_event_type type, uint64_t tsc, uint64_t number, uint64_t address,
-                    uint64_t value, uint32_t flags, const char *text);
+/* A struct etch_vpt_note in one go. `text` may be NULL. */
+void etch_vpt_event_note(struct etch_vpt_self *self, enum etch_vpt_event_type type, uint64_t tsc, uint64_t number,
+                         uint64_t address, uint64_t value, uint32_t flags, const char *text);
 
 #endif

@@ -15,20 +15,20 @@ static uint64_t after;
 static bool copies_code;
 static bool begun; /* first translation: the addresses are known */
 static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct vpt_block *blocks;
+static struct etch_vpt_block *blocks;
 
-void vpt_translation_begin(uint64_t exec_tsc, bool copies)
+void etch_vpt_translation_begin(uint64_t exec_tsc, bool copies)
 {
     after = exec_tsc;
     copies_code = copies;
 }
 
-void vpt_translation_fork_lock(void)
+void etch_vpt_translation_fork_lock(void)
 {
     pthread_mutex_lock(&blocks_lock);
 }
 
-void vpt_translation_fork_unlock(void)
+void etch_vpt_translation_fork_unlock(void)
 {
     pthread_mutex_unlock(&blocks_lock);
 }
@@ -57,16 +57,16 @@ static struct bytes bytes_of(const struct qemu_plugin_insn *insn)
 /* A block that cannot be followed, for lack of memory. */
 static void report_gap(uint64_t start)
 {
-    struct vpt_self *t = vpt_flow_begin();
+    struct etch_vpt_self *t = etch_vpt_flow_begin();
 
-    if (t && !vpt_process.closing)
-        vpt_event_note(t, VPT_EVENT_GAP, __rdtsc(), 0, start, 0, 0, NULL);
+    if (t && !etch_vpt_process.closing)
+        etch_vpt_event_note(t, VPT_EVENT_GAP, __rdtsc(), 0, start, 0, 0, NULL);
 }
 
 /* Per-instruction callbacks, if something asked for them. */
-static void instrument(struct qemu_plugin_tb *tb, struct vpt_block *b, size_t n)
+static void instrument(struct qemu_plugin_tb *tb, struct etch_vpt_block *b, size_t n)
 {
-    struct vpt_instruction *list = calloc(n, sizeof(*list));
+    struct etch_vpt_instruction *list = calloc(n, sizeof(*list));
 
     if (!list) {
         report_gap(b->start);
@@ -76,23 +76,24 @@ static void instrument(struct qemu_plugin_tb *tb, struct vpt_block *b, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         struct bytes code = bytes_of(insn);
-        struct vpt_traits traits = vpt_instruction_traits(code.v, code.n);
+        struct etch_vpt_traits traits = etch_vpt_instruction_traits(code.v, code.n);
 
-        list[i] = (struct vpt_instruction){
+        list[i] = (struct etch_vpt_instruction){
             .ip = qemu_plugin_insn_vaddr(insn), .atomic = traits.atomic, .repeats = traits.repeats};
-        if (vpt_watch_any())
-            vpt_watch_site(&list[i], vpt_process.guest_base);
-        if (vpt_control->flags & VPT_TRUTH)
-            qemu_plugin_register_vcpu_insn_exec_cb(insn, vpt_flow_on_instruction, QEMU_PLUGIN_CB_NO_REGS, &list[i]);
-        if (vpt_watch_any())
-            qemu_plugin_register_vcpu_mem_cb(insn, vpt_flow_on_memory, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
+        if (etch_vpt_watch_any())
+            etch_vpt_watch_site(&list[i], etch_vpt_process.guest_base);
+        if (etch_vpt_control->flags & VPT_TRUTH)
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, etch_vpt_flow_on_instruction, QEMU_PLUGIN_CB_NO_REGS,
+                                                   &list[i]);
+        if (etch_vpt_watch_any())
+            qemu_plugin_register_vcpu_mem_cb(insn, etch_vpt_flow_on_memory, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
                                              &list[i]);
     }
 }
 
-static struct vpt_block *make_block(const struct qemu_plugin_tb *tb, size_t n)
+static struct etch_vpt_block *make_block(const struct qemu_plugin_tb *tb, size_t n)
 {
-    struct vpt_block *b = calloc(1, sizeof(*b));
+    struct etch_vpt_block *b = calloc(1, sizeof(*b));
     const struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(tb, 0), *last = qemu_plugin_tb_get_insn(tb, n - 1);
     struct bytes begins = bytes_of(first), ends = bytes_of(last);
 
@@ -103,43 +104,44 @@ static struct vpt_block *make_block(const struct qemu_plugin_tb *tb, size_t n)
     b->end = b->last + qemu_plugin_insn_size(last);
     b->instructions = (uint32_t)n;
     b->single = n == 1;
-    b->first_traps = vpt_instruction_traits(begins.v, begins.n).divides;
-    vpt_block_classify(b, ends.v, ends.n);
+    b->first_traps = etch_vpt_instruction_traits(begins.v, begins.n).divides;
+    etch_vpt_block_classify(b, ends.v, ends.n);
     return b;
 }
 
-static void remember(struct vpt_block *b)
+static void remember(struct etch_vpt_block *b)
 {
     pthread_mutex_lock(&blocks_lock);
-    b->handler = vpt_signals_is_handler(b->start);
+    b->handler = etch_vpt_signals_is_handler(b->start);
     b->next = blocks;
     blocks = b;
     pthread_mutex_unlock(&blocks_lock);
 }
 
-void vpt_translation_handler(uint64_t handler)
+void etch_vpt_translation_handler(uint64_t handler)
 {
     pthread_mutex_lock(&blocks_lock);
-    for (struct vpt_block *b = blocks; b; b = b->next)
+    for (struct etch_vpt_block *b = blocks; b; b = b->next)
         if (b->start == handler)
             b->handler = true;
     pthread_mutex_unlock(&blocks_lock);
 }
 
 /* The whole block's bytes: one after another in the host's memory, but for blocks that cross into another page. */
-static void report_code(struct qemu_plugin_tb *tb, const struct vpt_block *b)
+static void report_code(struct qemu_plugin_tb *tb, const struct etch_vpt_block *b)
 {
     const struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(tb, 0);
 
     if (!begun) {
         begun = true;
-        vpt_process.guest_base = (uint64_t)(uintptr_t)qemu_plugin_insn_haddr(first) - b->start;
-        vpt_images_begin(vpt_process.guest_base, after);
-        vpt_signals_begin(vpt_process.guest_base);
+        etch_vpt_process.guest_base = (uint64_t)(uintptr_t)qemu_plugin_insn_haddr(first) - b->start;
+        etch_vpt_images_begin(etch_vpt_process.guest_base, after);
+        etch_vpt_signals_begin(etch_vpt_process.guest_base);
     }
-    if (vpt_flow_begin() && !vpt_process.closing)
-        vpt_images_translated(vpt_flow_self, b->start, (const uint8_t *)(uintptr_t)(vpt_process.guest_base + b->start),
-                              b->end - b->start);
+    if (etch_vpt_flow_begin() && !etch_vpt_process.closing)
+        etch_vpt_images_translated(etch_vpt_flow_self, b->start,
+                                   (const uint8_t *)(uintptr_t)(etch_vpt_process.guest_base + b->start),
+                                   b->end - b->start);
 }
 
 /* How many instructions the block really has. One that crosses into the next page is translated on its own, but
@@ -154,15 +156,15 @@ static size_t count(const struct qemu_plugin_tb *tb)
 
     if (last)
         code = bytes_of(last);
-    if (last && !vpt_instruction_is_whole(code.v, code.n))
+    if (last && !etch_vpt_instruction_is_whole(code.v, code.n))
         n--;
     return n;
 }
 
-void vpt_translation_on(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+void etch_vpt_translation_on(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     size_t n = count(tb);
-    struct vpt_block *b = n ? make_block(tb, n) : NULL;
+    struct etch_vpt_block *b = n ? make_block(tb, n) : NULL;
 
     (void)id;
     if (!b) {
@@ -172,8 +174,8 @@ void vpt_translation_on(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     }
     report_code(tb, b);
     remember(b);
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, vpt_watch_any() ? vpt_flow_on_watched_block : vpt_flow_on_block,
-                                         QEMU_PLUGIN_CB_NO_REGS, b);
-    if (vpt_control->flags & VPT_TRUTH || vpt_watch_any())
+    qemu_plugin_register_vcpu_tb_exec_cb(
+        tb, etch_vpt_watch_any() ? etch_vpt_flow_on_watched_block : etch_vpt_flow_on_block, QEMU_PLUGIN_CB_NO_REGS, b);
+    if (etch_vpt_control->flags & VPT_TRUTH || etch_vpt_watch_any())
         instrument(tb, b, n);
 }

@@ -11,15 +11,15 @@
 
 /* `after` is the time of the exec that brought this program here; 0: the first program. `copies_code`: QEMU has version
  * 3 or later of its interface. */
-void vpt_translation_begin(uint64_t after, bool copies_code);
+void etch_vpt_translation_begin(uint64_t after, bool copies_code);
 
 /* QEMU's callback: registers the callbacks of the block. */
-void vpt_translation_on(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+void etch_vpt_translation_on(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 
 /* A signal handler begins at `handler`. */
-void vpt_translation_handler(uint64_t handler);
+void etch_vpt_translation_handler(uint64_t handler);
 
-void vpt_translation_fork_lock(void);
-void vpt_translation_fork_unlock(void);
+void etch_vpt_translation_fork_lock(void);
+void etch_vpt_translation_fork_unlock(void);
 
 #endif

@@ -12,7 +12,7 @@
 #define WINDOW (1u << 20)
 #define LINE 32u
 
-static bool move_window(struct vpt_truth *t, uint64_t offset)
+static bool move_window(struct etch_vpt_truth *t, uint64_t offset)
 {
     void *window;
 
@@ -45,7 +45,7 @@ static uint64_t text_end(int fd)
     return end;
 }
 
-void vpt_truth_open(struct vpt_truth *t, const char *folder, uint32_t pid, uint32_t tid)
+void etch_vpt_truth_open(struct etch_vpt_truth *t, const char *folder, uint32_t pid, uint32_t tid)
 {
     char path[4200];
     int fd;
@@ -58,10 +58,10 @@ void vpt_truth_open(struct vpt_truth *t, const char *folder, uint32_t pid, uint3
     t->fd = fcntl(fd, F_DUPFD_CLOEXEC, 512); /* out of the way of the target's own numbers */
     close(fd);
     if (t->fd < 0 || !move_window(t, text_end(t->fd)))
-        vpt_truth_abandon(t);
+        etch_vpt_truth_abandon(t);
 }
 
-void vpt_truth_add(struct vpt_truth *t, uint64_t ip, bool repeats)
+void etch_vpt_truth_add(struct etch_vpt_truth *t, uint64_t ip, bool repeats)
 {
     static const char digits[] = "0123456789abcdef";
     unsigned n = ip ? (67u - (unsigned)__builtin_clzll(ip)) / 4 : 1;
@@ -77,7 +77,7 @@ void vpt_truth_add(struct vpt_truth *t, uint64_t ip, bool repeats)
     t->again = repeats;
 }
 
-void vpt_truth_fault(struct vpt_truth *t)
+void etch_vpt_truth_fault(struct etch_vpt_truth *t)
 {
     if (!t->window || !t->used)
         return;
@@ -86,7 +86,7 @@ void vpt_truth_fault(struct vpt_truth *t)
     t->again = false;
 }
 
-void vpt_truth_close(struct vpt_truth *t)
+void etch_vpt_truth_close(struct etch_vpt_truth *t)
 {
     uint64_t end = t->offset + t->used;
 
@@ -101,7 +101,7 @@ void vpt_truth_close(struct vpt_truth *t)
     memset(t, 0, sizeof(*t));
 }
 
-void vpt_truth_abandon(struct vpt_truth *t)
+void etch_vpt_truth_abandon(struct etch_vpt_truth *t)
 {
     if (t->window)
         munmap(t->window, WINDOW);

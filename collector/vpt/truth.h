@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct vpt_truth {
+struct etch_vpt_truth {
     int fd; /* 0: no log */
     uint8_t *window;
     uint64_t offset; /* of the window in the file */
@@ -25,10 +25,10 @@ struct vpt_truth {
 };
 
 /* Without a log (no such folder, no space) the rest does nothing. */
-void vpt_truth_open(struct vpt_truth *truth, const char *folder, uint32_t pid, uint32_t tid);
-void vpt_truth_add(struct vpt_truth *truth, uint64_t ip, bool repeats);
-void vpt_truth_fault(struct vpt_truth *truth);
-void vpt_truth_close(struct vpt_truth *truth);
-void vpt_truth_abandon(struct vpt_truth *truth); /* after fork: leaves the file to the parent */
+void etch_vpt_truth_open(struct etch_vpt_truth *truth, const char *folder, uint32_t pid, uint32_t tid);
+void etch_vpt_truth_add(struct etch_vpt_truth *truth, uint64_t ip, bool repeats);
+void etch_vpt_truth_fault(struct etch_vpt_truth *truth);
+void etch_vpt_truth_close(struct etch_vpt_truth *truth);
+void etch_vpt_truth_abandon(struct etch_vpt_truth *truth); /* after fork: leaves the file to the parent */
 
 #endif

@@ -55,21 +55,22 @@ static struct vpt *make(const struct etch_record_options *options, const struct 
     return v;
 }
 
-static int vpt_open(void **state, const struct etch_record_options *options, const struct etch_sink *sink,
-                    struct etch_error *err)
+static int etch_vpt_open(void **state, const struct etch_record_options *options, const struct etch_sink *sink,
+                         struct etch_error *err)
 {
     struct vpt *v = make(options, sink);
 
     *state = v;
     if (!v)
         return etch_error_no_memory(err);
-    return vpt_find_program(v, err) < 0 || vpt_find_parts(v, err) < 0 || etch_folder_make(&v->folder, err) < 0 ||
-                   vpt_control_make(v, err) < 0 || vpt_control_fill(v, err) < 0 || open_sync(v, err) < 0
+    return etch_vpt_find_program(v, err) < 0 || etch_vpt_find_parts(v, err) < 0 ||
+                   etch_folder_make(&v->folder, err) < 0 || etch_vpt_control_make(v, err) < 0 ||
+                   etch_vpt_control_fill(v, err) < 0 || open_sync(v, err) < 0
                ? -1
                : 0;
 }
 
-static int vpt_start(void *state, pid_t pid, struct etch_error *err)
+static int etch_vpt_start(void *state, pid_t pid, struct etch_error *err)
 {
     struct vpt *v = state;
 
@@ -80,31 +81,31 @@ static int vpt_start(void *state, pid_t pid, struct etch_error *err)
 
 /* ---- Turns ---- */
 
-static void vpt_let_go(void *state)
+static void etch_vpt_let_go(void *state)
 {
     struct vpt *v = state;
 
     atomic_store(&v->control->closed, 1);
     for (size_t i = 0; i < v->slots.n; i++)
         if (v->slots.v[i].state == SLOT_OPEN)
-            vpt_slot_wake(&v->slots.v[i]);
+            etch_vpt_slot_wake(&v->slots.v[i]);
 }
 
 /* A thread that etch has no memory for would wait for etch. */
 static void find_slots(struct vpt *v)
 {
     uint32_t threads = atomic_load(&v->control->threads);
-    struct vpt_slot fresh = {0};
+    struct etch_vpt_slot fresh = {0};
 
     while (v->slots.n < threads && v->slots.n < MAX_THREADS)
         if (!etch_array_push(&v->slots, fresh)) {
             v->no_memory++;
-            vpt_let_go(v);
+            etch_vpt_let_go(v);
             break;
         }
     for (size_t i = 0; i < v->slots.n; i++)
         if (v->slots.v[i].state == SLOT_AWAITED)
-            vpt_slot_open(v, &v->slots.v[i], i);
+            etch_vpt_slot_open(v, &v->slots.v[i], i);
 }
 
 static void take_all(struct vpt *v, uint64_t at_least)
@@ -113,23 +114,23 @@ static void take_all(struct vpt *v, uint64_t at_least)
     if (v->sync)
         etch_sync_batch_take(&v->syncs, v->sync, false);
     for (size_t i = 0; i < v->slots.n; i++) {
-        struct vpt_slot *s = &v->slots.v[i];
+        struct etch_vpt_slot *s = &v->slots.v[i];
         uint64_t head;
 
         if (s->state != SLOT_OPEN)
             continue;
         /* Ended first, then the rest: what is written before the end is seen. */
         if (atomic_load_explicit(&s->shared->ended, memory_order_acquire)) {
-            vpt_slot_close(v, s);
+            etch_vpt_slot_close(v, s);
             continue;
         }
-        head = vpt_slot_head(s); /* before the events: code is known before it is needed */
-        vpt_events_take(v, s);
-        vpt_slot_take_flow(v, s, head, at_least);
+        head = etch_vpt_slot_head(s); /* before the events: code is known before it is needed */
+        etch_vpt_events_take(v, s);
+        etch_vpt_slot_take_flow(v, s, head, at_least);
     }
 }
 
-static void vpt_drain(void *state)
+static void etch_vpt_drain(void *state)
 {
     struct vpt *v = state;
 
@@ -137,7 +138,7 @@ static void vpt_drain(void *state)
     take_all(v, WRITE_AT_LEAST);
 }
 
-static void vpt_wait(void *state, unsigned milliseconds)
+static void etch_vpt_wait(void *state, unsigned milliseconds)
 {
     struct vpt *v = state;
     struct timespec turn = {.tv_nsec = (long)milliseconds * 1000000};
@@ -184,7 +185,7 @@ static void report_unarmed(struct vpt *v)
     }
 }
 
-static void vpt_stop(void *state)
+static void etch_vpt_stop(void *state)
 {
     struct vpt *v = state;
 
@@ -192,7 +193,7 @@ static void vpt_stop(void *state)
     atomic_store(&v->control->closed, 1);
     for (size_t i = 0; i < v->slots.n; i++)
         if (v->slots.v[i].state == SLOT_OPEN)
-            vpt_slot_close(v, &v->slots.v[i]);
+            etch_vpt_slot_close(v, &v->slots.v[i]);
     if (v->sync && v->fault.seen)
         v->exception = etch_sync_exception(etch_sync_reader_memory(v->sync), v->fault.tid);
     if (v->sync)
@@ -204,7 +205,7 @@ static void vpt_stop(void *state)
     report_unarmed(v);
 }
 
-static void vpt_close(void *state)
+static void etch_vpt_close(void *state)
 {
     struct vpt *v = state;
 
@@ -239,23 +240,23 @@ int etch_vpt_recover(const struct etch_folder *folder, const struct etch_vpt_kno
     v->known = known;
     v->pid = known->pid;
     memcpy(v->program, known->program, sizeof(v->program));
-    if (vpt_control_read(v, options) < 0)
+    if (etch_vpt_control_read(v, options) < 0)
         status = etch_error_set(err, "%s holds no rings of this version of etch", folder->path);
     else
-        vpt_stop(v);
+        etch_vpt_stop(v);
     v->folder = ETCH_FOLDER_NONE; /* the caller's */
-    vpt_close(v);
+    etch_vpt_close(v);
     free(options);
     return status;
 }
 
 static const struct etch_source_runner runner = {
-    .launch = vpt_launch,
-    .wait = vpt_wait,
-    .let_go = vpt_let_go,
-    .never_ran = vpt_never_ran,
-    .program = vpt_program,
-    .failure = vpt_failure,
+    .launch = etch_vpt_launch,
+    .wait = etch_vpt_wait,
+    .let_go = etch_vpt_let_go,
+    .never_ran = etch_vpt_never_ran,
+    .program = etch_vpt_program,
+    .failure = etch_vpt_failure,
 };
 
 const struct etch_source etch_source_vpt = {
@@ -263,9 +264,9 @@ const struct etch_source etch_source_vpt = {
     .id = ETCH__SOURCE__SOURCE_VPT,
     .tells_mappings = true,
     .runner = &runner,
-    .open = vpt_open,
-    .start = vpt_start,
-    .drain = vpt_drain,
-    .stop = vpt_stop,
-    .close = vpt_close,
+    .open = etch_vpt_open,
+    .start = etch_vpt_start,
+    .drain = etch_vpt_drain,
+    .stop = etch_vpt_stop,
+    .close = etch_vpt_close,
 };

@@ -20,10 +20,10 @@ enum slot_state { SLOT_AWAITED, SLOT_OPEN, SLOT_DONE };
 
 /* One guest thread's shared memory. The program can write to the shared memory. Values that etch relies on are
  * therefore copied here once. */
-struct vpt_slot {
+struct etch_vpt_slot {
     enum slot_state state;
     struct etch_guarded *mapping;
-    struct vpt_thread *shared;
+    struct etch_vpt_thread *shared;
     const uint8_t *flow, *events;
     uint32_t pid, tid;
     uint64_t taken;       /* bytes of flow in the bundle */
@@ -31,12 +31,12 @@ struct vpt_slot {
     bool damaged;
 };
 
-struct vpt_child {
+struct etch_vpt_child {
     uint32_t tid, parent;
 };
 
 /* A fault that ended a process, or may end it. */
-struct vpt_fault {
+struct etch_vpt_fault {
     bool seen, address_known;
     bool caught; /* a handler of the program got the signal and has not returned */
     bool deadly; /* the process died of this signal, or of a signal in its handler */
@@ -56,12 +56,12 @@ struct vpt {
     struct etch_folder folder;
     char plugin[4096], qemu[4096];
     struct etch_guarded *control_mapping;
-    struct vpt_control *control; /* written by the program too: what etch relies on is beside it */
+    struct etch_vpt_control *control; /* written by the program too: what etch relies on is beside it */
     uint64_t flow_size;
     const struct etch_vpt_known *known; /* in a recovery; else NULL */
     char subject[VPT_MAX_PATH];         /* the program whose instructions are watched */
-    ETCH_ARRAY(struct vpt_slot) slots;
-    ETCH_ARRAY(struct vpt_child) children;
+    ETCH_ARRAY(struct etch_vpt_slot) slots;
+    ETCH_ARRAY(struct etch_vpt_child) children;
     ETCH_ARRAY(uint32_t) processes;
     ETCH_ARRAY(uint32_t) subjects; /* processes that run the program in question */
     struct etch_place watches[ETCH_RECORD_MAX_WATCHES];
@@ -73,41 +73,41 @@ struct vpt {
     _Alignas(8) uint8_t event[VPT_EVENT_RING / 2]; /* one, in a row */
     uint32_t wake;                                 /* as the control block had it when the last turn began */
     uint64_t no_memory;                            /* what etch had no memory for */
-    struct vpt_fault fault;
+    struct etch_vpt_fault fault;
     Etch__Exception *exception; /* that ended the failing thread; NULL: none */
     Etch__Failure failure;
     char failure_message[80];
 };
 
 /* The control block: made and filled for a run, or read as a dead etch left it. */
-int vpt_control_make(struct vpt *v, struct etch_error *err);
-int vpt_control_fill(struct vpt *v, struct etch_error *err);
-int vpt_control_read(struct vpt *v, struct etch_record_options *o);
+int etch_vpt_control_make(struct vpt *v, struct etch_error *err);
+int etch_vpt_control_fill(struct vpt *v, struct etch_error *err);
+int etch_vpt_control_read(struct vpt *v, struct etch_record_options *o);
 
 /* QEMU and the plugin: where they are, how they are started, and what QEMU complains of. */
-int vpt_find_parts(struct vpt *v, struct etch_error *err);
-int vpt_find_program(struct vpt *v, struct etch_error *err);
-void vpt_launch(void *state);
-bool vpt_never_ran(void *state, struct etch_error *err);
-void vpt_program(const void *state, Etch__Program *program);
+int etch_vpt_find_parts(struct vpt *v, struct etch_error *err);
+int etch_vpt_find_program(struct vpt *v, struct etch_error *err);
+void etch_vpt_launch(void *state);
+bool etch_vpt_never_ran(void *state, struct etch_error *err);
+void etch_vpt_program(const void *state, Etch__Program *program);
 
 /* A thread's ring of events: takes all of them into the bundle. */
-void vpt_events_take(struct vpt *v, struct vpt_slot *s);
+void etch_vpt_events_take(struct vpt *v, struct etch_vpt_slot *s);
 
 /* The failure: takes note of a fault, and makes the record of the whole. */
-void vpt_fault_take(struct vpt *v, const struct vpt_slot *s, const struct vpt_note *note);
-Etch__Failure *vpt_failure(void *state, int wait_status, bool *address_known);
+void etch_vpt_fault_take(struct vpt *v, const struct etch_vpt_slot *s, const struct etch_vpt_note *note);
+Etch__Failure *etch_vpt_failure(void *state, int wait_status, bool *address_known);
 
-/* A thread's shared memory. vpt_slot_open() leaves a slot that is not there yet as it is. */
-void vpt_slot_open(struct vpt *v, struct vpt_slot *s, size_t number);
-void vpt_slot_close(struct vpt *v, struct vpt_slot *s);
-uint64_t vpt_slot_head(const struct vpt_slot *s);
-void vpt_slot_take_flow(struct vpt *v, struct vpt_slot *s, uint64_t head, uint64_t at_least);
-void vpt_slot_wake(struct vpt_slot *s);
+/* A thread's shared memory. etch_vpt_slot_open() leaves a slot that is not there yet as it is. */
+void etch_vpt_slot_open(struct vpt *v, struct etch_vpt_slot *s, size_t number);
+void etch_vpt_slot_close(struct vpt *v, struct etch_vpt_slot *s);
+uint64_t etch_vpt_slot_head(const struct etch_vpt_slot *s);
+void etch_vpt_slot_take_flow(struct vpt *v, struct etch_vpt_slot *s, uint64_t head, uint64_t at_least);
+void etch_vpt_slot_wake(struct etch_vpt_slot *s);
 
 /* From where on a ring's bytes are wanted: its tail, unless the bundle has more. */
-uint64_t vpt_known_end(const struct etch_vpt_known *known, uint32_t stream, uint64_t tail);
-bool vpt_known_stream(const struct etch_vpt_known *known, uint32_t stream);
-bool vpt_known_access(const struct etch_vpt_known *known, uint32_t tid, uint64_t tsc);
+uint64_t etch_vpt_known_end(const struct etch_vpt_known *known, uint32_t stream, uint64_t tail);
+bool etch_vpt_known_stream(const struct etch_vpt_known *known, uint32_t stream);
+bool etch_vpt_known_access(const struct etch_vpt_known *known, uint32_t tid, uint64_t tsc);
 
 #endif

@@ -77,52 +77,52 @@ static void append(uint64_t address, uint32_t size, uint32_t number, uint32_t fl
     atomic_store_explicit(&n_armed, n + 1, memory_order_release);
 }
 
-static void arm(struct vpt_self *t, uint32_t number, uint64_t address)
+static void arm(struct etch_vpt_self *t, uint32_t number, uint64_t address)
 {
-    const struct vpt_watch *watch = &vpt_control->watches[number];
+    const struct etch_vpt_watch *watch = &etch_vpt_control->watches[number];
     uint64_t value = 0;
     bool known = watch->size <= 8 && read_value(address, watch->size, &value);
 
     append(address, watch->size, number, watch->flags);
-    vpt_event_note(t, VPT_EVENT_ARMED, __rdtsc(), number, address, value, known, NULL);
+    etch_vpt_event_note(t, VPT_EVENT_ARMED, __rdtsc(), number, address, value, known, NULL);
 }
 
-void vpt_watch_arm(struct vpt_self *t, uint64_t guest_base)
+void etch_vpt_watch_arm(struct etch_vpt_self *t, uint64_t guest_base)
 {
-    uint64_t program = vpt_images_base_of(vpt_control->program);
+    uint64_t program = etch_vpt_images_base_of(etch_vpt_control->program);
 
     base = guest_base;
-    next_found = vpt_control->n_watches;
-    for (uint32_t i = 0; i < vpt_control->n_watches && i < VPT_MAX_WATCHES; i++) {
-        const struct vpt_watch *watch = &vpt_control->watches[i];
+    next_found = etch_vpt_control->n_watches;
+    for (uint32_t i = 0; i < etch_vpt_control->n_watches && i < VPT_MAX_WATCHES; i++) {
+        const struct etch_vpt_watch *watch = &etch_vpt_control->watches[i];
 
         if (watch->flags & VPT_WATCH_SITE)
             continue;
         if (!(watch->flags & VPT_WATCH_IN_PROGRAM))
             arm(t, i, watch->address);
         else if (program)
-            arm(t, i, watch->address - vpt_control->program_vaddr + program);
+            arm(t, i, watch->address - etch_vpt_control->program_vaddr + program);
     }
 }
 
-void vpt_watch_site(struct vpt_instruction *i, uint64_t guest_base)
+void etch_vpt_watch_site(struct etch_vpt_instruction *i, uint64_t guest_base)
 {
     base = guest_base;
     if (!looked_for_program) { /* once: it is there before its first instruction, or this process runs another one */
         looked_for_program = true;
-        program_start = vpt_images_base_of(vpt_control->program);
-        program_end = program_start ? program_start + vpt_control->program_size : 0;
+        program_start = etch_vpt_images_base_of(etch_vpt_control->program);
+        program_end = program_start ? program_start + etch_vpt_control->program_size : 0;
     }
     i->outside = i->ip < program_start || i->ip >= program_end;
     if (i->outside)
         return;
-    for (uint16_t k = 0; k < vpt_control->n_watches && k < VPT_MAX_WATCHES; k++)
-        if (vpt_control->watches[k].flags & VPT_WATCH_SITE &&
-            vpt_control->watches[k].address - vpt_control->program_vaddr + program_start == i->ip)
+    for (uint16_t k = 0; k < etch_vpt_control->n_watches && k < VPT_MAX_WATCHES; k++)
+        if (etch_vpt_control->watches[k].flags & VPT_WATCH_SITE &&
+            etch_vpt_control->watches[k].address - etch_vpt_control->program_vaddr + program_start == i->ip)
             i->site = (uint16_t)(k + 1);
 }
 
-void vpt_watch_follow(struct vpt_self *t, const struct vpt_block *from, uint64_t next)
+void etch_vpt_watch_follow(struct etch_vpt_self *t, const struct etch_vpt_block *from, uint64_t next)
 {
     if (from->ending == VPT_CALLS || from->ending == VPT_CALLS_INDIRECT) {
         if (t->depth < VPT_CALLS_KEPT)
@@ -141,7 +141,7 @@ void vpt_watch_follow(struct vpt_self *t, const struct vpt_block *from, uint64_t
 }
 
 /* 0 if calls too deep to keep may be nearer. */
-static uint64_t find_caller(const struct vpt_self *t)
+static uint64_t find_caller(const struct etch_vpt_self *t)
 {
     if (t->depth > VPT_CALLS_KEPT)
         return 0;
@@ -165,7 +165,7 @@ static bool is_armed(uint64_t address, uint32_t size)
 
 /* A location that an instruction was seen to use: from now on everybody's accesses to it count. False if the table is
  * full; that is reported once. */
-static bool arm_found(struct vpt_self *t, uint32_t site, uint64_t address, uint32_t size)
+static bool arm_found(struct etch_vpt_self *t, uint32_t site, uint64_t address, uint32_t size)
 {
     uint32_t number = UINT32_MAX;
     bool known, room;
@@ -184,22 +184,22 @@ static bool arm_found(struct vpt_self *t, uint32_t site, uint64_t address, uint3
     known |= found_at[site] > SITE_MAX + 1; /* reported already */
     pthread_mutex_unlock(&arming);
     if (!known)
-        vpt_event_note(t, VPT_EVENT_ARMED, __rdtsc(), number, address, size, 2u | site << 8, NULL);
+        etch_vpt_event_note(t, VPT_EVENT_ARMED, __rdtsc(), number, address, size, 2u | site << 8, NULL);
     return room;
 }
 
-static void report(struct vpt_self *t, const struct armed *a, const struct vpt_instruction *by, uint64_t address,
-                   uint32_t size, uint32_t flags)
+static void report(struct etch_vpt_self *t, const struct armed *a, const struct etch_vpt_instruction *by,
+                   uint64_t address, uint32_t size, uint32_t flags)
 {
     unsigned cpu;
     uint64_t tsc, value = 0;
-    struct vpt_access *event;
+    struct etch_vpt_access *event;
     uint64_t from = a->end - a->start <= 8 ? a->start : address;
     uint32_t bytes = a->end - a->start <= 8 ? (uint32_t)(a->end - a->start) : size;
 
     _mm_mfence(); /* a store has left the store buffer when it is stamped */
     tsc = __rdtscp(&cpu);
-    event = vpt_event_reserve(t, sizeof(*event), VPT_EVENT_ACCESS, tsc);
+    event = etch_vpt_event_reserve(t, sizeof(*event), VPT_EVENT_ACCESS, tsc);
     if (!event)
         return;
     if (bytes <= 8) {
@@ -216,15 +216,15 @@ static void report(struct vpt_self *t, const struct armed *a, const struct vpt_i
     event->flags = flags;
     event->watch = a->number;
     event->cpu = cpu & 0xfff;
-    vpt_event_publish(t);
+    etch_vpt_event_publish(t);
 }
 
 /* The site's own access. True where it was reported here and nowhere else. */
-static bool at_site(struct vpt_self *t, const struct vpt_instruction *by, uint64_t address, uint32_t size,
+static bool at_site(struct etch_vpt_self *t, const struct etch_vpt_instruction *by, uint64_t address, uint32_t size,
                     uint32_t flags)
 {
     uint32_t number = by->site - 1u;
-    const struct vpt_watch *watch = &vpt_control->watches[number];
+    const struct etch_vpt_watch *watch = &etch_vpt_control->watches[number];
     struct armed here = {address, address + size, number, watch->flags};
 
     if (!(watch->flags & VPT_WATCH_HERE) && arm_found(t, number, address, size))
@@ -233,7 +233,8 @@ static bool at_site(struct vpt_self *t, const struct vpt_instruction *by, uint64
     return true;
 }
 
-void vpt_watch_access(struct vpt_self *t, const struct vpt_instruction *by, uint64_t address, uint32_t size, bool store)
+void etch_vpt_watch_access(struct etch_vpt_self *t, const struct etch_vpt_instruction *by, uint64_t address,
+                           uint32_t size, bool store)
 {
     uint32_t flags = store ? VPT_ACCESS_WRITE : VPT_ACCESS_READ;
     unsigned n;

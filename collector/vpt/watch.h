@@ -6,7 +6,7 @@
 
 #include "collector/vpt/thread.h"
 
-struct vpt_instruction {
+struct etch_vpt_instruction {
     uint64_t ip;
     bool atomic, repeats;
     bool outside;  /* of the program */
@@ -14,22 +14,22 @@ struct vpt_instruction {
 };
 
 /* Finds the watched addresses of this process. Once, when the program is mapped. */
-void vpt_watch_arm(struct vpt_self *self, uint64_t guest_base);
+void etch_vpt_watch_arm(struct etch_vpt_self *self, uint64_t guest_base);
 
-static inline bool vpt_watch_any(void)
+static inline bool etch_vpt_watch_any(void)
 {
-    return vpt_control->n_watches != 0;
+    return etch_vpt_control->n_watches != 0;
 }
 
 /* Sets `site` if a watch takes its address from this instruction, and `outside` if the instruction is not in the
  * program. */
-void vpt_watch_site(struct vpt_instruction *instruction, uint64_t guest_base);
+void etch_vpt_watch_site(struct etch_vpt_instruction *instruction, uint64_t guest_base);
 
 /* The way of calls, as far as accesses need it: block `from` ended and execution goes on at `next`. */
-void vpt_watch_follow(struct vpt_self *self, const struct vpt_block *from, uint64_t next);
+void etch_vpt_watch_follow(struct etch_vpt_self *self, const struct etch_vpt_block *from, uint64_t next);
 
 /* An access that is done. */
-void vpt_watch_access(struct vpt_self *self, const struct vpt_instruction *by, uint64_t address, uint32_t size,
-                      bool store);
+void etch_vpt_watch_access(struct etch_vpt_self *self, const struct etch_vpt_instruction *by, uint64_t address,
+                           uint32_t size, bool store);
 
 #endif

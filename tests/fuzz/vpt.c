@@ -13,7 +13,7 @@ static struct etch_record_options options;
 static struct etch_record_summary summary;
 static struct etch_recorder recorder;
 static struct vpt vpt;
-static struct vpt_control control;
+static struct etch_vpt_control control;
 static uint8_t events[VPT_EVENT_RING];
 static _Alignas(4096) uint8_t header[VPT_PAGE];
 
@@ -35,7 +35,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 /* The first byte says where in the ring the events begin. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct vpt_slot slot = {.shared = (struct vpt_thread *)header, .flow = events, .events = events};
+    struct etch_vpt_slot slot = {.shared = (struct etch_vpt_thread *)header, .flow = events, .events = events};
     uint64_t tail = size ? (uint64_t)data[0] * 512 : 0;
     struct etch_error err;
 
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     recorder.broken = false;
     memset(vpt.armed, 0, sizeof(vpt.armed));
-    vpt_events_take(&vpt, &slot);
+    etch_vpt_events_take(&vpt, &slot);
     vpt.batch.n = 0;
     etch_array_free(&vpt.subjects);
     etch_array_free(&vpt.children);

@@ -36,20 +36,20 @@ static void remove_log(const char *folder)
 static void log_lines(void **state)
 {
     char folder[] = P_tmpdir "/etch-truth-XXXXXX", text[256];
-    struct vpt_truth t;
+    struct etch_vpt_truth t;
     size_t n;
 
     (void)state;
     assert_non_null(mkdtemp(folder));
-    vpt_truth_open(&t, folder, 1, 2);
-    vpt_truth_add(&t, 0x401000, false);
-    vpt_truth_add(&t, 0x401000, false); /* a jump to itself is two */
-    vpt_truth_add(&t, 0x401005, true);
-    vpt_truth_add(&t, 0x401005, true); /* one string instruction */
-    vpt_truth_add(&t, 0, false);
-    vpt_truth_add(&t, 0xffffffffffffffff, false);
-    vpt_truth_fault(&t);
-    vpt_truth_close(&t);
+    etch_vpt_truth_open(&t, folder, 1, 2);
+    etch_vpt_truth_add(&t, 0x401000, false);
+    etch_vpt_truth_add(&t, 0x401000, false); /* a jump to itself is two */
+    etch_vpt_truth_add(&t, 0x401005, true);
+    etch_vpt_truth_add(&t, 0x401005, true); /* one string instruction */
+    etch_vpt_truth_add(&t, 0, false);
+    etch_vpt_truth_add(&t, 0xffffffffffffffff, false);
+    etch_vpt_truth_fault(&t);
+    etch_vpt_truth_close(&t);
     n = read_log(folder, text, sizeof(text) - 1);
     text[n] = '\0';
     assert_string_equal(text, "401000\n401000\n401005\n0\nffffffffffffffff fault\n");
@@ -59,17 +59,17 @@ static void log_lines(void **state)
 static void go_on_after_exec(void **state)
 {
     char folder[] = P_tmpdir "/etch-truth-XXXXXX", text[64];
-    struct vpt_truth t;
+    struct etch_vpt_truth t;
     size_t n;
 
     (void)state;
     assert_non_null(mkdtemp(folder));
-    vpt_truth_open(&t, folder, 1, 2);
-    vpt_truth_add(&t, 0x1, false);
-    vpt_truth_abandon(&t); /* as after a kill: zeros behind the text */
-    vpt_truth_open(&t, folder, 1, 2);
-    vpt_truth_add(&t, 0x2, false);
-    vpt_truth_close(&t);
+    etch_vpt_truth_open(&t, folder, 1, 2);
+    etch_vpt_truth_add(&t, 0x1, false);
+    etch_vpt_truth_abandon(&t); /* as after a kill: zeros behind the text */
+    etch_vpt_truth_open(&t, folder, 1, 2);
+    etch_vpt_truth_add(&t, 0x2, false);
+    etch_vpt_truth_close(&t);
     n = read_log(folder, text, sizeof(text) - 1);
     text[n] = '\0';
     assert_string_equal(text, "1\n2\n");
@@ -82,14 +82,14 @@ static void log_many(void **state)
     char folder[] = P_tmpdir "/etch-truth-XXXXXX";
     size_t size = 4u << 20, n, lines = 0;
     char *text = malloc(size);
-    struct vpt_truth t;
+    struct etch_vpt_truth t;
 
     (void)state;
     assert_non_null(mkdtemp(folder));
-    vpt_truth_open(&t, folder, 1, 2);
+    etch_vpt_truth_open(&t, folder, 1, 2);
     for (uint64_t i = 0; i < 200000; i++)
-        vpt_truth_add(&t, 0x400000 + i, false);
-    vpt_truth_close(&t);
+        etch_vpt_truth_add(&t, 0x400000 + i, false);
+    etch_vpt_truth_close(&t);
     n = read_log(folder, text, size);
     for (size_t i = 0; i < n; i++)
         lines += text[i] == '\n';

@@ -11,9 +11,9 @@
 #define RING 4096u
 
 struct bench {
-    struct vpt_thread *thread;
+    struct etch_vpt_thread *thread;
     uint8_t *flow;
-    struct vpt_writer writer;
+    struct etch_vpt_writer writer;
 };
 
 static void set_up(struct bench *b)
@@ -21,13 +21,13 @@ static void set_up(struct bench *b)
     b->thread = aligned_alloc(64, (sizeof(*b->thread) + 63) / 64 * 64);
     memset(b->thread, 0, sizeof(*b->thread));
     b->flow = calloc(2, RING);
-    assert_int_equal(vpt_writer_init(&b->writer, b->thread, b->flow, RING), 0);
+    assert_int_equal(etch_vpt_writer_init(&b->writer, b->thread, b->flow, RING), 0);
 }
 
 static void tear_down(struct bench *b)
 {
     assert_false(b->writer.failed);
-    vpt_writer_release(&b->writer);
+    etch_vpt_writer_release(&b->writer);
     free(b->flow);
     free(b->thread);
 }
@@ -70,7 +70,7 @@ static void put_psb_group(void **state)
 
     (void)state;
     set_up(&b);
-    vpt_put_psb(&b.writer, 0x123456789abcull, 0x400123);
+    etch_vpt_put_psb(&b.writer, 0x123456789abcull, 0x400123);
     read_back(&p, b.flow, b.writer.head);
     expect_types(&p, types, 5);
     assert_int_equal(p.v[1].payload.tsc.tsc, 0x123456789abcull);
@@ -87,7 +87,7 @@ static void put_psb_before_tracing(void **state)
 
     (void)state;
     set_up(&b);
-    vpt_put_psb(&b.writer, 1, 0);
+    etch_vpt_put_psb(&b.writer, 1, 0);
     read_back(&p, b.flow, b.writer.head);
     expect_types(&p, types, 3);
     tear_down(&b);
@@ -100,11 +100,11 @@ static void put_bits_in_order(void **state)
 
     (void)state;
     set_up(&b);
-    vpt_put_bit(&b.writer, 1);
-    vpt_put_bit(&b.writer, 0);
-    vpt_put_bit(&b.writer, 0);
+    etch_vpt_put_bit(&b.writer, 1);
+    etch_vpt_put_bit(&b.writer, 0);
+    etch_vpt_put_bit(&b.writer, 0);
     assert_int_equal(b.writer.head, 0);
-    vpt_put_tip(&b.writer, 0x401000);
+    etch_vpt_put_tip(&b.writer, 0x401000);
     read_back(&p, b.flow, b.writer.head);
     assert_int_equal(p.n, 2);
     assert_int_equal(p.v[0].type, ppt_tnt_8);
@@ -122,7 +122,7 @@ static void put_bits_until_full(void **state)
     (void)state;
     set_up(&b);
     for (unsigned i = 0; i < VPT_TNT_BITS; i++)
-        vpt_put_bit(&b.writer, i % 3 == 0);
+        etch_vpt_put_bit(&b.writer, i % 3 == 0);
     assert_int_equal(b.writer.tnt, 1);
     read_back(&p, b.flow, b.writer.head);
     assert_int_equal(p.n, 1);
@@ -148,7 +148,7 @@ static void put_ips_compressed(void **state)
     (void)state;
     set_up(&b);
     for (unsigned i = 0; i < 6; i++)
-        vpt_put_tip(&b.writer, cases[i].ip);
+        etch_vpt_put_tip(&b.writer, cases[i].ip);
     read_back(&p, b.flow, b.writer.head);
     assert_int_equal(p.n, 6);
     for (unsigned i = 0; i < 6; i++)
@@ -162,11 +162,11 @@ static void compress_return_that_matches(void **state)
 
     (void)state;
     set_up(&b);
-    vpt_put_call(&b.writer, 0x1005);
-    vpt_put_return(&b.writer, 0x1005);
+    etch_vpt_put_call(&b.writer, 0x1005);
+    etch_vpt_put_return(&b.writer, 0x1005);
     assert_int_equal(b.writer.tnt, 3); /* a taken bit */
     assert_int_equal(b.writer.head, 0);
-    vpt_put_return(&b.writer, 0x1005); /* nothing left to match */
+    etch_vpt_put_return(&b.writer, 0x1005); /* nothing left to match */
     assert_int_not_equal(b.writer.head, 0);
     tear_down(&b);
 }
@@ -179,12 +179,12 @@ static void compress_return_64_deep(void **state)
     (void)state;
     set_up(&b);
     for (unsigned i = 0; i < 100; i++)
-        vpt_put_call(&b.writer, 0x1000 + i);
+        etch_vpt_put_call(&b.writer, 0x1000 + i);
     for (unsigned i = 100; i > 36; i--)
-        vpt_put_return(&b.writer, 0x1000 + i - 1);
+        etch_vpt_put_return(&b.writer, 0x1000 + i - 1);
     read_back(&p, b.flow, b.writer.head);
     assert_int_equal(p.n, 1); /* 47 of the 64 bits */
-    vpt_put_return(&b.writer, 0x1000 + 35);
+    etch_vpt_put_return(&b.writer, 0x1000 + 35);
     read_back(&p, b.flow, b.writer.head);
     assert_int_equal(p.v[p.n - 1].type, ppt_tip);
     tear_down(&b);
@@ -197,9 +197,9 @@ static void forget_calls_at_psb(void **state)
 
     (void)state;
     set_up(&b);
-    vpt_put_call(&b.writer, 0x1005);
-    vpt_put_psb(&b.writer, 1, 0x1000);
-    vpt_put_return(&b.writer, 0x1005);
+    etch_vpt_put_call(&b.writer, 0x1005);
+    etch_vpt_put_psb(&b.writer, 1, 0x1000);
+    etch_vpt_put_return(&b.writer, 0x1005);
     read_back(&p, b.flow, b.writer.head);
     assert_int_equal(p.v[p.n - 1].type, ppt_tip);
     tear_down(&b);
@@ -212,10 +212,10 @@ static void forget_calls_after_mismatch(void **state)
 
     (void)state;
     set_up(&b);
-    vpt_put_call(&b.writer, 0x1005);
-    vpt_put_call(&b.writer, 0x2005);
-    vpt_put_return(&b.writer, 0x3000); /* a longjmp */
-    vpt_put_return(&b.writer, 0x1005);
+    etch_vpt_put_call(&b.writer, 0x1005);
+    etch_vpt_put_call(&b.writer, 0x2005);
+    etch_vpt_put_return(&b.writer, 0x3000); /* a longjmp */
+    etch_vpt_put_return(&b.writer, 0x1005);
     read_back(&p, b.flow, b.writer.head);
     assert_int_equal(p.n, 2);
     assert_int_equal(p.v[1].type, ppt_tip);
@@ -230,7 +230,7 @@ static void write_across_the_end(void **state)
     (void)state;
     set_up(&b);
     b.writer.head = 3 * RING - 3;
-    vpt_put_tip(&b.writer, 0x7f1234567890);
+    etch_vpt_put_tip(&b.writer, 0x7f1234567890);
     assert_int_equal(b.writer.head, 3 * RING + 4);
     read_back(&p, b.flow + RING - 3, 7);
     assert_int_equal(p.v[0].payload.ip.ip, 0x7f1234567890);
@@ -239,21 +239,21 @@ static void write_across_the_end(void **state)
 
 static void commit_all_at_once(void **state)
 {
-    const struct vpt_state *now;
+    const struct etch_vpt_state *now;
     struct bench b;
 
     (void)state;
     set_up(&b);
-    vpt_put_tip(&b.writer, 0x1000);
-    vpt_put_bit(&b.writer, 1);
+    etch_vpt_put_tip(&b.writer, 0x1000);
+    etch_vpt_put_bit(&b.writer, 1);
     assert_int_equal(b.thread->states[0].head + b.thread->states[1].head, 0);
-    vpt_commit(&b.writer, 0x1000);
+    etch_vpt_commit(&b.writer, 0x1000);
     now = &b.thread->states[b.thread->current & 1];
     assert_int_equal(now->head, b.writer.head);
     assert_int_equal(now->tnt, 3);
     assert_int_equal(now->at, 0x1000);
-    vpt_put_bit(&b.writer, 0);
-    vpt_commit_bits(&b.writer, 0x2000);
+    etch_vpt_put_bit(&b.writer, 0);
+    etch_vpt_commit_bits(&b.writer, 0x2000);
     assert_int_equal(now->tnt, 6);
     assert_int_equal(now->at, 0x2000);
     tear_down(&b);
@@ -292,7 +292,7 @@ static void classify_endings(void **state)
     static const struct {
         const char *bytes;
         size_t size;
-        enum vpt_ending ending;
+        enum etch_vpt_ending ending;
         uint64_t target;
     } cases[] = {
         {"\x90", 1, VPT_GOES_ON, 0x1001},                           /* nop */
@@ -320,9 +320,9 @@ static void classify_endings(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct vpt_block b = {.start = 0x1000, .last = 0x1000, .end = 0x1000 + cases[i].size};
+        struct etch_vpt_block b = {.start = 0x1000, .last = 0x1000, .end = 0x1000 + cases[i].size};
 
-        assert_int_equal(vpt_block_classify(&b, (const uint8_t *)cases[i].bytes, cases[i].size), 0);
+        assert_int_equal(etch_vpt_block_classify(&b, (const uint8_t *)cases[i].bytes, cases[i].size), 0);
         assert_int_equal(b.ending, cases[i].ending);
         if (cases[i].target)
             assert_int_equal(b.target, cases[i].target);
@@ -332,24 +332,24 @@ static void classify_endings(void **state)
 static void tell_a_beginning_from_an_instruction(void **state)
 {
     (void)state;
-    assert_false(vpt_instruction_is_whole((const uint8_t *)"\x48\xc7\x85\x80", 4));
-    assert_true(vpt_instruction_is_whole((const uint8_t *)"\x48\x89\xd0", 3));
+    assert_false(etch_vpt_instruction_is_whole((const uint8_t *)"\x48\xc7\x85\x80", 4));
+    assert_true(etch_vpt_instruction_is_whole((const uint8_t *)"\x48\x89\xd0", 3));
 }
 
 static void end_block_where_it_cannot_go(void **state)
 {
-    struct vpt_block b = {.start = 0x1000, .end = 0x1002, .target = 0x2000, .ending = VPT_CONDITIONAL};
+    struct etch_vpt_block b = {.start = 0x1000, .end = 0x1002, .target = 0x2000, .ending = VPT_CONDITIONAL};
     struct bench bench;
 
     (void)state;
     set_up(&bench);
-    assert_false(vpt_block_ends(&bench.writer, &b, 0x3000));
+    assert_false(etch_vpt_block_ends(&bench.writer, &b, 0x3000));
     assert_int_equal(bench.writer.tnt, 1);
-    assert_true(vpt_block_ends(&bench.writer, &b, 0x2000));
-    assert_true(vpt_block_ends(&bench.writer, &b, 0x1002));
+    assert_true(etch_vpt_block_ends(&bench.writer, &b, 0x2000));
+    assert_true(etch_vpt_block_ends(&bench.writer, &b, 0x1002));
     assert_int_equal(bench.writer.tnt, 6);
     b.ending = VPT_CALLS;
-    assert_false(vpt_block_ends(&bench.writer, &b, 0x3000));
+    assert_false(etch_vpt_block_ends(&bench.writer, &b, 0x3000));
     assert_int_equal(bench.writer.n_returns, 0);
     tear_down(&bench);
 }
