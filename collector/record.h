@@ -39,9 +39,10 @@ struct etch_record_options {
     bool sync;                    /* for vpt: preload the synchronisation library (other sources do, unless no_sync) */
 
     /* For a run in the lab (source "lab"). */
-    struct etch_lab_shared *lab; /* mapped, and filled in */
-    int lab_fd;                  /* the same, for the program */
-    const char *file;            /* the file to run, where argv's first word names another; NULL: that word */
+    struct etch_lab_shared *lab;        /* mapped, and filled in */
+    int lab_fd;                         /* the same, for the program */
+    const struct etch_source *lab_flow; /* etch_record()'s own: the source of the control flow */
+    const char *file;                   /* the file to run, where argv's first word names another; NULL: that word */
 
     /* For Intel PT (source "pt"). */
     bool full;                                    /* record all, rather than keep the newest */

@@ -20,6 +20,7 @@ struct work {
     const char *folder;
     uint64_t *sites; /* that are known so far */
     uint64_t expected[ETCH_LAB_THREADS];
+    uint64_t hash; /* of the last schedule's points */
 };
 
 static void name_of(const struct work *w, bool failing, char path[PATH_MAX])
@@ -49,6 +50,7 @@ static int try_schedule(struct work *w, const struct etch_lab_request *request, 
         for (uint32_t i = 0; i < ETCH_LAB_THREADS; i++)
             w->expected[i] = r.shared->thread[i].interesting;
     memcpy(w->sites, r.shared->learnt, ETCH_LAB_SITES * sizeof(*w->sites));
+    w->hash = r.shared->hash;
     etch_lab_result_release(&r);
     return wanted;
 }
@@ -64,9 +66,10 @@ static int record(struct work *w, const struct etch_lab_request *request, bool f
     if (etch_lab_record(&r, request, hangs, path, err) < 0)
         return -1;
     same = failing ? is_same_failure(w, &r) : r.end == ETCH_LAB_EXITED && r.number == 0;
-    etch_log(ETCH_LOG_DIAGNOSE, ETCH_LOG_DEBUG, "lab: %s: %s after %llu points", path,
+    etch_log(ETCH_LOG_DIAGNOSE, ETCH_LOG_DEBUG,
+             "lab: %s: %s after %llu points, hash %016llx; without a recorder %016llx", path,
              same ? "recorded" : "ended otherwise under the recorder, and is not kept",
-             (unsigned long long)r.shared->points);
+             (unsigned long long)r.shared->points, (unsigned long long)r.shared->hash, (unsigned long long)w->hash);
     etch_lab_result_release(&r);
     if (!same)
         unlink(path);

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define RECIPE 1u /* one more whenever etch makes other lab builds of the same program */
+
 static int sum_of(const char *path, uint8_t sum[16], struct etch_error *err)
 {
     int fd = etch_input_open(path);
@@ -34,9 +36,9 @@ static int sum_of(const char *path, uint8_t sum[16], struct etch_error *err)
 }
 
 /* Looks beside etch, and in the folder where etch is installed. */
-static int find_runtime(char path[PATH_MAX], struct etch_error *err)
+static int find_object(const char *name, char path[PATH_MAX], struct etch_error *err)
 {
-    static const char *const places[] = {"etch-lab.o", "../lib/etch/etch-lab.o"};
+    static const char *const places[] = {"", "../lib/etch/"};
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     char *slash;
@@ -44,12 +46,29 @@ static int find_runtime(char path[PATH_MAX], struct etch_error *err)
     self[n > 0 ? n : 0] = '\0';
     slash = strrchr(self, '/');
     for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
-        int length = snprintf(path, PATH_MAX, "%.*s%s", (int)(slash + 1 - self), self, places[i]);
+        int length = snprintf(path, PATH_MAX, "%.*s%s%s", (int)(slash + 1 - self), self, places[i], name);
 
         if (length > 0 && length < PATH_MAX && access(path, R_OK) == 0)
             return 0;
     }
-    return etch_error_set(err, "cannot find etch-lab.o, which lab builds are linked with, beside etch");
+    return etch_error_set(err, "cannot find %s, which lab builds are linked with, beside etch", name);
+}
+
+/* The files that lab builds are linked with, and one checksum of them and of how a lab build is made. */
+struct runtime {
+    char lab[PATH_MAX], recorder[PATH_MAX];
+    uint8_t sum[16];
+};
+
+static int find_runtime(struct runtime *r, struct etch_error *err)
+{
+    uint8_t sums[33] = {[32] = RECIPE};
+
+    if (find_object("etch-lab.o", r->lab, err) < 0 || find_object("etch-lab-soft.o", r->recorder, err) < 0 ||
+        sum_of(r->lab, sums, err) < 0 || sum_of(r->recorder, sums + 16, err) < 0)
+        return -1;
+    etch_md5(sums, sizeof(sums), r->sum);
+    return 0;
 }
 
 static int make_folder(char *path, struct etch_error *err)
@@ -84,11 +103,12 @@ static int cache_folder(char path[PATH_MAX], struct etch_error *err)
     return etch_error_advise(err, "remove that folder, or set XDG_CACHE_HOME to a folder of your own");
 }
 
-static int build(struct etch_lab_twin *twin, const char *program, const char *runtime, const char *cache,
+static int build(struct etch_lab_twin *twin, const char *program, const struct runtime *runtime, const char *cache,
                  struct etch_error *err)
 {
     char folder[PATH_MAX], made[PATH_MAX + 16], log[PATH_MAX + 16];
-    struct etch_lab_build about = {.program = program, .runtime = runtime, .folder = folder, .twin = made};
+    struct etch_lab_build about = {
+        .program = program, .runtime = runtime->lab, .recorder = runtime->recorder, .folder = folder, .twin = made};
     int status;
 
     snprintf(folder, sizeof(folder), "%.*s/making-XXXXXX", PATH_MAX - 32, cache);
@@ -107,13 +127,14 @@ static int build(struct etch_lab_twin *twin, const char *program, const char *ru
 
 int etch_lab_twin(struct etch_lab_twin *twin, const char *program, struct etch_error *err)
 {
-    char runtime[PATH_MAX], cache[PATH_MAX], key[65] = "";
+    char cache[PATH_MAX], key[65] = "";
+    struct runtime runtime;
     uint8_t sums[32] = {0};
 
     memset(twin, 0, sizeof(*twin));
-    if (sum_of(program, sums, err) < 0 || find_runtime(runtime, err) < 0 || sum_of(runtime, sums + 16, err) < 0 ||
-        cache_folder(cache, err) < 0)
+    if (sum_of(program, sums, err) < 0 || find_runtime(&runtime, err) < 0 || cache_folder(cache, err) < 0)
         return -1;
+    memcpy(sums + 16, runtime.sum, 16);
     memcpy(twin->program, sums, 16);
     for (size_t i = 0; i < sizeof(sums); i++)
         snprintf(key + 2 * i, 3, "%02x", sums[i]);
@@ -121,7 +142,7 @@ int etch_lab_twin(struct etch_lab_twin *twin, const char *program, struct etch_e
     if (access(twin->path, X_OK) == 0)
         return 0;
     twin->made = true;
-    return build(twin, program, runtime, cache, err);
+    return build(twin, program, &runtime, cache, err);
 }
 
 bool etch_lab_twin_is_of(const char *path, const char *program)

@@ -20,6 +20,7 @@ struct etch_instrument_options {
     const struct etch_instrument_scope *scopes;
     size_t n_scopes; /* without names and scopes: all */
     bool local;      /* calls within a file are not for other modules to replace (-fno-semantic-interposition) */
+    bool lab;        /* for a lab build: the module calls the lab's runtime. Functions have no plain copies */
 };
 
 struct etch_instrument_count {

@@ -7,10 +7,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define WATCHES 4096u /* places in memory of which accesses are kept */
-#define CHUNK 512u    /* events of a record */
-#define WIDEST 4096u  /* bytes of an access: readers take a wider one for damage */
+#define WATCHES 4096u   /* places in memory of which accesses are kept */
+#define CHUNK 512u      /* events of a record */
+#define RING (1u << 20) /* bytes of a thread's control flow, unless others are asked for: the newest are kept */
+#define WIDEST 4096u    /* bytes of an access: readers take a wider one for damage */
 
 /* A place in memory, and whose accesses it has. */
 struct place {
@@ -23,6 +25,8 @@ struct place {
 struct flow {
     struct etch_lab_shared *shared;
     struct etch_sink sink;
+    const struct etch_source *flow; /* of the program's control flow: the software recorder */
+    void *recorder;                 /* its state */
     char variable[64];
     struct place *places; /* by address, then size */
     size_t n_places;
@@ -229,6 +233,29 @@ static void write_loss(struct flow *f, uint64_t events, const char *detail)
 
 /* ---- The recorder ---- */
 
+/* The software recorder in the program gets its settings by the shared memory. */
+static int open_recorder(struct flow *f, const struct etch_record_options *options, struct etch_error *err)
+{
+    struct etch_record_options own = *options;
+    char *words[8];
+    size_t n, at = 0;
+
+    if (!own.snapshot)
+        own.snapshot = RING;
+    if (f->flow->open(&f->recorder, &own, &f->sink, err) < 0)
+        return -1;
+    n = f->flow->environment(f->recorder, words, sizeof(words) / sizeof(words[0]));
+    for (size_t i = 0; i < n; i++) {
+        size_t length = strlen(words[i]) + 1;
+
+        if (at + length + 1 > sizeof(f->shared->words))
+            return etch_error_set(err, "the name of the folder for rings is too long");
+        memcpy(f->shared->words + at, words[i], length);
+        at += length;
+    }
+    return 0;
+}
+
 static int open_lab(void **state, const struct etch_record_options *options, const struct etch_sink *sink,
                     struct etch_error *err)
 {
@@ -241,9 +268,10 @@ static int open_lab(void **state, const struct etch_record_options *options, con
     if (!f)
         return etch_error_no_memory(err);
     f->shared = options->lab;
+    f->flow = options->lab_flow;
     f->sink = *sink;
     snprintf(f->variable, sizeof(f->variable), ETCH_LAB_VARIABLE "=%d", options->lab_fd);
-    return 0;
+    return open_recorder(f, options, err);
 }
 
 static size_t lab_environment(const void *state, char **words, size_t max)
@@ -257,16 +285,16 @@ static size_t lab_environment(const void *state, char **words, size_t max)
 
 static int start_lab(void *state, pid_t pid, struct etch_error *err)
 {
-    (void)state;
-    (void)pid;
-    (void)err;
-    return 0;
+    struct flow *f = state;
+
+    return f->flow->start(f->recorder, pid, err);
 }
 
 static void stop_lab(void *state)
 {
     struct flow *f = state;
 
+    f->flow->stop(f->recorder);
     if (f->shared->n_notes > ETCH_LAB_NOTES)
         f->shared->n_notes = ETCH_LAB_NOTES; /* a program can write anything there */
     if (!list_places(f)) {
@@ -284,8 +312,10 @@ static void close_lab(void *state)
 {
     struct flow *f = state;
 
-    if (f)
+    if (f) {
+        f->flow->close(f->recorder);
         free(f->places);
+    }
     free(f);
 }
 

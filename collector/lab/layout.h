@@ -16,6 +16,7 @@
 #define ETCH_LAB_EVENTS (1u << 16) /* points whose particulars are kept, the first ones */
 #define ETCH_LAB_NOTES (1u << 18)  /* accesses and synchronisations that a recorded run keeps, the first ones */
 #define ETCH_LAB_RULES 8u
+#define ETCH_LAB_WORDS 8192u /* of it the last byte is 0 */
 #define ETCH_LAB_BARRIERS 1024u
 #define ETCH_LAB_ONCES 256u
 #define ETCH_LAB_CALLERS 6u
@@ -132,6 +133,7 @@ struct etch_lab_shared {
     uint32_t n_input;
     uint32_t n_rules;
     struct etch_lab_rule rules[ETCH_LAB_RULES];
+    char words[ETCH_LAB_WORDS]; /* settings of the software recorder: NAME=VALUE, a 0 behind each */
     uint64_t expected[ETCH_LAB_THREADS]; /* interesting operations of each thread, from an earlier run; 0: unknown */
     uint64_t sites[ETCH_LAB_SITES];      /* a hash table by address; 0: free */
 

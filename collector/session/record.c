@@ -40,6 +40,16 @@ static int no_source(const char *name, struct etch_error *err)
     return etch_error_advise(err, "--source pt, soft, vpt, none, or auto");
 }
 
+/* A lab build has the software recorder. */
+static int record_lab(const struct etch_record_options *options, struct etch_record_summary *summary,
+                      struct etch_error *err)
+{
+    struct etch_record_options lab = *options;
+
+    lab.lab_flow = &etch_source_soft;
+    return etch_native_record(&lab, &etch_source_lab, summary, err);
+}
+
 static int record_guarded(const struct etch_record_options *options, struct etch_record_summary *summary,
                           struct etch_error *err)
 {
@@ -66,7 +76,7 @@ static int record_guarded(const struct etch_record_options *options, struct etch
     if (strcmp(name, "soft") == 0 && !running)
         return etch_native_record(options, &etch_source_soft, summary, err);
     if (strcmp(name, "lab") == 0 && options->lab)
-        return etch_native_record(options, &etch_source_lab, summary, err);
+        return record_lab(options, summary, err);
     if (strcmp(name, "none") == 0)
         return etch_native_record(options, NULL, summary, err);
     if (strcmp(name, etch_source_vpt.name) != 0)

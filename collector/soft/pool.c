@@ -174,7 +174,8 @@ static bool back(struct etch_soft_recorder *s, int fd)
 
 static struct etch_soft_pool *map(const struct etch_soft_recorder *s, int fd)
 {
-    long at = call6(__NR_mmap, 0, (long)pool_size(s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    long at = call6(__NR_mmap, etch_soft_place ? etch_soft_place() : 0, (long)pool_size(s), PROT_READ | PROT_WRITE,
+                    MAP_SHARED, fd, 0);
 
     return at < 0 && at > -PAGE ? NULL : (struct etch_soft_pool *)at;
 }
@@ -238,7 +239,8 @@ static uint32_t *make_here(struct etch_soft_pool *pool)
     long at = (long)__atomic_exchange_n(&pool->spare_page, 0, __ATOMIC_ACQUIRE);
 
     if (!at)
-        at = call6(__NR_mmap, 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        at = call6(__NR_mmap, etch_soft_place ? etch_soft_place() : 0, PAGE, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at < 0 && at > -PAGE)
         return NULL;
     if (call3(__NR_madvise, at, PAGE, MADV_WIPEONFORK) != 0) {
@@ -430,10 +432,12 @@ static void start(struct etch_soft_recorder *s, const struct call *with)
 __attribute__((constructor(101))) static void begin_module(int argc, char **argv, char **environment)
 {
     struct etch_soft_recorder *s = &etch_soft_recorder;
-    const struct call with = {argc, argv, environment};
+    struct call with = {argc, argv, environment};
 
     if (is_secure(environment))
         return;
+    if (etch_soft_settings && etch_soft_settings())
+        with.environment = environment = etch_soft_settings();
     if (!s->started)
         start(s, &with);
     else if (s->pool)
@@ -441,6 +445,8 @@ __attribute__((constructor(101))) static void begin_module(int argc, char **argv
     etch_soft_on = s->pool || etch_soft_variable(environment, ETCH_SOFT_ON_VARIABLE);
     if (etch_soft_on)
         etch_soft_light(environment);
+    if (etch_soft_settings) /* a lab build has no plain copies: an earlier constructor ran recorded code */
+        etch_soft_cur = NULL;
 }
 
 /* ---- End ---- */

@@ -102,7 +102,7 @@ static int open_soft(void **state, const struct etch_record_options *options, co
     s->sink = *sink;
     s->folder = ETCH_FOLDER_NONE;
     s->output = options->output;
-    if (etch_record_find_program(options->argv[0], path, sizeof(path), err) < 0)
+    if (etch_record_find_program(options->file ? options->file : options->argv[0], path, sizeof(path), err) < 0)
         return -1;
     if (!etch_soft_is_recorded(path)) {
         etch_error_set(err, "%s has no software recorder", path);

@@ -36,6 +36,12 @@ extern SHARED void (*etch_soft_quieting)(void);
 
 extern HIDDEN uint8_t etch_soft_on;
 
+/* In the lab (collector/lab/recorder.c), and NULL elsewhere: variables that take the place of the environment (NULL:
+ * none do), and an address near which memory is wanted. The program's own addresses are then the same with and without
+ * a recorder. */
+extern HIDDEN char **etch_soft_settings(void) __attribute__((weak));
+extern HIDDEN long etch_soft_place(void) __attribute__((weak));
+
 /* In the child, after fork. */
 HIDDEN void etch_soft_forked(void);
 

@@ -114,7 +114,7 @@ void etch_walk_go_to_end(struct build *b, struct walk *w)
 {
     const Etch__ThreadState *state = etch_build_state_of(b->recording->failure, w->tid);
 
-    if (b->recording->source != ETCH__SOURCE__SOURCE_SOFT || !state || !state->n_frames || !b->options->slice)
+    if (!etch_build_is_soft(b) || !state || !state->n_frames || !b->options->slice)
         return;
     check_end(b, w, state);
     leave_calls(w, state);

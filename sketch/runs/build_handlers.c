@@ -123,7 +123,7 @@ bool etch_walk_take_handler(struct build *b, struct walk *w, const struct etch_s
     bool leaves = step->kind == ETCH_STEP_END && !called && w->last_branch == ETCH_BRANCH_RETURN;
     bool begins = !w->nesting && enters && !called && w->block;
 
-    if (b->recording->source != ETCH__SOURCE__SOURCE_SOFT || (!w->nesting && !begins))
+    if (!etch_build_is_soft(b) || (!w->nesting && !begins))
         return false;
     if (begins && w->held.n)
         etch_walk_run_handler(b, w); /* the handler before had no access that would show its place */

@@ -21,7 +21,7 @@ bool etch_walk_has_access(const struct build *b, const struct walk *w, const str
 static bool is_beyond_steps(struct build *b, const struct etch_run_access *a, const Etch__Access *from,
                             const struct etch_step *step)
 {
-    return b->recording->source == ETCH__SOURCE__SOURCE_SOFT &&
+    return etch_build_is_soft(b) &&
            (!etch_build_is_program(b, etch_build_image_at(b, from->ip - (from->ip_is_after ? 1 : 0))) ||
             a->hi < step->time.lo);
 }

@@ -133,6 +133,9 @@ struct build {
 /* As the caller says, or else as recorded. */
 bool etch_build_is_failing(const struct build *b);
 
+/* True if the software recorder recorded the steps: only the program's own code has steps. */
+bool etch_build_is_soft(const struct build *b);
+
 /* The number of a thread. A new thread gets a number. ETCH_NOWHERE: memory is short. */
 uint32_t etch_build_thread(struct build *b, uint32_t tid);
 

@@ -54,6 +54,11 @@ static const Etch__Module *module_of(const struct build *b, const Etch__Image *i
     return NULL;
 }
 
+bool etch_build_is_soft(const struct build *b)
+{
+    return b->recording->source == ETCH__SOURCE__SOURCE_SOFT || b->recording->source == ETCH__SOURCE__SOURCE_LAB;
+}
+
 bool etch_build_is_program(const struct build *b, const Etch__Image *image)
 {
     return is_program_file(b, image) || module_of(b, image);

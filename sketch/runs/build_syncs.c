@@ -16,8 +16,7 @@ static bool goes_on(const Etch__Sync *last, const Etch__Sync *next)
 /* True if the steps can show the call. With the software recorder only the program's own calls have steps. */
 static bool is_stepped(const struct build *b, const Etch__Sync *sync)
 {
-    return sync->caller && (b->recording->source != ETCH__SOURCE__SOURCE_SOFT ||
-                            etch_build_is_program(b, etch_build_image_at(b, sync->caller)));
+    return sync->caller && (!etch_build_is_soft(b) || etch_build_is_program(b, etch_build_image_at(b, sync->caller)));
 }
 
 /* The thread's next event whose call can be seen; the number of events where there is none. */

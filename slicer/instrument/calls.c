@@ -25,7 +25,9 @@ enum call_kind etch_call_classify(void *context, LLVMValueRef call)
         return CALL_KNOWN;
     if (etch_pointers_get(&in->stubs, callee) != ETCH_NONE)
         return CALL_STUBBED;
-    if (known == ETCH_NONE && LLVMIsDeclaration(callee) && etch_calls_nobody(etch_value_name(callee)))
+    if (known == ETCH_NONE && LLVMIsDeclaration(callee) &&
+        (etch_calls_nobody(etch_value_name(callee)) ||
+         (in->options->lab && begins_with(etch_value_name(callee), "__tsan_"))))
         return CALL_PLAIN;
     return CALL_OUTSIDE;
 }

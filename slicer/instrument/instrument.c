@@ -109,7 +109,7 @@ static int instrument_module(LLVMModuleRef module, const struct etch_instrument_
     bool whole;
 
     etch_emitter_open(&in.emitter, module);
-    whole = etch_recorded_choose(&in) && copy_plain(&in) && etch_recorded_separate(&in);
+    whole = etch_recorded_choose(&in) && (options->lab || copy_plain(&in)) && etch_recorded_separate(&in);
     for (size_t i = 0; i < in.all.n && whole; i++)
         whole = (!in.all.v[i].plain || etch_calls_prepare_plain(&in, in.all.v[i].plain, &calls)) &&
                 record_function(&in, &in.all.v[i], &calls);

@@ -75,7 +75,17 @@ struct contents {
     bool unsuited, own_entry, must_tail;
 };
 
-static struct contents look_into(LLVMValueRef function)
+/* The lab keeps a stack of callers to show it. A caller may be the function's own entry there. */
+static bool is_for_lab(LLVMValueRef call)
+{
+    LLVMUseRef use = LLVMGetFirstUse(call);
+    LLVMValueRef user = use && !LLVMGetNextUse(use) ? LLVMGetUser(use) : NULL;
+
+    return user && LLVMIsACallInst(user) && LLVMIsAFunction(LLVMGetCalledValue(user)) &&
+           strcmp(etch_value_name(LLVMGetCalledValue(user)), "__tsan_func_entry") == 0;
+}
+
+static struct contents look_into(const struct instrument *in, LLVMValueRef function)
 {
     static const char *const frame[] = {"llvm.returnaddress",   "llvm.addressofreturnaddress.p0",
                                         "llvm.frameaddress.p0", "llvm.sponentry.p0",
@@ -91,7 +101,7 @@ static struct contents look_into(LLVMValueRef function)
             c.unsuited |=
                 opcode == LLVMCallBr || opcode == LLVMCatchSwitch || opcode == LLVMCleanupPad || opcode == LLVMCatchPad;
             c.must_tail |= opcode == LLVMCall && LLVMGetTailCallKind(i) == LLVMTailCallKindMustTail;
-            if (callee && LLVMIsAFunction(callee))
+            if (callee && LLVMIsAFunction(callee) && !(in->options->lab && is_for_lab(i)))
                 c.own_entry |= is_one_of(etch_value_name(callee), frame, sizeof(frame) / sizeof(frame[0]));
         }
     return c;
@@ -132,7 +142,7 @@ static bool choose_function(struct instrument *in, LLVMValueRef function)
 
     if (!is_defined_here(function))
         return true;
-    c = look_into(function);
+    c = look_into(in, function);
     if (!is_wanted(in, function) || c.unsuited || c.must_tail || etch_has_attribute(function, "naked") ||
         etch_has_attribute(function, "presplitcoroutine") || etch_value_name(function)[0] == 1) {
         in->count.skipped++;

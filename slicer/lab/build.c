@@ -4,6 +4,7 @@
 
 #include "base/input.h"
 #include "slicer/bitcode.h"
+#include "slicer/lab/generate.h"
 #include "slicer/link_note.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ struct build {
     const struct etch_lab_build *about;
     const uint8_t *bytes;
     size_t size;
+    const char *clang;
     ETCH_ARRAY(char *) objects;
 };
 
@@ -70,12 +72,10 @@ static bool is_unoptimised(LLVMModuleRef module)
     return false;
 }
 
-static int transform(LLVMModuleRef module, LLVMTargetMachineRef machine, struct etch_error *err)
+static int transform(LLVMModuleRef module, LLVMTargetMachineRef machine, bool optimised, struct etch_error *err)
 {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMErrorRef error = LLVMRunPasses(module,
-                                       is_unoptimised(module) ? "default<O0>,function(tsan),tsan-module"
-                                                              : "default<O2>,function(tsan),tsan-module",
+    LLVMErrorRef error = LLVMRunPasses(module, optimised ? "default<O2>,function(tsan)" : "default<O0>,function(tsan)",
                                        machine, options);
 
     LLVMDisposePassBuilderOptions(options);
@@ -114,20 +114,18 @@ static void embed(LLVMModuleRef module, const uint8_t *bytes, size_t size)
     LLVMSetSection(global, ETCH_BITCODE_OWN);
 }
 
-static int emit(LLVMModuleRef module, const uint8_t *bytes, size_t size, char *path, struct etch_error *err)
+static int emit(const struct build *b, LLVMModuleRef module, const uint8_t *bytes, size_t size, const char *path,
+                struct etch_error *err)
 {
+    const struct etch_lab_generate about = {.clang = b->clang, .object = path, .optimised = !is_unoptimised(module)};
     LLVMTargetMachineRef machine = machine_for(module, err);
-    char *message = NULL;
     int status = -1;
 
     if (!machine)
         return -1;
-    if (transform(module, machine, err) == 0) {
+    if (transform(module, machine, about.optimised, err) == 0) {
         embed(module, bytes, size);
-        status = LLVMTargetMachineEmitToFile(machine, module, path, LLVMObjectFile, &message) ? -1 : 0;
-        if (status < 0)
-            etch_error_set(err, "cannot write %s: %s", path, message);
-        LLVMDisposeMessage(message);
+        status = etch_lab_generate(module, &about, err);
     }
     LLVMDisposeTargetMachine(machine);
     return status;
@@ -151,7 +149,7 @@ static int compile(struct build *b, const uint8_t *bytes, size_t size, struct et
         etch_error_set(err, "cannot read the bitcode in %s", b->about->program);
     } else {
         ask_for_accesses(module);
-        status = emit(module, bytes, size, path, err);
+        status = emit(b, module, bytes, size, path, err);
     }
     if (module)
         LLVMDisposeModule(module);
@@ -276,7 +274,7 @@ static bool link_words(const struct build *b, const struct etch_link_note *note,
 
     for (size_t i = 0; i < b->objects.n; i++)
         good = good && etch_array_push(w, b->objects.v[i]);
-    good = good && etch_array_push(w, b->about->runtime);
+    good = good && etch_array_push(w, b->about->runtime) && etch_array_push(w, b->about->recorder);
     for (size_t i = 1; i < note->words.n; i++) {
         if (drops_next(note->words.v[i]))
             i++;
@@ -327,39 +325,45 @@ static void quote(const char *log, char *reason, size_t size)
         close(fd);
 }
 
-static int link_twin(const struct build *b, struct etch_error *err)
+static int link_twin(const struct build *b, const struct etch_link_note *note, struct etch_error *err)
 {
-    struct etch_link_note note;
     char log[PATH_MAX], reason[400];
     words w = {0};
     int status;
 
-    if (etch_link_note_read(&note, b->bytes, b->size, err) < 0)
-        return -1;
     snprintf(log, sizeof(log), "%s/link.log", b->about->folder);
-    status = link_words(b, &note, &w) ? run_link(&note, &w, log, err) : etch_error_no_memory(err);
+    status = link_words(b, note, &w) ? run_link(note, &w, log, err) : etch_error_no_memory(err);
     if (status > 0) {
         quote(log, reason, sizeof(reason));
         etch_error_set(err, "cannot repeat the link of %s: %s", b->about->program, reason);
         status = etch_error_advise(err, "%s has all of what the linker said", log);
     }
     etch_array_free(&w);
-    etch_link_note_release(&note);
     return status;
 }
 
 /* ---- All of it ---- */
 
-static int build_all(struct build *b, struct etch_error *err)
+static int build_all(struct build *b, const struct etch_link_note *note, struct etch_error *err)
 {
+    b->clang = note->words.v[0];
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
     if (etch_bitcode_sections(b->bytes, b->size, compile_section, b, err) < 0)
         return -1;
-    if (b->objects.n)
-        return link_twin(b, err);
+    return link_twin(b, note, err);
+}
+
+static int check_bitcode(const struct build *b, struct etch_error *err)
+{
+    bool any = false;
+
+    if (etch_bitcode_sections(b->bytes, b->size, has_any, &any, err) < 0)
+        return -1;
+    if (any)
+        return 0;
     etch_error_set(err, "%s has no bitcode", b->about->program);
     return etch_error_advise(err, "build it with etch cc or etch c++");
 }
@@ -367,6 +371,7 @@ static int build_all(struct build *b, struct etch_error *err)
 int etch_lab_build(const struct etch_lab_build *about, struct etch_error *err)
 {
     struct build b = {.about = about};
+    struct etch_link_note note;
     struct mapped m;
     int status;
 
@@ -374,7 +379,13 @@ int etch_lab_build(const struct etch_lab_build *about, struct etch_error *err)
         return etch_error_set(err, "cannot read %s", about->program);
     b.bytes = m.bytes;
     b.size = m.size;
-    status = build_all(&b, err);
+    status = check_bitcode(&b, err);
+    if (status == 0)
+        status = etch_link_note_read(&note, b.bytes, b.size, err);
+    if (status == 0) {
+        status = build_all(&b, &note, err);
+        etch_link_note_release(&note);
+    }
     for (size_t i = 0; i < b.objects.n; i++) {
         unlink(b.objects.v[i]);
         free(b.objects.v[i]);
