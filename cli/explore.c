@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* etch explore: looks for a schedule under which a program fails. */
+#include "base/input.h"
 #include "base/path.h"
 #include "cli/command.h"
 #include "cli/lab_file.h"
 #include "cli/summaries.h"
 #include "collector/lab_cause.h"
 #include "collector/lab_explore.h"
+#include "collector/lab_journal.h"
 #include "diagnose/lab_runs.h"
 #include "diagnose/lab_twin.h"
 
@@ -19,9 +21,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define POLICY_SIZE ((size_t)1 << 16)
+
 struct options {
     struct etch_lab_explore explore;
-    const char *strategy, *output, *input, *bundles;
+    const char *strategy, *output, *input, *bundles, *policy;
     bool quiet;
     bool plain; /* no experiments with the failing schedule */
 };
@@ -96,6 +100,9 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
     case 'H':
         o->explore.request.no_heap_check = true;
         return 0;
+    case 'P':
+        o->policy = optarg;
+        return 0;
     case 'b':
         o->bundles = optarg;
         return 0;
@@ -162,6 +169,16 @@ static int keep(const struct options *o, const struct etch_lab_found *found, con
     if (status == 0)
         printf("again      etch replay %s\n", path);
     return status;
+}
+
+static void print_input(const struct etch_lab_schedule *s)
+{
+    if (s->answers)
+        printf("input      %" PRIu64 " answers from outside, %zu bytes: the run can be repeated without the world "
+               "outside\n",
+               s->answers, s->journal.n * sizeof(uint64_t));
+    if (s->cut)
+        printf("note       there was more input than etch keeps: the run cannot be repeated\n");
 }
 
 static void print_found(const struct etch_lab_found *f)
@@ -237,11 +254,32 @@ static int report(const struct options *o, const struct etch_lab_found *f, struc
         return -1;
     if (o->bundles && keep_runs(o, f, e, argv, err) < 0)
         return -1;
+    print_input(&f->schedule);
     printf("repeated   %u of 3 times at the same points\n", same);
     if (same < 3)
-        printf("note       the program has input that the lab does not control (its process number, random numbers, "
-               "the world outside)\n");
+        printf("note       the program has input that the lab does not control (see docs/lab.md, \"Input\")\n");
     return keep(o, f, twin, argv, err) < 0 ? -1 : ETCH_EXIT_DONE;
+}
+
+/* Reads which sources are input. */
+static int read_policy(struct options *o, struct etch_error *err)
+{
+    int fd = o->policy ? etch_input_open(o->policy) : -1, status;
+    uint32_t kept;
+    size_t size;
+    char *text;
+
+    if (!o->policy)
+        return 0;
+    text = fd < 0 ? NULL : etch_input_read(fd, POLICY_SIZE, &size);
+    if (fd >= 0)
+        close(fd);
+    if (!text)
+        return etch_error_set_errno(err, errno, "cannot read %s", o->policy);
+    status = etch_lab_policy_parse(&kept, text, size, err);
+    o->explore.request.asked = ETCH_LAB_ALL_SOURCES & ~kept;
+    free(text);
+    return status < 0 ? etch_error_prefix(err, "%s", o->policy) : 0;
 }
 
 static int explore(const struct etch_command *self, struct options *o, char **argv)
@@ -253,7 +291,7 @@ static int explore(const struct etch_command *self, struct options *o, char **ar
     struct etch_error err;
     int status = -1;
 
-    if (etch_lab_twin(&twin, argv[0], &err) < 0)
+    if (read_policy(o, &err) < 0 || etch_lab_twin(&twin, argv[0], &err) < 0)
         return etch_command_failed(self, &err);
     o->explore.request.program = twin.path;
     o->explore.request.argv = argv;
@@ -279,6 +317,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"timeout", required_argument, NULL, 'T'},
                                                  {"seed", required_argument, NULL, 'S'},
                                                  {"input", required_argument, NULL, 'i'},
+                                                 {"input-policy", required_argument, NULL, 'P'},
                                                  {"all", no_argument, NULL, 'a'},
                                                  {"no-heap-check", no_argument, NULL, 'H'},
                                                  {"no-cause", no_argument, NULL, 'p'},
@@ -325,6 +364,7 @@ const struct etch_command etch_command_explore = {
         "  --bundles DIR    record the failing run and some passing runs into DIR, for etch sketch\n"
         "  --all            do not stop at the first failure; count the failures\n"
         "  --input FILE     standard input of each run (default: none)\n"
+        "  --input-policy FILE  which answers from outside are recorded, and which are asked for again in a replay\n"
         "  --real-time      use the machine's sleeps and clocks; by default they are virtual and cost no time\n"
         "  -o FILE          write the schedule to FILE (default PROG-1.schedule.etch, or the next free number)\n\n"
         "Exit status: 0: a failing schedule was found, 1: none was found, or etch could not look for one.\n\n"

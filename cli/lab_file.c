@@ -2,13 +2,9 @@
 /* See lab_file.h. */
 #include "cli/lab_file.h"
 
-#include "base/function_name.h"
-#include "base/path.h"
-#include "base/printable.h"
-#include "binary/symbols.h"
+#include "collector/lab_journal.h"
 #include "proto/bundle.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,6 +74,8 @@ static int write_schedule(struct etch_bundle_writer *w, const struct etch_lab_fi
         schedule.input = (char *)f->input;
         schedule.real_time = f->real_time;
         schedule.no_heap_check = f->no_heap_check;
+        schedule.asked = f->schedule.asked;
+        schedule.cut = f->schedule.cut;
         schedule.misuse = f->schedule.end == ETCH_LAB_WRONG ? (uint32_t)f->schedule.number : 0;
         record.body_case = ETCH__RECORD__BODY_SCHEDULE;
         record.schedule = &schedule;
@@ -88,6 +86,37 @@ static int write_schedule(struct etch_bundle_writer *w, const struct etch_lab_fi
     free(l.threads);
     free(l.counts);
     free(l.sites);
+    return status;
+}
+
+#define PIECE ((size_t)1 << 20)
+
+static int write_piece(struct etch_bundle_writer *w, const struct etch_lab_schedule *s, size_t from,
+                       struct etch_error *err)
+{
+    Etch__LabInput input = ETCH__LAB_INPUT__INIT;
+    Etch__Record record = ETCH__RECORD__INIT;
+    size_t size = s->journal.n * sizeof(uint64_t), flows = from / sizeof(uint32_t), most = PIECE / sizeof(uint32_t);
+
+    if (from < size)
+        input.answers =
+            (ProtobufCBinaryData){size - from < PIECE ? size - from : PIECE, (uint8_t *)s->journal.v + from};
+    if (flows < s->flows.n) {
+        input.flows = s->flows.v + flows;
+        input.n_flows = s->flows.n - flows < most ? s->flows.n - flows : most;
+    }
+    record.body_case = ETCH__RECORD__BODY_LAB_INPUT;
+    record.lab_input = &input;
+    return etch_bundle_write(w, &record, err);
+}
+
+static int write_input(struct etch_bundle_writer *w, const struct etch_lab_schedule *s, struct etch_error *err)
+{
+    size_t size = s->journal.n * sizeof(uint64_t), flows = s->flows.n * sizeof(uint32_t);
+    int status = 0;
+
+    for (size_t from = 0; status == 0 && (from < size || from < flows); from += PIECE)
+        status = write_piece(w, s, from, err);
     return status;
 }
 
@@ -115,7 +144,8 @@ int etch_lab_file_write(const char *path, const struct etch_lab_file *file, stru
     int status = etch_bundle_create(&w, path, err);
 
     if (status == 0 && (write_program(w, file, err) < 0 || write_schedule(w, file, err) < 0 ||
-                        write_outcome(w, &file->schedule, err) < 0 || etch_bundle_finish(w, err) < 0))
+                        write_input(w, &file->schedule, err) < 0 || write_outcome(w, &file->schedule, err) < 0 ||
+                        etch_bundle_finish(w, err) < 0))
         status = -1;
     etch_bundle_writer_free(w);
     return status;
@@ -170,10 +200,46 @@ static int take_schedule(struct etch_lab_file *f, const Etch__Schedule *s, struc
     f->real_time = s->real_time;
     f->no_heap_check = s->no_heap_check;
     f->misuse = s->misuse;
+    k->asked = s->asked;
+    k->cut = s->cut;
     k->spec = (struct etch_lab_spec){.kind = ETCH_LAB_QUEUE, .seed = s->seed, .depth = 1};
     k->points = s->points;
     k->hash = s->hash;
     return 0;
+}
+
+static int take_input(struct etch_lab_schedule *k, const Etch__LabInput *input, struct etch_error *err)
+{
+    size_t words = input->answers.len / sizeof(uint64_t);
+
+    if (input->answers.len % sizeof(uint64_t) || k->journal.n + words > ETCH_LAB_JOURNAL / sizeof(uint64_t) ||
+        k->flows.n + input->n_flows > ETCH_LAB_FLOWS)
+        return damaged(err);
+    if (!etch_array_reserve(&k->journal, k->journal.n + words + 1) ||
+        !etch_array_reserve(&k->flows, k->flows.n + input->n_flows + 1))
+        return etch_error_no_memory(err);
+    if (words)
+        memcpy(k->journal.v + k->journal.n, input->answers.data, input->answers.len);
+    k->journal.n += words;
+    if (input->n_flows)
+        memcpy(k->flows.v + k->flows.n, input->flows, input->n_flows * sizeof(uint32_t));
+    k->flows.n += input->n_flows;
+    return 0;
+}
+
+/* The answers must be a journal before a program gets them. */
+static int check_input(struct etch_lab_schedule *k, struct etch_error *err)
+{
+    uint64_t *first = malloc((ETCH_LAB_THREADS + 1) * sizeof(*first));
+    bool good;
+
+    if (!first || !etch_array_reserve(&k->journal, k->journal.n + 1)) {
+        free(first);
+        return etch_error_no_memory(err);
+    }
+    good = etch_lab_journal_link(k->journal.v, k->journal.n * sizeof(uint64_t), first, &k->answers);
+    free(first);
+    return good ? 0 : damaged(err);
 }
 
 static void take_outcome(struct etch_lab_schedule *k, const Etch__Outcome *o, uint32_t misuse)
@@ -205,13 +271,15 @@ static int read_all(struct etch_lab_file *f, struct etch_bundle_reader *reader, 
             status = take_program(f, item.record->program, err);
         else if (item.record->body_case == ETCH__RECORD__BODY_SCHEDULE)
             status = take_schedule(f, item.record->schedule, err);
+        else if (item.record->body_case == ETCH__RECORD__BODY_LAB_INPUT)
+            status = take_input(&f->schedule, item.record->lab_input, err);
         else if (item.record->body_case == ETCH__RECORD__BODY_OUTCOME)
             take_outcome(&f->schedule, item.record->outcome, f->misuse);
     }
     if (status < 0 || event == ETCH_BUNDLE_FAILED)
         return -1;
     if (f->schedule.sites && f->argv.n)
-        return 0;
+        return check_input(&f->schedule, err);
     etch_error_set(err, "the file holds no schedule");
     return etch_error_advise(err, "etch explore writes files that can be replayed");
 }
@@ -238,165 +306,4 @@ void etch_lab_file_release(struct etch_lab_file *file)
         free(file->argv.v[i]);
     etch_array_free(&file->argv);
     etch_lab_schedule_release(&file->schedule);
-}
-
-/* ---- Places of the threads ---- */
-
-static const char *wait_name(uint32_t wait)
-{
-    static const char *const names[] = {"",
-                                        "waits for a mutex",
-                                        "waits for a read-write lock",
-                                        "waits for a condition",
-                                        "waits for a semaphore",
-                                        "waits at a barrier",
-                                        "waits for a thread to end",
-                                        "waits for an initialisation by another thread",
-                                        "waits for a futex",
-                                        "sleeps",
-                                        "waits for a descriptor",
-                                        "waits for a child process"};
-
-    return wait < sizeof(names) / sizeof(names[0]) ? names[wait] : "waits";
-}
-
-/* Finds the line of the user's own code at `address`: the innermost inlined function that is not in a system header.
- * Returns false if there is none. */
-static bool find_line(struct etch_symbols *symbols, const Etch__Image *image, uint64_t address,
-                      struct etch_frame *frame)
-{
-    struct etch_location at;
-
-    memset(&at, 0, sizeof(at));
-    if (!symbols || address <= image->start || address - image->start >= image->size)
-        return false;
-    etch_symbols_find(symbols, image, address - 1, &at); /* the call itself, not the return address */
-    for (const struct etch_frame *f = &at.frame; f; f = f->caller)
-        if (f->file && f->line && !etch_file_is_system(f->file)) {
-            *frame = *f;
-            return true;
-        }
-    return false;
-}
-
-static void print_place(struct etch_symbols *symbols, const Etch__Image *image, const struct etch_lab_thread *t,
-                        FILE *out)
-{
-    uint64_t depth = t->depth < ETCH_LAB_FRAMES ? t->depth : ETCH_LAB_FRAMES;
-    struct etch_frame frame;
-    bool found = find_line(symbols, image, t->site, &frame);
-    char brief[256];
-
-    while (!found && depth > 0)
-        found = find_line(symbols, image, t->frames[--depth], &frame);
-    if (!found) {
-        fprintf(out, "0x%" PRIx64, t->site);
-        return;
-    }
-    fprintf(out, "%s:%u", etch_shown(etch_path_name(frame.file)), frame.line);
-    if (frame.function)
-        fprintf(out, " %s", etch_shown(etch_function_short(frame.function, brief, sizeof(brief))));
-}
-
-static void print_block_end(struct etch_symbols *symbols, const Etch__Image *image, const char *what, uint32_t thread,
-                            uint64_t site, FILE *out)
-{
-    struct etch_frame frame;
-
-    if (!site)
-        return;
-    fprintf(out, ", %s by T%u", what, thread + 1);
-    if (!find_line(symbols, image, site, &frame))
-        return; /* the block is made by a library, for example in operator new */
-    fprintf(out, " at %s:%u", etch_shown(etch_path_name(frame.file)), frame.line);
-}
-
-/* Prints the misused block. */
-static void print_block(struct etch_symbols *symbols, const Etch__Image *image, const struct etch_lab_shared *s,
-                        FILE *out)
-{
-    fprintf(out, "  byte %" PRId64 " of a block of %" PRIu64 " bytes", s->misuse_offset, s->misuse_size);
-    print_block_end(symbols, image, "made", s->misuse_made_by, s->misuse_made, out);
-    print_block_end(symbols, image, "freed", s->misuse_freed_by, s->misuse_freed, out);
-    fputc('\n', out);
-}
-
-void etch_lab_print_threads(const struct etch_lab_result *result, const char *twin, FILE *out)
-{
-    const struct etch_lab_shared *s = result->shared;
-    struct etch_symbols_options options = {0};
-    struct etch_symbols *symbols = etch_symbols_new(&options);
-    Etch__Image image = ETCH__IMAGE__INIT;
-
-    image.path = (char *)twin;
-    image.start = s->base;
-    image.size = s->end - s->base;
-    image.prot = 5;
-    for (uint32_t i = 0; i < s->threads && i < ETCH_LAB_THREADS; i++) {
-        const struct etch_lab_thread *t = &s->thread[i];
-
-        if (t->dead || !t->site)
-            continue;
-        fprintf(out, "  T%u  ", i + 1);
-        print_place(symbols, &image, t, out);
-        fprintf(out, "%s%s", t->wait ? "  " : "", wait_name(t->wait));
-        if (t->wait == ETCH_LAB_MUTEX && t->holder < s->threads)
-            fprintf(out, " that T%u holds%s", t->holder + 1, s->thread[t->holder].dead ? ", which has ended" : "");
-        fprintf(out, "%s\n", result->end != ETCH_LAB_HUNG && i == s->running ? "  ran last" : "");
-    }
-    if (result->end == ETCH_LAB_WRONG)
-        print_block(symbols, &image, s, out);
-    etch_symbols_free(symbols);
-}
-
-/* ---- The cause ---- */
-
-static void print_moment(struct etch_symbols *symbols, const Etch__Image *image, const struct etch_lab_event *e,
-                         FILE *out)
-{
-    struct etch_lab_thread at = {.site = e->site};
-
-    for (uint32_t i = ETCH_LAB_CALLERS; i-- > 0;)
-        if (e->callers[i])
-            at.frames[at.depth++] = e->callers[i];
-    fprintf(out, "T%u ", e->thread + 1);
-    print_place(symbols, image, &at, out);
-    if (e->visit > 1)
-        fprintf(out, " #%u", e->visit);
-    fprintf(out, " (%s)", e->write ? "write" : "read");
-}
-
-static void print_order(struct etch_symbols *symbols, const Etch__Image *image, const struct etch_lab_order *o,
-                        FILE *out)
-{
-    fprintf(out, "  %-9s  ", etch_lab_order_is_proven(o) ? "proven" : "necessary");
-    print_moment(symbols, image, &o->before, out);
-    fprintf(out, " before ");
-    print_moment(symbols, image, &o->after, out);
-    fprintf(out, "\n             turned round%s: %u of %u fail; enforced alone: %u of %u fail\n",
-            o->whole ? " (held until the other thread has ended)" : "", o->turned.failed + o->turned.otherwise,
-            o->turned.of, o->alone.failed, o->alone.of);
-}
-
-void etch_lab_print_cause(const struct etch_lab_cause *c, const char *twin, FILE *out)
-{
-    struct etch_symbols_options options = {0};
-    struct etch_symbols *symbols = etch_symbols_new(&options);
-    Etch__Image image = ETCH__IMAGE__INIT;
-    size_t switches = c->schedule.segments.n ? c->schedule.segments.n - 1 : 0;
-
-    image.path = (char *)twin;
-    image.start = c->base;
-    image.size = c->end - c->base;
-    image.prot = 5;
-    fprintf(out, "shortened  to %zu switch%s\n", switches, switches == 1 ? "" : "es");
-    fprintf(out, "%s\n", c->n_orders ? "cause" : "cause      no order of two accesses alone decides the failure");
-    for (uint32_t i = 0; i < c->n_orders && i < 4; i++)
-        print_order(symbols, &image, &c->orders[i], out);
-    if (c->n_orders > 4)
-        fprintf(out, "  %u more\n", c->n_orders - 4);
-    if (c->together.of)
-        fprintf(out, "  all of them enforced together: %u of %u fail\n", c->together.failed, c->together.of);
-    fprintf(out, "           %u order%s tried, %" PRIu64 " runs\n", c->n_tried, c->n_tried == 1 ? "" : "s", c->runs);
-    etch_symbols_free(symbols);
 }

@@ -28,6 +28,9 @@ void etch_lab_file_release(struct etch_lab_file *file);
 /* Prints the line of each thread at the end, by the line table of the lab build. */
 void etch_lab_print_threads(const struct etch_lab_result *result, const char *twin, FILE *out);
 
+/* Prints where a repeated run left the run that it repeats, if it did. */
+void etch_lab_print_desync(const struct etch_lab_result *result, const char *twin, FILE *out);
+
 /* Prints the shortened schedule, and the orders that the failure needs with the counts of their experiments. */
 void etch_lab_print_cause(const struct etch_lab_cause *cause, const char *twin, FILE *out);
 

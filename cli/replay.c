@@ -11,15 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first point that differs is not known exactly: the run shows only where it stopped. */
-static void print_difference(const struct etch_lab_result *r, const struct etch_lab_schedule *s, const char *text)
+static void print_difference(const struct etch_lab_result *r, const struct etch_lab_schedule *s, const char *twin,
+                             const char *text)
 {
-    if (r->end == ETCH_LAB_UNLIKE)
-        printf("not the same: at point %" PRIu64 " T%u was to run, but cannot\n", r->shared->points,
-               r->shared->desync_thread + 1);
-    else
-        printf("not the same: %s after %" PRIu64 " points instead of %" PRIu64 "\n", text, r->shared->points,
-               s->points);
+    struct etch_lab_result before = {.end = s->end, .number = s->number};
+    char recorded[64];
+
+    etch_lab_describe(&before, recorded, sizeof(recorded));
+    etch_lab_print_desync(r, twin, stdout);
+    if (r->end != ETCH_LAB_UNLIKE)
+        printf("not the same: %s after %" PRIu64 " points; recorded was %s after %" PRIu64 " points\n", text,
+               r->shared->points, recorded, s->points);
 }
 
 static int repeat(const struct etch_lab_file *f, const char *twin, unsigned long times, struct etch_error *err)
@@ -45,7 +47,7 @@ static int repeat(const struct etch_lab_file *f, const char *twin, unsigned long
         if (i == 0)
             etch_lab_print_threads(&r, twin, stdout);
         if (!same)
-            print_difference(&r, &f->schedule, text);
+            print_difference(&r, &f->schedule, twin, text);
         etch_lab_result_release(&r);
     }
     printf("%s, %lu of %lu times the same run\n", text, good, times);

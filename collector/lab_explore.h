@@ -15,6 +15,11 @@ struct etch_lab_schedule {
     uint64_t points, hash;
     enum etch_lab_end end;
     int number;
+    uint32_t asked;               /* as in the request */
+    ETCH_ARRAY(uint64_t) journal; /* answers from outside */
+    uint64_t answers;             /* in it */
+    ETCH_ARRAY(uint32_t) flows;   /* a hash for each of the first points */
+    bool cut;                     /* the journal was full: the run cannot be repeated without the world outside */
 };
 
 struct etch_lab_explore {
@@ -54,8 +59,8 @@ void etch_lab_found_release(struct etch_lab_found *found);
 
 void etch_lab_schedule_release(struct etch_lab_schedule *schedule);
 
-/* Repeats a run. Sets `same` if the repeated run ended in the same way and at the same points. Returns 0, or -1 with
- * `err` set. */
+/* Repeats a run with the same answers from outside. Sets `same` if the repeated run ended in the same way, at the same
+ * points, with the same control flow between them. Returns 0, or -1 with `err` set. */
 int etch_lab_repeat(struct etch_lab_result *result, const struct etch_lab_schedule *schedule,
                     const struct etch_lab_request *like, bool *same, struct etch_error *err);
 

@@ -25,6 +25,11 @@ struct etch_lab_request {
     const struct etch_lab_rule *rules;
     uint32_t n_rules; /* at most ETCH_LAB_RULES */
     uint32_t n_repeat;
+    uint32_t asked;        /* sources (enum etch_lab_source) that are no input: asked again in each run */
+    const void *feed;      /* answers from outside, as a run kept them; NULL: the world outside answers */
+    size_t feed_size;      /* at most ETCH_LAB_JOURNAL */
+    const uint32_t *flows; /* hashes to compare with, of the first points */
+    uint32_t n_flows;
 };
 
 /* How the run ended, by itself or in the lab. */

@@ -180,6 +180,7 @@ static void access_memory(const void *at, size_t size, bool write, bool called, 
     if (!lab_controlled())
         return;
     lab_note_settle();
+    lab_flow(site);
     lab->thread[lab_me].site = site;
     learn(LAB_OBJECT(at), write, site);
     if (size > 8)
@@ -220,6 +221,8 @@ void __tsan_func_entry(void *caller)
     if (!t)
         return;
     lab_note_settle();
+    if (lab_controlled())
+        lab_flow(LAB_OBJECT(caller));
     if (t->depth < ETCH_LAB_FRAMES)
         t->frames[t->depth] = LAB_OBJECT(caller);
     t->depth++;

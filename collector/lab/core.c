@@ -16,6 +16,7 @@
 
 #define POINT_NS 1000    /* how much virtual time a point takes */
 #define SPIN_READS 100   /* a thread with so many points in a row without a write waits for others in a loop */
+#define OUTSIDE_FDS 4096 /* that are waited for at a time when no thread can run */
 #define SPIN_POINTS 5000 /* the same for points of any kind, while others could run */
 
 struct etch_lab_shared *lab;
@@ -47,7 +48,7 @@ static void park(struct lab_thread *t)
 /* A thread that has ended still frees memory on its way out of the C library. Nobody runs beside it. */
 static void await_leaving(void)
 {
-    while (leaving && lab_real_syscall(SYS_tgkill, getpid(), (long)leaving, 0) == 0)
+    while (leaving && lab_real_syscall(SYS_tgkill, lab_real_syscall(SYS_getpid), (long)leaving, 0) == 0)
         lab_real_sched_yield();
     leaving = 0;
 }
@@ -71,7 +72,7 @@ static void show_failure(enum etch_lab_outcome outcome)
 {
     if (outcome == ETCH_LAB_MISUSED) {
         signal(SIGABRT, SIG_DFL);
-        lab_real_syscall(SYS_tgkill, (long)getpid(), lab_real_syscall(SYS_gettid), (long)SIGABRT);
+        lab_real_syscall(SYS_tgkill, lab_real_syscall(SYS_getpid), lab_real_syscall(SYS_gettid), (long)SIGABRT);
     }
     while (outcome == ETCH_LAB_DEADLOCK)
         park(&lab_threads[lab_me]);
@@ -153,6 +154,20 @@ static void note_event(uint32_t thread, const struct etch_lab_op *op)
         e->callers[i] = t->frames[t->depth - 1 - i];
 }
 
+/* Compares the hash at this point with the one of the run that is repeated. The first difference is kept. */
+static void follow_flow(uint32_t thread)
+{
+    if (lab->points >= ETCH_LAB_FLOWS)
+        return;
+    lab->flow[lab->points] = (uint32_t)lab->hash;
+    if (lab->strayed || lab->points >= lab->n_flows || lab->flows[lab->points] == (uint32_t)lab->hash)
+        return;
+    lab->strayed = true;
+    lab->strayed_thread = thread;
+    lab->strayed_point = lab->points;
+    lab->strayed_site = lab->thread[thread].site;
+}
+
 /* The thread executes its operation: this is the point. */
 static void note_point(uint32_t thread, const struct etch_lab_op *op)
 {
@@ -162,6 +177,9 @@ static void note_point(uint32_t thread, const struct etch_lab_op *op)
     about->interesting += op->interesting;
     note(thread);
     note(op->object);
+    note(lab_threads[thread].flow);
+    lab_threads[thread].flow = 0;
+    follow_flow(thread);
     note_segment(thread);
     note_event(thread, op);
     if (lab->points % ETCH_LAB_CHECK_EVERY == 0 && lab->n_checks < ETCH_LAB_CHECKS)
@@ -174,11 +192,26 @@ static void note_point(uint32_t thread, const struct etch_lab_op *op)
 
 /* ---- Who can run ---- */
 
+/* A run that is repeated has no world outside: the schedule says when the thread went on. */
 static bool fd_ready(const struct lab_thread *t)
 {
-    struct pollfd p = {.fd = t->fd, .events = t->events};
+    return (t->outside && lab->feeds) || lab_real_poll(t->set, t->n_set, 0) != 0;
+}
 
-    return lab_real_poll(&p, 1, 0) != 0;
+/* The thread goes on: because its descriptor is ready, or because its time is up. */
+static bool is_ready_now(uint32_t thread)
+{
+    const struct lab_thread *t = &lab_threads[thread];
+    bool ready;
+
+    if (t->wait != ETCH_LAB_DESCRIPTOR)
+        return false;
+    if (t->outside && lab->feeds)
+        return lab_input_take_for(thread, ETCH_LAB_CALL_READY, t->set->fd)->result != 0;
+    ready = fd_ready(t);
+    if (t->outside)
+        lab_input_keep_for(thread, ETCH_LAB_CALL_READY, t->set->fd, ready);
+    return ready;
 }
 
 /* A sleep, or a wait with a time limit, may end once its time has come. Its time has come a little early, too: the
@@ -224,13 +257,14 @@ static uint64_t next_deadline(void)
 /* Waits for the world outside, in real time; at most as long as the next deadline is away. */
 static bool await_outside(uint64_t deadline)
 {
-    static struct pollfd list[ETCH_LAB_THREADS]; /* one thread runs at a time */
+    static struct pollfd list[OUTSIDE_FDS]; /* one thread runs at a time */
     nfds_t n = 0;
     int ms = -1;
 
     for (uint32_t i = 0; i < lab->threads; i++)
         if (lab_threads[i].state == LAB_BLOCKED && lab_threads[i].wait == ETCH_LAB_DESCRIPTOR)
-            list[n++] = (struct pollfd){.fd = lab_threads[i].fd, .events = lab_threads[i].events};
+            for (nfds_t k = 0; k < lab_threads[i].n_set && n < OUTSIDE_FDS; k++)
+                list[n++] = lab_threads[i].set[k];
     if (!n)
         return false;
     if (deadline != LAB_NEVER) {
@@ -249,6 +283,14 @@ static bool is_any_held(void)
     return false;
 }
 
+static bool is_any_outside(void)
+{
+    for (uint32_t i = 0; i < lab->threads; i++)
+        if (lab_threads[i].state == LAB_BLOCKED && lab_threads[i].wait == ETCH_LAB_DESCRIPTOR && lab_threads[i].outside)
+            return true;
+    return false;
+}
+
 /* Virtual time jumps to the next moment at which a thread can run. */
 static void make_runnable(void)
 {
@@ -258,11 +300,28 @@ static void make_runnable(void)
         return;
     if (deadline == LAB_NEVER)
         lab_stop(is_any_held() ? ETCH_LAB_INFEASIBLE : ETCH_LAB_DEADLOCK);
-    if (deadline > lab->virtual_ns)
+    if (deadline > lab->virtual_ns) {
         lab->virtual_ns = deadline;
+        if (is_any_outside())
+            lab_input_jumped();
+    }
 }
 
 /* ---- Choosing ---- */
+
+void lab_misfit(uint32_t thread, enum etch_lab_misfit why)
+{
+    lab->desync_thread = thread;
+    lab->misfit = why;
+    lab_stop(ETCH_LAB_DESYNC);
+}
+
+static enum etch_lab_misfit why_not(uint32_t thread)
+{
+    return thread >= lab->threads                  ? ETCH_LAB_NOT_MADE
+           : lab_threads[thread].state == LAB_DEAD ? ETCH_LAB_HAS_ENDED
+                                                   : ETCH_LAB_CANNOT_RUN;
+}
 
 static bool is_among(const struct etch_lab_candidate *list, uint32_t n, uint32_t thread, uint32_t *at)
 {
@@ -288,10 +347,8 @@ static bool choose_repeated(const struct etch_lab_candidate *list, uint32_t n, u
         input_done++;
         return true;
     }
-    if (lab->repeat == ETCH_LAB_EXACTLY) {
-        lab->desync_thread = s->thread;
-        lab_stop(ETCH_LAB_DESYNC);
-    }
+    if (lab->repeat == ETCH_LAB_EXACTLY)
+        lab_misfit(s->thread, why_not(s->thread));
     /* Skips a thread that has ended. If the thread is held, the threads run that it waits for. */
     if (s->thread >= lab->threads || lab_threads[s->thread].state == LAB_DEAD) {
         input_at++;
@@ -325,6 +382,7 @@ static uint32_t choose(bool yields)
     struct etch_lab_view view = {.enabled = list, .last = running, .point = lab->points};
     uint32_t at;
 
+    lab_input_jump();
     while ((view.n = list_candidates(list)) == 0)
         make_runnable();
     view.yields = yields || is_spinning();
@@ -343,7 +401,7 @@ static void release(uint32_t thread)
 
     if (t->state != LAB_BLOCKED)
         return;
-    t->timed_out = !(t->wait == ETCH_LAB_DESCRIPTOR && fd_ready(t));
+    t->timed_out = !is_ready_now(thread);
     if (t->timed_out && t->deadline > lab->virtual_ns)
         lab->virtual_ns = t->deadline;
     t->state = LAB_READY;
@@ -411,11 +469,16 @@ bool lab_block(enum etch_lab_wait wait, uint64_t object, uint64_t deadline, uint
     return !t->timed_out;
 }
 
-bool lab_block_fd(int fd, short events, uint64_t deadline, uint64_t site)
+bool lab_block_fds(struct pollfd *set, nfds_t n, uint64_t deadline, uint64_t site)
 {
-    lab_threads[lab_me].fd = fd;
-    lab_threads[lab_me].events = events;
-    return lab_block(ETCH_LAB_DESCRIPTOR, (uint64_t)fd, deadline, site);
+    struct lab_thread *t = &lab_threads[lab_me];
+
+    t->set = set;
+    t->n_set = n;
+    t->outside = false;
+    for (nfds_t i = 0; i < n; i++)
+        t->outside |= lab_input_was_outside(set[i].fd);
+    return lab_block(ETCH_LAB_DESCRIPTOR, (uint64_t)set->fd, deadline, site);
 }
 
 uint32_t lab_wake(uint64_t object, bool all)
@@ -552,25 +615,11 @@ __attribute__((constructor(101))) static void begin(void)
     shared->end = LAB_OBJECT(_end);
     shared->threads = 1;
     shared->hash = UINT64_C(14695981039346656037);
-    shared->thread[0].tid = (uint32_t)getpid();
+    shared->thread[0].tid = (uint32_t)lab_real_syscall(SYS_getpid);
     shared->thread[0].holder = UINT32_MAX;
     lab_threads[0] = (struct lab_thread){.state = LAB_READY, .deadline = LAB_NEVER, .self = pthread_self()};
     lab_alive = 1;
     controlled = true;
     lab = shared;
-}
-
-/* A child of fork is on its own: only the thread that forked lives on, and its schedule is not the parent's. */
-LAB_API pid_t fork(void);
-pid_t fork(void)
-{
-    pid_t pid;
-
-    LAB_ENTER();
-    pid = lab_real_fork();
-    if (pid == 0)
-        lab = NULL;
-    else if (lab)
-        lab->forks++;
-    return pid;
+    lab_input_begin();
 }

@@ -79,6 +79,21 @@ static void learn(struct search *s, const struct etch_lab_result *r)
         s->expected[i] = r->shared->thread[i].interesting;
 }
 
+static bool keep_input(struct etch_lab_schedule *k, const struct etch_lab_shared *s)
+{
+    size_t words = s->journal_size / 8, n = s->points < ETCH_LAB_FLOWS ? s->points : ETCH_LAB_FLOWS;
+
+    if (!etch_array_reserve(&k->journal, words + 1) || !etch_array_reserve(&k->flows, n + 1))
+        return false;
+    memcpy(k->journal.v, s->journal, words * 8);
+    k->journal.n = words;
+    memcpy(k->flows.v, s->flow, n * sizeof(s->flow[0]));
+    k->flows.n = n;
+    k->answers = s->answers;
+    k->cut = s->journal_lost != 0;
+    return true;
+}
+
 static int keep(struct etch_lab_schedule *k, const struct search *s, const struct etch_lab_result *r,
                 struct etch_error *err)
 {
@@ -92,6 +107,9 @@ static int keep(struct etch_lab_schedule *k, const struct search *s, const struc
     memcpy(k->sites, r->shared->sites, sizeof(s->sites)); /* the access sites of this run's points */
     for (uint32_t i = 0; i < n; i++)
         k->segments.v[k->segments.n++] = r->shared->segments[i];
+    if (!keep_input(k, r->shared))
+        return etch_error_no_memory(err);
+    k->asked = s->request.asked;
     k->spec = s->request.spec;
     k->points = r->shared->points;
     k->hash = r->shared->hash;
@@ -194,6 +212,8 @@ void etch_lab_schedule_release(struct etch_lab_schedule *schedule)
 {
     free(schedule->sites);
     etch_array_free(&schedule->segments);
+    etch_array_free(&schedule->journal);
+    etch_array_free(&schedule->flows);
     memset(schedule, 0, sizeof(*schedule));
 }
 
@@ -207,9 +227,15 @@ int etch_lab_repeat(struct etch_lab_result *result, const struct etch_lab_schedu
     request.expected = NULL;
     request.repeat = schedule->segments.v;
     request.n_repeat = (uint32_t)schedule->segments.n;
+    request.asked = schedule->asked;
+    request.feed = schedule->journal.v;
+    request.feed_size = schedule->journal.n * sizeof(uint64_t);
+    request.flows = schedule->flows.v;
+    request.n_flows = (uint32_t)schedule->flows.n;
     if (etch_lab_run(result, &request, err) < 0)
         return -1;
     *same = result->end == schedule->end && (result->end == ETCH_LAB_HUNG || result->number == schedule->number) &&
-            result->shared->points == schedule->points && result->shared->hash == schedule->hash;
+            result->shared->points == schedule->points && result->shared->hash == schedule->hash &&
+            !result->shared->strayed;
     return 0;
 }

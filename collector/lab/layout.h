@@ -21,7 +21,9 @@
 #define ETCH_LAB_ONCES 256u
 #define ETCH_LAB_CALLERS 6u
 #define ETCH_LAB_NOTE_CALLERS 4u
-#define ETCH_LAB_FRAMES 32u /* callers that are kept, the outermost first */
+#define ETCH_LAB_FRAMES 32u          /* callers that are kept, the outermost first */
+#define ETCH_LAB_JOURNAL (64u << 20) /* bytes of answers from outside that a run keeps */
+#define ETCH_LAB_FLOWS (1u << 20)    /* points whose hash is kept, the first ones */
 
 /* `count` points in a row of one thread. */
 struct etch_lab_segment {
@@ -66,6 +68,69 @@ enum etch_lab_repeat {
     ETCH_LAB_NOT,
     ETCH_LAB_EXACTLY, /* a thread that cannot run ends the run */
     ETCH_LAB_LOOSELY, /* others run until it can */
+};
+
+/* Calls of the program whose answers come from outside the process. */
+enum etch_lab_call {
+    ETCH_LAB_CALL_CLASS, /* not a call: from here on the descriptor is (1) or is not (0) outside */
+    ETCH_LAB_CALL_READY, /* not a call: 1: a descriptor of the thread is ready, 0: it is not, 2: it does not wait */
+    ETCH_LAB_CALL_JUMP,  /* not a call: virtual time jumped to `result` before point `fd`; of no thread */
+    ETCH_LAB_CALL_READ,
+    ETCH_LAB_CALL_RECEIVE,
+    ETCH_LAB_CALL_WRITE,
+    ETCH_LAB_CALL_SEND,
+    ETCH_LAB_CALL_SOCKET,
+    ETCH_LAB_CALL_CONNECT,
+    ETCH_LAB_CALL_BIND,
+    ETCH_LAB_CALL_LISTEN,
+    ETCH_LAB_CALL_ACCEPT,
+    ETCH_LAB_CALL_SHUTDOWN,
+    ETCH_LAB_CALL_SETSOCKOPT,
+    ETCH_LAB_CALL_GETSOCKOPT,
+    ETCH_LAB_CALL_GETSOCKNAME,
+    ETCH_LAB_CALL_GETPEERNAME,
+    ETCH_LAB_CALL_POLL,
+    ETCH_LAB_CALL_EPOLL,
+    ETCH_LAB_CALL_RANDOM,
+    ETCH_LAB_CALL_CLOCK,
+    ETCH_LAB_CALL_PROCESS,
+    ETCH_LAB_CALL_WAIT,
+    ETCH_LAB_CALLS,
+};
+
+/* What is input, so that it is kept and given back. The rest is done again when a run is repeated. */
+enum etch_lab_source {
+    ETCH_LAB_SOCKETS = 1,
+    ETCH_LAB_PIPES = 2, /* from other processes */
+    ETCH_LAB_TERMINALS = 4,
+    ETCH_LAB_DEVICES = 8,
+    ETCH_LAB_RANDOM_NUMBERS = 16,
+    ETCH_LAB_CLOCKS = 32, /* the machine's own; virtual ones need no keeping */
+    ETCH_LAB_PROCESSES = 64,
+    ETCH_LAB_ALL_SOURCES = 127,
+};
+
+/* One answer from outside. `size` bytes follow, up to the next multiple of eight. */
+struct etch_lab_answer {
+    uint32_t thread; /* ETCH_LAB_THREADS: of no thread */
+    uint16_t call;   /* enum etch_lab_call */
+    uint16_t error;  /* errno */
+    int64_t result;
+    int32_t fd;
+    uint32_t size;
+    uint64_t next; /* where the thread's next answer is, plus 1; 0: it has none. Filled in when it is given back */
+};
+
+/* Why a schedule or its input does not fit the program. */
+enum etch_lab_misfit {
+    ETCH_LAB_FITS,
+    ETCH_LAB_CANNOT_RUN,       /* the thread was to run, but waits */
+    ETCH_LAB_HAS_ENDED,        /* the thread was to run, but has ended */
+    ETCH_LAB_NOT_MADE,         /* the thread was to run, but does not exist yet */
+    ETCH_LAB_OTHER_CALL,       /* the thread makes another call than the one whose answer is next */
+    ETCH_LAB_NO_ANSWER,        /* the thread makes a call for which no answer was kept */
+    ETCH_LAB_WRONG_SIZE,       /* the thread makes the call, but with a smaller buffer than the answer needs */
+    ETCH_LAB_DESCRIPTOR_TAKEN, /* the answer is a descriptor that the program has already */
 };
 
 enum etch_lab_misuse {
@@ -134,6 +199,11 @@ struct etch_lab_shared {
     uint32_t n_rules;
     struct etch_lab_rule rules[ETCH_LAB_RULES];
     char words[ETCH_LAB_WORDS]; /* settings of the software recorder: NAME=VALUE, a 0 behind each */
+    uint32_t sources; /* enum etch_lab_source: what is kept, or given back */
+    uint32_t feeds;   /* answers from outside come from `feed` */
+    uint64_t feed_size;
+    uint64_t feed_first[ETCH_LAB_THREADS + 1]; /* where a thread's first answer is, plus 1; the last: of no thread */
+    uint32_t n_flows;                          /* hashes to compare with */
     uint64_t expected[ETCH_LAB_THREADS]; /* interesting operations of each thread, from an earlier run; 0: unknown */
     uint64_t sites[ETCH_LAB_SITES];      /* a hash table by address; 0: free */
 
@@ -142,8 +212,16 @@ struct etch_lab_shared {
     uint32_t outcome; /* enum etch_lab_outcome */
     uint32_t threads;
     uint32_t desync_thread;
-    uint32_t running;   /* who had the baton last */
-    uint64_t base, end; /* of the program's own code and data */
+    uint32_t misfit;                     /* enum etch_lab_misfit, of ETCH_LAB_DESYNC */
+    uint32_t misfit_call, misfit_answer; /* enum etch_lab_call: that was made, and that was kept */
+    int32_t misfit_fd;
+    uint32_t strayed;        /* the hash of a point differs from the one to compare with: soft desync */
+    uint32_t strayed_thread; /* that point, the first */
+    uint64_t strayed_point, strayed_site;
+    uint64_t answers, journal_size;
+    uint64_t journal_lost; /* answers: the journal was full */
+    uint32_t running;      /* who had the baton last */
+    uint64_t base, end;    /* of the program's own code and data */
     uint64_t points, switches, hash;
     uint64_t virtual_ns;
     uint64_t uncontrolled; /* points in signal handlers of threads that were not to run */
@@ -164,6 +242,9 @@ struct etch_lab_shared {
     struct etch_lab_thread thread[ETCH_LAB_THREADS];
     uint64_t learnt[ETCH_LAB_SITES]; /* like `sites`: its members, and the instructions that this run found */
     uint64_t check[ETCH_LAB_CHECKS]; /* the hash at each ETCH_LAB_CHECK_EVERY points */
+    uint32_t flow[ETCH_LAB_FLOWS];   /* a hash of what ran until each point */
+    uint32_t flows[ETCH_LAB_FLOWS];  /* to compare with; written by etch */
+    uint64_t journal[ETCH_LAB_JOURNAL / 8], feed[ETCH_LAB_JOURNAL / 8]; /* `feed` is written by etch */
     struct etch_lab_event events[ETCH_LAB_EVENTS];
     struct etch_lab_note notes[ETCH_LAB_NOTES];
     struct etch_lab_segment segments[ETCH_LAB_SEGMENTS];

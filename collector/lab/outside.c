@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Time and the world outside, in the lab: sleeps and clocks are virtual, and a thread that would wait for a descriptor
- * lets others run. */
+/* Time in the lab: sleeps and clocks are virtual. Futexes of the program's own. */
 #include "collector/lab/runtime.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define SECOND UINT64_C(1000000000)
@@ -106,6 +104,17 @@ static uint64_t read_clock(uint64_t base)
     return base + lab->virtual_ns;
 }
 
+/* The machine's own clock is input. */
+static int read_real_clock(clockid_t clock, struct timespec *t)
+{
+    struct iovec part = {t, sizeof(*t)};
+    enum lab_way way = lab_input_way_of(ETCH_LAB_CLOCKS);
+    int result =
+        way == LAB_GIVE ? (int)lab_input_take(ETCH_LAB_CALL_CLOCK, clock, &part, 1) : lab_real_clock_gettime(clock, t);
+
+    return way == LAB_KEEP ? (int)lab_input_keep(ETCH_LAB_CALL_CLOCK, clock, result, &part, 1, sizeof(*t)) : result;
+}
+
 LAB_API int clock_gettime(clockid_t clock, struct timespec *t);
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
@@ -113,10 +122,18 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 
     LAB_ENTER();
     if (!is_virtual() || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID || clock < 0)
-        return lab_real_clock_gettime(clock, t);
+        return read_real_clock(clock, t);
     now = read_clock(clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? lab->realtime_ns : lab->monotonic_ns);
     *t = (struct timespec){(time_t)(now / SECOND), (long)(now % SECOND)};
     return 0;
+}
+
+static uint64_t real_time_now(void)
+{
+    struct timespec t = {0};
+
+    read_real_clock(CLOCK_REALTIME, &t);
+    return in_ns(&t);
 }
 
 LAB_API int gettimeofday(struct timeval *restrict t, void *restrict zone);
@@ -125,9 +142,9 @@ int gettimeofday(struct timeval *restrict t, void *restrict zone)
     uint64_t now;
 
     LAB_ENTER();
-    if (!is_virtual() || zone)
+    if (zone || !lab_controlled())
         return lab_real_gettimeofday(t, zone);
-    now = read_clock(lab->realtime_ns);
+    now = is_virtual() ? read_clock(lab->realtime_ns) : real_time_now();
     *t = (struct timeval){(time_t)(now / SECOND), (long)(now % SECOND / 1000)};
     return 0;
 }
@@ -138,109 +155,12 @@ time_t time(time_t *t)
     time_t now;
 
     LAB_ENTER();
-    if (!is_virtual())
+    if (!lab_controlled())
         return lab_real_time(t);
-    now = (time_t)(read_clock(lab->realtime_ns) / SECOND);
+    now = (time_t)((is_virtual() ? read_clock(lab->realtime_ns) : real_time_now()) / SECOND);
     if (t)
         *t = now;
     return now;
-}
-
-/* ---- Descriptors ---- */
-
-/* A call that may wait is a point. If it would wait, others run until the descriptor is ready. */
-static void await_fd(int fd, short events, uint64_t site)
-{
-    struct pollfd p = {.fd = fd, .events = events};
-
-    if (!lab_controlled() || lab_alive < 2)
-        return;
-    lab_point((struct etch_lab_op){.object = (uint64_t)fd, .write = true}, site);
-    pthread_testcancel();
-    while (lab_real_poll(&p, 1, 0) == 0) {
-        lab_block_fd(fd, events, LAB_NEVER, site);
-        pthread_testcancel();
-    }
-}
-
-LAB_API ssize_t read(int fd, void *to, size_t n);
-ssize_t read(int fd, void *to, size_t n)
-{
-    LAB_ENTER();
-    await_fd(fd, POLLIN, LAB_SITE);
-    return lab_real_read(fd, to, n);
-}
-
-LAB_API ssize_t write(int fd, const void *from, size_t n);
-ssize_t write(int fd, const void *from, size_t n)
-{
-    LAB_ENTER();
-    await_fd(fd, POLLOUT, LAB_SITE);
-    return lab_real_write(fd, from, n);
-}
-
-LAB_API ssize_t recv(int fd, void *to, size_t n, int flags);
-ssize_t recv(int fd, void *to, size_t n, int flags)
-{
-    LAB_ENTER();
-    if (!(flags & MSG_DONTWAIT))
-        await_fd(fd, POLLIN, LAB_SITE);
-    return lab_real_recv(fd, to, n, flags);
-}
-
-LAB_API ssize_t send(int fd, const void *from, size_t n, int flags);
-ssize_t send(int fd, const void *from, size_t n, int flags)
-{
-    LAB_ENTER();
-    if (!(flags & MSG_DONTWAIT))
-        await_fd(fd, POLLOUT, LAB_SITE);
-    return lab_real_send(fd, from, n, flags);
-}
-
-LAB_API int accept(int fd, struct sockaddr *restrict from, socklen_t *restrict size);
-int accept(int fd, struct sockaddr *restrict from, socklen_t *restrict size)
-{
-    LAB_ENTER();
-    await_fd(fd, POLLIN, LAB_SITE);
-    return lab_real_accept(fd, from, size);
-}
-
-/* Several descriptors: they are looked at in turn, and between two looks a little time passes. */
-LAB_API int poll(struct pollfd *list, nfds_t n, int ms);
-int poll(struct pollfd *list, nfds_t n, int ms)
-{
-    uint64_t deadline;
-    int ready;
-
-    LAB_ENTER();
-    if (!is_virtual() || lab_alive < 2 || ms == 0)
-        return lab_real_poll(list, n, ms);
-    deadline = ms < 0 ? LAB_NEVER : lab_now() + (uint64_t)ms * 1000000;
-    if (n == 1) {
-        lab_block_fd(list[0].fd, list[0].events, deadline, LAB_SITE);
-        return lab_real_poll(list, n, 0);
-    }
-    while ((ready = lab_real_poll(list, n, 0)) == 0 && lab_now() < deadline) {
-        uint64_t next = lab_now() + 1000000;
-
-        lab_block(ETCH_LAB_SLEEP, 0, next < deadline ? next : deadline, LAB_SITE);
-    }
-    return ready;
-}
-
-LAB_API pid_t waitpid(pid_t pid, int *status, int flags);
-pid_t waitpid(pid_t pid, int *status, int flags)
-{
-    pid_t got;
-
-    LAB_ENTER();
-    if (!lab_controlled() || lab_alive < 2 || flags & WNOHANG)
-        return lab_real_waitpid(pid, status, flags);
-    while ((got = lab_real_waitpid(pid, status, flags | WNOHANG)) == 0) {
-        lab_yield(LAB_SITE);
-        lab_real_sched_yield();
-    }
-    return got;
 }
 
 /* ---- Futexes of the program's own, and of the C++ library's atomic waits ---- */

@@ -3,6 +3,7 @@
 #include "collector/lab/shared.h"
 
 #include "base/time.h"
+#include "collector/lab_journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,11 +43,32 @@ static void fill(struct etch_lab_shared *s, const struct etch_lab_request *r)
     s->n_rules = r->n_rules < ETCH_LAB_RULES ? r->n_rules : ETCH_LAB_RULES;
     for (uint32_t i = 0; i < s->n_rules; i++)
         s->rules[i] = r->rules[i];
+    s->sources = ETCH_LAB_ALL_SOURCES & ~r->asked;
     if (!r->repeat)
         return;
     s->repeat = r->loosely ? ETCH_LAB_LOOSELY : ETCH_LAB_EXACTLY;
     s->n_input = r->n_repeat < ETCH_LAB_SEGMENTS ? r->n_repeat : ETCH_LAB_SEGMENTS;
     memcpy(s->input, r->repeat, s->n_input * sizeof(*r->repeat));
+}
+
+/* Answers from outside that are given back, and the hashes to compare with. */
+static int fill_input(struct etch_lab_shared *s, const struct etch_lab_request *r, struct etch_error *err)
+{
+    uint64_t answers;
+
+    s->n_flows = r->n_flows < ETCH_LAB_FLOWS ? r->n_flows : ETCH_LAB_FLOWS;
+    if (s->n_flows)
+        memcpy(s->flows, r->flows, s->n_flows * sizeof(*r->flows));
+    if (!r->feed)
+        return 0;
+    if (r->feed_size > sizeof(s->feed))
+        return etch_error_set(err, "the input of the run is damaged");
+    s->feeds = true;
+    s->feed_size = r->feed_size;
+    memcpy(s->feed, r->feed, r->feed_size);
+    if (!etch_lab_journal_link(s->feed, r->feed_size, s->feed_first, &answers))
+        return etch_error_set(err, "the input of the run is damaged");
+    return 0;
 }
 
 int etch_lab_share(struct etch_lab_shared **shared, const struct etch_lab_request *r, struct etch_error *err)
@@ -64,7 +86,12 @@ int etch_lab_share(struct etch_lab_shared **shared, const struct etch_lab_reques
     }
     *shared = at;
     fill(*shared, r);
-    return fd;
+    if (fill_input(*shared, r, err) == 0)
+        return fd;
+    munmap(at, sizeof(**shared));
+    *shared = NULL;
+    close(fd);
+    return -1;
 }
 
 /* ---- The program ---- */

@@ -10,15 +10,20 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stddef.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #define LAB_API __attribute__((visibility("default")))
 #define LAB_SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
 #define LAB_NEVER UINT64_MAX
+
+struct epoll_event;
 
 enum lab_state { LAB_FREE, LAB_READY, LAB_BLOCKED, LAB_DEAD };
 
@@ -28,9 +33,11 @@ struct lab_thread {
     struct etch_lab_op op;
     uint32_t wait; /* enum etch_lab_wait, if blocked */
     uint64_t object;
-    uint64_t deadline; /* virtual; LAB_NEVER: none */
-    int fd;            /* ETCH_LAB_DESCRIPTOR: the descriptor, and the events to wait for */
-    short events;
+    uint64_t deadline;  /* virtual; LAB_NEVER: none */
+    struct pollfd *set; /* ETCH_LAB_DESCRIPTOR: the descriptors, and the events to wait for */
+    nfds_t n_set;
+    bool outside;  /* one of them is outside */
+    uint64_t flow; /* a hash of the instructions that ran since the last point */
     bool timed_out;
     bool canceled;
     bool detached;
@@ -57,8 +64,9 @@ void lab_yield(uint64_t site);
 /* Waits until lab_wake() for the same object, or until `deadline`. Returns false if the time was up first. */
 bool lab_block(enum etch_lab_wait wait, uint64_t object, uint64_t deadline, uint64_t site);
 
-/* Waits until `fd` has one of `events`, or until `deadline`. Returns false if the time was up first. */
-bool lab_block_fd(int fd, short events, uint64_t deadline, uint64_t site);
+/* Waits until one of the descriptors has one of its events, or until `deadline`. Returns false if the time was up
+ * first. */
+bool lab_block_fds(struct pollfd *set, nfds_t n, uint64_t deadline, uint64_t site);
 
 /* Wakes the first thread, or all threads, that wait for `object`. Returns how many it woke. */
 uint32_t lab_wake(uint64_t object, bool all);
@@ -78,11 +86,67 @@ void lab_end_thread(void);
 /* Ends the program: the run's outcome is known. */
 __attribute__((noreturn)) void lab_stop(enum etch_lab_outcome outcome);
 
+/* The schedule or the input to repeat does not fit the program: ends the run. */
+__attribute__((noreturn)) void lab_misfit(uint32_t thread, enum etch_lab_misfit why);
+
 /* An access of the program to `size` bytes. */
 void lab_access(const void *at, size_t size, bool write, uint64_t site);
 
 /* The same, by a function that the program has called. */
 void lab_access_called(const void *at, size_t size, bool write, uint64_t site);
+
+/* ---- Input (input.c) ---- */
+
+void lab_input_begin(void);
+
+/* Answers are given back, not asked for. */
+bool lab_input_feeds(void);
+
+/* True if the calling thread is under control and the source is input. */
+bool lab_input_is(uint32_t source);
+
+/* True if answers about the descriptor are input. */
+bool lab_input_is_outside(int fd);
+bool lab_input_was_outside(int fd); /* as it was at its last use */
+void lab_input_set_outside(int fd, bool is);
+
+/* An epoll descriptor with a descriptor in it that is outside (poll.c). */
+bool lab_input_is_watched(int fd);
+void lab_input_closed(int fd);
+
+/* A pipe or a pair of sockets that the program made for itself; all of them, once another process has them too. */
+void lab_input_made_inner(int fd);
+void lab_input_shared_inner(void);
+
+/* How a call is answered. */
+enum lab_way {
+    LAB_ASK,  /* by the machine: it is no input */
+    LAB_KEEP, /* by the machine, and the answer is kept */
+    LAB_GIVE, /* by an answer that was kept */
+};
+enum lab_way lab_input_way(int fd);
+enum lab_way lab_input_way_of(uint32_t source);
+
+/* Keeps an answer, errno, and the first `size` bytes of the parts. Returns `result`. */
+int64_t lab_input_keep(enum etch_lab_call call, int fd, int64_t result, const struct iovec *parts, int n, size_t size);
+void lab_input_keep_for(uint32_t thread, enum etch_lab_call call, int fd, int64_t result);
+
+/* Gives the next answer back, with errno. Ends the run if the answer is one to another call. */
+int64_t lab_input_take(enum etch_lab_call call, int fd, const struct iovec *parts, int n);
+const struct etch_lab_answer *lab_input_take_for(uint32_t thread, enum etch_lab_call call, int fd);
+
+/* Virtual time has jumped while a thread waited for the world outside; does so again. */
+void lab_input_jumped(void);
+void lab_input_jump(void);
+
+/* Moves the descriptor `made` to the number that it had. Returns that number. */
+int lab_input_place(int made, int64_t wanted);
+
+/* The calling thread, which is under control, passes an instruction. */
+static inline void lab_flow(uint64_t site)
+{
+    lab_threads[lab_me].flow = (lab_threads[lab_me].flow ^ site) * UINT64_C(0x9e3779b97f4a7c15);
+}
 
 /* ---- Orders to enforce (rules.c) ---- */
 
