@@ -29,7 +29,6 @@ public:
     }
 
 private:
-    std::mutex lock_;
     std::atomic<bool> kept_{false};
     std::atomic<bool> has_callback_{false};
     std::function<void(int)> callback_;
