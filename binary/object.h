@@ -83,4 +83,8 @@ struct etch_symbol {
  * gets the global symbol, else the first. */
 size_t etch_object_symbol(const struct etch_object *object, const char *name, struct etch_symbol *symbol);
 
+/* Writes the name of the variable that begins at an address of the file's own numbering. False: there is none, or the
+ * file has no symbol table. */
+bool etch_object_variable_at(const struct etch_object *object, uint64_t address, char *name, size_t size);
+
 #endif

@@ -3,6 +3,7 @@
 #include "base/function_name.h"
 #include "binary/elf_file.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct import {
@@ -68,6 +69,31 @@ size_t etch_object_symbol(const struct etch_object *object, const char *name, st
         return lookup.found;
     }
     return lookup.global ? 1 : lookup.found;
+}
+
+struct place {
+    uint64_t address;
+    char *name;
+    size_t size;
+    bool found;
+};
+
+static bool visit_place(void *context, const GElf_Sym *symbol, const char *name)
+{
+    struct place *p = context;
+
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_value != p->address || GELF_ST_TYPE(symbol->st_info) != STT_OBJECT)
+        return false;
+    p->found = (size_t)snprintf(p->name, p->size, "%s", name) < p->size;
+    return true;
+}
+
+bool etch_object_variable_at(const struct etch_object *object, uint64_t address, char *name, size_t size)
+{
+    struct place place = {.address = address, .name = name, .size = size};
+
+    etch_elf_each_symbol(object->file.elf, SHT_SYMTAB, visit_place, &place);
+    return place.found;
 }
 
 struct search {

@@ -93,6 +93,14 @@ static void print_summary(const struct etch_decode *d, const struct etch_steps_c
         fprintf(stderr, "etch decode: lost during the recording: %s\n", etch_losses_text(recorded, text, sizeof(text)));
 }
 
+/* The functions that the software recorder left out, by name. */
+static void print_dark(const struct etch_recording *r)
+{
+    for (size_t i = 0; i < r->losses.n; i++)
+        if (r->losses.v[i]->cause == ETCH__LOSS_CAUSE__LOSS_BUDGET)
+            fprintf(stderr, "etch decode: %s\n", etch_shown(r->losses.v[i]->detail));
+}
+
 static void print_left_out(const struct etch_recording *r)
 {
     if (r->budget.refused)
@@ -109,6 +117,7 @@ static int decode(const struct etch_command *self, struct etch_decode *d, const 
     if (etch_recording_open(&d->recording, path, &err) < 0)
         return etch_command_failed(self, &err);
     print_left_out(d->recording);
+    print_dark(d->recording);
     if (d->form->render)
         status = etch_steps_render(d->recording, &d->options, d->form->render, d, write_out, NULL, &count, &err);
     else

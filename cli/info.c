@@ -158,6 +158,15 @@ static void print_watches(const struct etch_contents *c)
     }
 }
 
+static void print_dark(const struct etch_contents *c)
+{
+    for (size_t i = 0; i < c->darks.listed.n; i++) {
+        printf("dark       ");
+        print_text(((const Etch__Loss *)c->darks.listed.v[i])->detail);
+        printf("\n");
+    }
+}
+
 static void print_data(const struct etch_contents *c)
 {
     char lost[400];
@@ -170,6 +179,7 @@ static void print_data(const struct etch_contents *c)
     print_streams(c);
     print_watches(c);
     printf("lost       %s\n", etch_losses_text(c->losses, lost, sizeof(lost)));
+    print_dark(c);
 }
 
 /* Prints what the policy left out: once for the recorder, and once for each `etch redact`. */
@@ -339,6 +349,7 @@ static int print_json(const struct info_options *options, const struct etch_cont
     json_object_set_new(object, "switches", json_integer((json_int_t)c->switches));
     json_object_set_new(object, "records_not_kept", json_integer((json_int_t)c->budget.refused));
     json_object_set_new(object, "losses", losses_json(c));
+    json_object_set_new(object, "dark", list_json(&c->darks));
     json_object_set_new(object, "kinds", kinds_json(c));
     json_object_set_new(object, "damages", damage_json(c));
     return etch_json_print(object, JSON_INDENT(2), err);

@@ -98,6 +98,7 @@ static bool is_kept(Etch__Record__BodyCase kind)
     case ETCH__RECORD__BODY_CLOCK:
     case ETCH__RECORD__BODY_STREAM:
     case ETCH__RECORD__BODY_WATCH:
+    case ETCH__RECORD__BODY_LOSS:
         return true;
     default:
         return false;
@@ -127,6 +128,8 @@ static bool take(struct etch_contents *c, const Etch__Record *record)
         return list(&c->streams, &record->stream->base);
     case ETCH__RECORD__BODY_WATCH:
         return list(&c->watches, &record->watch->base);
+    case ETCH__RECORD__BODY_LOSS:
+        return record->loss->cause != ETCH__LOSS_CAUSE__LOSS_BUDGET || list(&c->darks, &record->loss->base);
     case ETCH__RECORD__BODY_FLOW:
         return count_flow(c, record->flow);
     case ETCH__RECORD__BODY_ACCESSES:

@@ -57,6 +57,7 @@ struct etch_contents {
     Etch__Failure *failure;
     Etch__Outcome *outcome;
     struct etch_contents_list images, threads, clocks, streams, watches, redactions;
+    struct etch_contents_list darks; /* losses: which functions were not recorded, over the budget */
     ETCH_ARRAY(struct etch_contents_stream) flows;
     uint64_t flow_bytes;
     struct etch_ledger ledger;

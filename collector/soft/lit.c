@@ -2,7 +2,7 @@
 /* The software recorder's runtime at a module's start: which of its functions are recorded, and the budget. */
 #include "collector/soft/budget.h"
 
-#define DEFAULT_PERMILLE ETCH_SOFT_UNBOUNDED
+#define DEFAULT_PERMILLE 30u /* a program that records itself; etch record asks for all of it */
 
 extern struct etch_soft_lit first[] __asm__("__start_" ETCH_SOFT_LIT_SECTION)
     __attribute__((weak, visibility("hidden")));

@@ -243,6 +243,18 @@ static void write_loss(struct etch_soft_pools *c, Etch__LossCause cause, uint64_
     write_record(c, ETCH__RECORD__BODY_LOSS, &loss);
 }
 
+/* One loss for each group of functions, because a text has bounds. */
+static void write_dark(struct etch_soft_pools *c, const struct etch_soft_pool *pool)
+{
+    char text[ETCH_SOFT_DARK_TEXT];
+    uint32_t at = 0, n;
+
+    if (pool->budget.n && !c->summary->why)
+        c->summary->why = "functions were not recorded: over the budget";
+    while ((n = etch_soft_dark_text(&c->program, pool, &at, text)) > 0)
+        write_loss(c, ETCH__LOSS_CAUSE__LOSS_BUDGET, n, text);
+}
+
 static void write_losses(struct etch_soft_pools *c, const struct etch_soft_pool *pool)
 {
     write_loss(c, ETCH__LOSS_CAUSE__LOSS_NO_RING, pool->ringless, "threads or child processes found no ring free");
@@ -251,7 +263,7 @@ static void write_losses(struct etch_soft_pools *c, const struct etch_soft_pool 
                "child processes that fork() did not make began in their parent's ring");
     write_loss(c, ETCH__LOSS_CAUSE__LOSS_LIMIT, pool->removed,
                "rings of ended processes were removed, since the folder has a bound (ETCH_RING_MB)");
-    write_loss(c, ETCH__LOSS_CAUSE__LOSS_BUDGET, pool->budget.n, "functions were not recorded: over the budget");
+    write_dark(c, pool);
     write_loss(c, ETCH__LOSS_CAUSE__LOSS_LIMIT, pool->maps_lost, "mappings of the program were not noted");
 }
 

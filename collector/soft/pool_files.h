@@ -53,6 +53,13 @@ char *etch_soft_path_of(const struct etch_soft_stand_in *program, const struct e
 /* Writes the images of a process. */
 void etch_soft_write_images(struct etch_soft_pools *pools, const struct etch_soft_pool *pool, uint32_t pid);
 
+#define ETCH_SOFT_DARK_TEXT 560
+
+/* Writes the next functions that went dark, by name, as many as the text holds; `*at` begins at 0. Returns how many,
+ * and 0 behind the last. */
+uint32_t etch_soft_dark_text(const struct etch_soft_stand_in *program, const struct etch_soft_pool *pool, uint32_t *at,
+                             char text[ETCH_SOFT_DARK_TEXT]);
+
 /* Hands the rings of one open file to the sink. */
 void etch_soft_pool_take(struct etch_soft_pools *pools, int fd);
 
