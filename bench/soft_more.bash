@@ -44,7 +44,7 @@ zstd_run() { both_ways "'$1' -q -7 -c" "'$1' -q -d -c" "$work/zstd.text"; }
 
 gzip_source=gzip
 gzip_make() {
-  "${cc[@]}" -I. -Ilib {bits,deflate,gzip,inflate,lzw,trees,unlzh,unlzw,unpack,unzip,util,version,zip}.c lib/libgzip.a -o "$out"
+  "${cc[@]}" -I. -Ilib {bits,deflate,gzip,inflate,trees,unlzh,unlzw,unpack,unzip,util,version,zip}.c lib/libgzip.a -o "$out"
 }
 gzip_prepare() {
   made_once gzip 'find . -exec touch -r configure {} +; CC=clang-19 ./configure && make CC=clang-19'
@@ -117,7 +117,7 @@ TCL
 tcl_run() { "$1" "$work/tcl.script"; }
 
 mawk_source=mawk
-mawk_make() { "${cc[@]}" -I. -DHAVE_CONFIG_H $(ls *.c | grep -v 'makescan\|rexpdb\|fpe_check\|rexp[0-9]*.c\|trace.c\|version_stub') -lm -o "$out"; }
+mawk_make() { "${cc[@]}" -I. -DHAVE_CONFIG_H $(ls *.c | grep -v 'makescan\|rexpdb\|fpe_check\|rexp[0-9]*.c\|trace.c\|regexp_system') -lm -o "$out"; }
 mawk_prepare() {
   made_once mawk 'CC=clang-19 ./configure && make CC=clang-19'
   text $(scale 2) "$work/mawk.text"
@@ -129,8 +129,8 @@ mawk_run() {
 
 jq_source=jq
 jq_make() {
-  "${cc[@]}" -I. -Isrc -D_GNU_SOURCE -DIEEE_8087=1 -DHAVE_MEMMEM=1 -DHAVE_ISATTY=1 -DHAVE_TIMEGM=1 -DHAVE_GMTIME_R=1 -DHAVE_PTHREAD_KEY_CREATE=1 \
-    $(ls src/*.c | grep -v 'jq_test\|inject_errors') -lm -pthread -o "$out"
+  "${cc[@]}" -I. -Isrc -D_GNU_SOURCE -DIEEE_8087=1 -DHAVE_MEMMEM=1 -DHAVE_MKSTEMP=1 -DHAVE_ISATTY=1 -DHAVE_TIMEGM=1 -DHAVE_GMTIME_R=1 -DHAVE_PTHREAD_KEY_CREATE=1 \
+    $(ls src/*.c | grep -v inject_errors) -lm -pthread -o "$out"
 }
 jq_prepare() { # as its makefile does
   sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^/"/' -e 's/$/\\n"/' "$work/jq/src/builtin.jq" >"$work/jq/src/builtin.inc"

@@ -12,7 +12,7 @@ work=$(mktemp -d)
 . "$here/soft_programs.bash"
 trap 'rm -rf "$work"; forget_sources' EXIT
 programs=${ETCH_BENCH_PROGRAMS:-bzip2 lua sqlite threads pbzip2 memcached}
-export ETCH_BENCH_SCALE=1
+export ETCH_BENCH_SCALE=1 ETCH_RING_BUDGET=off
 different=0
 
 compile() { # PROGRAM

@@ -3,6 +3,7 @@
 #include "slicer/slice.h"
 
 #include "base/array.h"
+#include "base/function_name.h"
 #include "base/path.h"
 #include "base/printable.h"
 #include "cli/command.h"
@@ -139,6 +140,25 @@ static void print_plan(const Etch__Plan *plan)
                 printf(" takes it (%s)\n", etch_shown(w->site_operand));
         }
     }
+}
+
+/* The functions of the planned statements, for a program that records itself within a budget. */
+static void print_kept(const Etch__Slice *slice, uint32_t sigma)
+{
+    size_t n = sigma < slice->n_statements ? sigma : slice->n_statements;
+    char name[256];
+
+    printf("\nalways-on: ETCH_RING_KEEP=");
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+
+        while (k < i && strcmp(slice->statements[k]->place->function, slice->statements[i]->place->function) != 0)
+            k++;
+        if (k == i)
+            printf("%s%s", i ? "," : "",
+                   etch_shown(etch_function_short(slice->statements[i]->place->function, name, sizeof(name))));
+    }
+    printf("\n");
 }
 
 static int print_json(const Etch__Slice *slice, const Etch__Plan *plan, struct etch_error *err)
@@ -404,8 +424,10 @@ static int show_messages(const struct slice_options *o, const Etch__Slice *slice
     if (o->json)
         return print_json(slice, plan, err);
     print_people(slice, source);
-    if (plan)
+    if (plan) {
         print_plan(plan);
+        print_kept(slice, plan->sigma);
+    }
     return 0;
 }
 

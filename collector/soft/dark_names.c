@@ -75,8 +75,8 @@ static void name_dark(struct naming *n, uint64_t where, char *name, size_t size)
     }
     path = etch_soft_path_of(n->program, etch_soft_module_of(n->pool, &m), &m);
     object = open_object(n, path);
-    if (object && etch_object_variable_at(object, where - etch_object_bias(object, m.start, m.offset), symbol,
-                                          sizeof(symbol)) &&
+    if (object &&
+        etch_object_variable_at(object, where - etch_object_bias(object, m.start, m.offset), symbol, sizeof(symbol)) &&
         take_name(symbol, name, size)) {
         make_printable(name);
         return;
@@ -93,8 +93,9 @@ static size_t begin_text(const struct etch_soft_budget *budget, char text[ETCH_S
     if (budget->permille == ETCH_SOFT_UNBOUNDED || budget->permille > 1000)
         n = snprintf(text, ETCH_SOFT_DARK_TEXT, "functions not recorded, as asked for: ");
     else
-        n = snprintf(text, ETCH_SOFT_DARK_TEXT, "functions not recorded, over the budget of %u.%u %%: ",
-                     budget->permille / 10, budget->permille % 10);
+        n = snprintf(text, ETCH_SOFT_DARK_TEXT,
+                     "functions not recorded, over the budget of %u.%u %%: ", budget->permille / 10,
+                     budget->permille % 10);
     return (size_t)n;
 }
 

@@ -75,9 +75,70 @@ lit ETCH_RING_BUDGET=0% ETCH_RING_KEEP=inner,main
 grep -q 'over the budget' out && fail "a kept function went dark"
 lit ETCH_RING_BUDGET=off ETCH_RING_DARK=inner
 grep -q 'over the budget' out || fail "nobody said that inner was not recorded"
+"$ETCH" info soft.etch >out
+grep -q '^dark .*: inner$' out || { cat out >&2; fail "etch info does not name inner"; }
+"$ETCH" info --json soft.etch | grep -q '"detail": "functions not recorded.*inner"' || fail "etch info --json does not name inner"
+grep -q 'not recorded.*: inner$' calls || fail "etch decode does not name inner"
+
+# Without etch the budget is 3 %. Who asks etch for a recording gets all of it, unless he asks for a budget.
+lit ETCH_RING_KB=64
+"$ETCH" info soft.etch >out
+grep -q '^dark .*over the budget of 3.0 %: inner' out || { cat out >&2; fail "there is no budget"; }
 rm -rf rings
-ETCH_RING_BUDGET= "$ETCH" record --source soft -o run.etch ./hot >out 2>&1 || true
-checks=$((checks + 5))
+env -u ETCH_RING_BUDGET "$ETCH" record --source soft -o run.etch ./hot >out 2>&1
+grep -q 'over the budget' out && fail "etch record has a budget that nobody asked for"
+rm -f run.etch
+ETCH_RING_BUDGET=0% "$ETCH" record --source soft -o run.etch ./hot >out 2>&1
+grep -q 'over the budget' out || fail "etch record did not keep the budget"
+
+# What a plan says is kept.
+"$ETCH" slice ./hot --at hot.c:6 --sigma 2 --plan hot.plan >out || fail "no slice"
+keep=$(sed -n 's/^always-on: ETCH_RING_KEEP=//p' out)
+[ "$keep" = inner ] || { cat out >&2; fail "the plan keeps '$keep'"; }
+lit ETCH_RING_BUDGET=0% ETCH_RING_KEEP=$keep
+"$ETCH" info soft.etch >out
+grep -q '^dark .*inner' out && { cat out >&2; fail "the plan's function went dark"; }
+
+# A stripped program has no names, but places.
+strip -o bare hot && mv hot whole && mv bare hot
+lit ETCH_RING_DARK=inner
+"$ETCH" info soft.etch >out
+grep -q '^dark .*: hot+0x' out || { cat out >&2; fail "a stripped program's dark function has no place"; }
+mv whole hot
+checks=$((checks + 12))
+
+# In a sketch: the failing statement is there, the dark function is named, and nothing is called complete.
+cat >fails.cc <<'C'
+#include <cstdlib>
+#include <thread>
+static volatile unsigned sink;
+struct queue {
+    __attribute__((noinline)) void push(unsigned n) { for (unsigned i = 0; i < n; i++) sink = sink + (i & 3 ? 1 : 2); }
+};
+static void work(unsigned n)
+{
+    queue q;
+    for (unsigned i = 0; i < n; i++)
+        q.push(i % 8);
+    if (n == 50)
+        std::abort();
+}
+int main()
+{
+    std::thread t(work, 50);
+    t.join();
+}
+C
+for level in -O0 -O2; do
+  "$ETCH" c++ --record $level -g fails.cc -pthread -o fails
+  rm -rf rings && mkdir rings
+  (ulimit -c 0; ETCH_RING_DARK=queue::push ETCH_RING="$work/rings" ./fails >out 2>&1) && fail "fails did not fail"
+  "$ETCH" sketch ./fails --rings rings >out 2>&1 || { cat out >&2; fail "no sketch"; }
+  grep -q 'std::abort()' out || { cat out >&2; fail "the sketch has no failing statement"; }
+  tr -s ' \n' ' ' <out | grep -q 'LOST over the budget.* queue::push' || { cat out >&2; fail "the sketch does not name what is dark"; }
+  grep -q 'Nothing was lost' out && fail "the sketch says that nothing was lost"
+  checks=$((checks + 3))
+done
 
 has_vpt || { echo "$checks checks; no vpt to compare with"; exit 0; }
 for level in -O0 -O2; do
