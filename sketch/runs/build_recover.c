@@ -149,7 +149,7 @@ int etch_build_recover(struct build *b, struct etch_error *err)
     const Etch__Failure *f = b->recording->failure;
     struct etch_last_thread thread = {.core = b->options->core};
 
-    if (!b->trail.n || b->trail.doubtful || !f || !b->run->failing ||
+    if (!b->trail.n || b->trail.doubtful || !f || !b->run->failing || b->run->failing_thread == ETCH_NOWHERE ||
         b->run->threads.v[b->run->failing_thread].tid != f->tid)
         return 0;
     thread.state = etch_build_state_of(f, f->tid);
