@@ -95,13 +95,13 @@ class manager {
 
 void* fetch(void* argument) {
   auto& item = *static_cast<download*>(argument);
-  for (int i = 0; i < 5 && item.step(100); i++)
+  for (int i = 0; i < 3 && item.step(100); i++)
     breathe(1500);
   return nullptr;
 }
 
 void* impatient(void* argument) {
-  breathe(3000);
+  breathe(5000);
   static_cast<manager*>(argument)->cancel_all(); //@impatient
   return nullptr;
 }
