@@ -81,13 +81,18 @@ static void print_block_end(struct etch_symbols *symbols, const Etch__Image *ima
     fprintf(out, " at %s:%u", etch_shown(etch_path_name(frame.file)), frame.line);
 }
 
-/* Prints the misused block. */
+/* Prints the misused block or mutex. */
 static void print_block(struct etch_symbols *symbols, const Etch__Image *image, const struct etch_lab_shared *s,
                         FILE *out)
 {
-    fprintf(out, "  byte %" PRId64 " of a block of %" PRIu64 " bytes", s->misuse_offset, s->misuse_size);
+    bool lock = s->misuse == ETCH_LAB_DESTROYED_HELD || s->misuse == ETCH_LAB_AFTER_DESTROY;
+
+    if (lock)
+        fprintf(out, "  mutex at 0x%" PRIx64, s->misuse_address);
+    else
+        fprintf(out, "  byte %" PRId64 " of a block of %" PRIu64 " bytes", s->misuse_offset, s->misuse_size);
     print_block_end(symbols, image, "made", s->misuse_made_by, s->misuse_made, out);
-    print_block_end(symbols, image, "freed", s->misuse_freed_by, s->misuse_freed, out);
+    print_block_end(symbols, image, lock ? "destroyed" : "freed", s->misuse_freed_by, s->misuse_freed, out);
     fputc('\n', out);
 }
 

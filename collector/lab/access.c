@@ -13,6 +13,8 @@
 #define GRANULES (1u << (PAGE_BITS - 3))
 #define PAGES (1u << 18) /* of the program's memory that are watched, at most: 1 GiB */
 #define MANY 0xffffu
+#define ACCESS_NS 5   /* of virtual time that an access takes */
+#define QUIET 1000000 /* accesses of a thread without a point, before others may run */
 
 struct granule {
     uint64_t site : 48;   /* of the last access */
@@ -173,6 +175,20 @@ static void learn(uint64_t address, bool write, uint64_t site)
     g->site = site & ((UINT64_C(1) << 48) - 1);
 }
 
+/* Time passes, and a thread that makes many accesses without a point may wait for others in a loop. */
+static void pass_time(uint64_t site)
+{
+    static uint64_t quiet, points;
+
+    quiet = lab->points == points ? quiet + 1 : 0;
+    points = lab->points;
+    lab->virtual_ns += ACCESS_NS;
+    if (quiet >= QUIET || lab->virtual_ns >= lab_timers_next()) {
+        quiet = 0;
+        lab_yield(site);
+    }
+}
+
 static void access_memory(const void *at, size_t size, bool write, bool called, uint64_t site)
 {
     struct etch_lab_op op = {.object = LAB_OBJECT(at) & ~UINT64_C(7), .write = write, .interesting = true};
@@ -182,6 +198,7 @@ static void access_memory(const void *at, size_t size, bool write, bool called, 
     lab_note_settle();
     lab_flow(site);
     lab->thread[lab_me].site = site;
+    pass_time(site);
     learn(LAB_OBJECT(at), write, site);
     if (size > 8)
         learn(LAB_OBJECT(at) + size - 1, write, site);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,23 +15,27 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define POINT_NS 1000    /* how much virtual time a point takes */
+#define LOOK_NS UINT64_C(100000000) /* between two looks of a parked thread, in real time */
+#define POINT_NS 1000               /* how much virtual time a point takes */
 #define SPIN_READS 100   /* a thread with so many points in a row without a write waits for others in a loop */
-#define OUTSIDE_FDS 4096 /* that are waited for at a time when no thread can run */
 #define SPIN_POINTS 5000 /* the same for points of any kind, while others could run */
 
 struct etch_lab_shared *lab;
 struct lab_thread lab_threads[ETCH_LAB_THREADS];
 __thread uint32_t lab_me;
 uint32_t lab_alive;
+uint32_t lab_running;
+bool lab_choosing;
+int lab_released;
 
 static struct etch_lab_strategy strategy;
 static uint64_t turns;
-static uint32_t running; /* who has the baton */
 static uint32_t leaving; /* the kernel's number of a thread that has ended and may still be on its way out */
 static uint32_t streak, streak_reads;
 static uint32_t input_at, input_done; /* in the schedule to repeat */
 static __thread bool controlled;
+static struct etch_lab_shared *parent; /* in a child of fork: what etch sees */
+static pid_t parent_pid;               /* of the process that etch started */
 
 #define LAB_REAL(result, name, ...) result (*lab_real_##name)(__VA_ARGS__);
 #include "collector/lab/real.h"
@@ -38,17 +43,46 @@ static __thread bool controlled;
 
 /* ---- The baton ---- */
 
+/* Waits for the baton. From time to time the thread looks whether the baton's holder sleeps in the kernel. */
 static void park(struct lab_thread *t)
 {
+    const uint64_t ns = LOOK_NS * (1 + (uint64_t)(t - lab_threads) / 16);
+    const struct timespec interval = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+    int before = errno;
+
+    t->off = true;
     while (!__atomic_load_n(&t->go, __ATOMIC_ACQUIRE)) /* pairs with the release in hand_to() */
-        lab_real_syscall(SYS_futex, &t->go, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+        if (lab_real_syscall(SYS_futex, &t->go, FUTEX_WAIT_PRIVATE, 0, lab->outcome ? NULL : &interval, NULL, 0) < 0 &&
+            errno == ETIMEDOUT && !lab->outcome && lab_look_after(t))
+            break;
     __atomic_store_n(&t->go, 0, __ATOMIC_RELAXED);
+    t->off = false;
+    errno = before;
+}
+
+/* The first thread stays as a zombie until the process ends. */
+static bool is_still_leaving(uint32_t tid)
+{
+    char path[64], state = 0;
+    int fd;
+
+    if (lab_real_syscall(SYS_tgkill, lab_real_syscall(SYS_getpid), (long)tid, 0) != 0)
+        return false;
+    if (tid != (uint32_t)lab_real_syscall(SYS_getpid))
+        return true;
+    snprintf(path, sizeof(path), "/proc/self/task/%u/stat", tid);
+    fd = (int)lab_real_syscall(SYS_openat, (long)AT_FDCWD, path, (long)(O_RDONLY | O_CLOEXEC), 0L);
+    for (char byte; !state && lab_real_read(fd, &byte, 1) == 1;)
+        if (byte == ')' && lab_real_read(fd, &byte, 1) == 1 && lab_real_read(fd, &byte, 1) == 1)
+            state = byte;
+    lab_real_syscall(SYS_close, (long)fd);
+    return state && state != 'Z';
 }
 
 /* A thread that has ended still frees memory on its way out of the C library. Nobody runs beside it. */
 static void await_leaving(void)
 {
-    while (leaving && lab_real_syscall(SYS_tgkill, lab_real_syscall(SYS_getpid), (long)leaving, 0) == 0)
+    while (leaving && is_still_leaving(leaving))
         lab_real_sched_yield();
     leaving = 0;
 }
@@ -57,14 +91,36 @@ static void hand_to(uint32_t thread)
 {
     struct lab_thread *t = &lab_threads[thread];
 
-    running = lab->running = thread;
+    __atomic_store_n(&lab_running, thread, __ATOMIC_SEQ_CST);
+    lab->running = thread;
     __atomic_store_n(&t->go, 1, __ATOMIC_RELEASE);
     lab_real_syscall(SYS_futex, &t->go, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+/* The baton was taken from the thread while it slept in the kernel. It runs again when its turn comes. */
+static bool regain(void)
+{
+    struct lab_thread *t = &lab_threads[lab_me];
+
+    if (t->off)
+        return false;
+    while (__atomic_load_n(&lab_running, __ATOMIC_SEQ_CST) == LAB_CLAIMED)
+        lab_real_sched_yield();
+    if (lab_running == lab_me)
+        return true;
+    lab->uncontrolled++;
+    lab_come_back();
+    return true;
+}
+
+bool lab_is_mine(void)
+{
+    return lab && controlled;
+}
+
 bool lab_controlled(void)
 {
-    return lab && controlled && running == lab_me;
+    return lab && controlled && (lab_running == lab_me || regain());
 }
 
 /* The recorder traces the program: it sees a signal, and a program in which no thread runs. */
@@ -75,7 +131,23 @@ static void show_failure(enum etch_lab_outcome outcome)
         lab_real_syscall(SYS_tgkill, lab_real_syscall(SYS_getpid), lab_real_syscall(SYS_gettid), (long)SIGABRT);
     }
     while (outcome == ETCH_LAB_DEADLOCK)
-        park(&lab_threads[lab_me]);
+        lab_real_syscall(SYS_pause);
+}
+
+/* A child of fork cannot go on: that is how the whole run ends. */
+static void tell_parent(void)
+{
+    parent->misuse = lab->misuse;
+    parent->misuse_address = lab->misuse_address;
+    parent->misuse_size = lab->misuse_size;
+    parent->misuse_made = lab->misuse_made;
+    parent->misuse_freed = lab->misuse_freed;
+    parent->misuse_offset = lab->misuse_offset;
+    memcpy(parent->thread, lab->thread, sizeof(parent->thread));
+    parent->threads = lab->threads;
+    parent->running = lab->running;
+    parent->outcome = lab->outcome;
+    lab_real_kill(parent_pid, SIGKILL);
 }
 
 void lab_stop(enum etch_lab_outcome outcome)
@@ -88,6 +160,8 @@ void lab_stop(enum etch_lab_outcome outcome)
     }
     if (lab->recorded)
         show_failure(outcome);
+    if (parent)
+        tell_parent();
     lab_real_syscall(SYS_exit_group, 0);
     __builtin_unreachable();
 }
@@ -190,13 +264,7 @@ static void note_point(uint32_t thread, const struct etch_lab_op *op)
         lab_stop(ETCH_LAB_LIMIT);
 }
 
-/* ---- Who can run ---- */
-
-/* A run that is repeated has no world outside: the schedule says when the thread went on. */
-static bool fd_ready(const struct lab_thread *t)
-{
-    return (t->outside && lab->feeds) || lab_real_poll(t->set, t->n_set, 0) != 0;
-}
+/* ---- Choosing ---- */
 
 /* The thread goes on: because its descriptor is ready, or because its time is up. */
 static bool is_ready_now(uint32_t thread)
@@ -208,106 +276,23 @@ static bool is_ready_now(uint32_t thread)
         return false;
     if (t->outside && lab->feeds)
         return lab_input_take_for(thread, ETCH_LAB_CALL_READY, t->set->fd)->result != 0;
-    ready = fd_ready(t);
+    ready = lab_fds_ready(t);
     if (t->outside)
         lab_input_keep_for(thread, ETCH_LAB_CALL_READY, t->set->fd, ready);
     return ready;
 }
 
-/* A sleep, or a wait with a time limit, may end once its time has come. Its time has come a little early, too: the
- * others may have been slow. */
-static bool may_time_out(const struct lab_thread *t)
-{
-    return t->deadline != LAB_NEVER && t->deadline <= lab->virtual_ns + lab->slack_ns;
-}
-
-static bool can_run(struct lab_thread *t)
-{
-    if (t->state == LAB_READY)
-        return true;
-    if (t->state != LAB_BLOCKED)
-        return false;
-    if (t->wait == ETCH_LAB_DESCRIPTOR && fd_ready(t))
-        return true;
-    return may_time_out(t);
-}
+static struct etch_lab_candidate candidates[ETCH_LAB_THREADS]; /* the holder of the baton's; too large for stacks */
 
 static uint32_t list_candidates(struct etch_lab_candidate *list)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < lab->threads; i++)
-        if (can_run(&lab_threads[i]) && !(lab->n_rules && lab_rules_hold(i)))
+        if (lab_can_run(&lab_threads[i]) && !(lab->n_rules && lab_rules_hold(i)))
             list[n++] = (struct etch_lab_candidate){i, lab_threads[i].op};
     return n;
 }
-
-/* ---- Nobody can run ---- */
-
-static uint64_t next_deadline(void)
-{
-    uint64_t next = LAB_NEVER;
-
-    for (uint32_t i = 0; i < lab->threads; i++)
-        if (lab_threads[i].state == LAB_BLOCKED && lab_threads[i].deadline < next)
-            next = lab_threads[i].deadline;
-    return next;
-}
-
-/* Waits for the world outside, in real time; at most as long as the next deadline is away. */
-static bool await_outside(uint64_t deadline)
-{
-    static struct pollfd list[OUTSIDE_FDS]; /* one thread runs at a time */
-    nfds_t n = 0;
-    int ms = -1;
-
-    for (uint32_t i = 0; i < lab->threads; i++)
-        if (lab_threads[i].state == LAB_BLOCKED && lab_threads[i].wait == ETCH_LAB_DESCRIPTOR)
-            for (nfds_t k = 0; k < lab_threads[i].n_set && n < OUTSIDE_FDS; k++)
-                list[n++] = lab_threads[i].set[k];
-    if (!n)
-        return false;
-    if (deadline != LAB_NEVER) {
-        uint64_t away = deadline > lab->virtual_ns ? deadline - lab->virtual_ns : 0;
-
-        ms = away / 1000000 > 100000 ? 100000 : (int)(away / 1000000) + 1;
-    }
-    return lab_real_poll(list, n, ms) > 0;
-}
-
-static bool is_any_held(void)
-{
-    for (uint32_t i = 0; i < lab->threads; i++)
-        if (lab_threads[i].state == LAB_READY && lab_rules_hold(i))
-            return true;
-    return false;
-}
-
-static bool is_any_outside(void)
-{
-    for (uint32_t i = 0; i < lab->threads; i++)
-        if (lab_threads[i].state == LAB_BLOCKED && lab_threads[i].wait == ETCH_LAB_DESCRIPTOR && lab_threads[i].outside)
-            return true;
-    return false;
-}
-
-/* Virtual time jumps to the next moment at which a thread can run. */
-static void make_runnable(void)
-{
-    uint64_t deadline = next_deadline();
-
-    if (await_outside(deadline))
-        return;
-    if (deadline == LAB_NEVER)
-        lab_stop(is_any_held() ? ETCH_LAB_INFEASIBLE : ETCH_LAB_DEADLOCK);
-    if (deadline > lab->virtual_ns) {
-        lab->virtual_ns = deadline;
-        if (is_any_outside())
-            lab_input_jumped();
-    }
-}
-
-/* ---- Choosing ---- */
 
 void lab_misfit(uint32_t thread, enum etch_lab_misfit why)
 {
@@ -369,22 +354,40 @@ static bool is_spinning(void)
 
 static void count_streak(uint32_t thread, const struct etch_lab_op *op)
 {
-    bool same = thread == running;
+    bool same = thread == lab_running;
 
     streak = same ? streak + 1 : 0;
     streak_reads = same && !op->write ? streak_reads + 1 : 0;
 }
 
+/* The thread to repeat waits for the world outside, which may be slower than it was. */
+static bool is_late(const struct etch_lab_candidate *list, uint32_t n)
+{
+    uint32_t next = input_at + (input_at < lab->n_input && input_done == lab->input[input_at].count), thread, at;
+
+    if (next >= lab->n_input)
+        return false;
+    thread = lab->input[next].thread;
+    return thread < lab->threads && !is_among(list, n, thread, &at) && lab_await_outside(&lab_threads[thread]);
+}
+
 /* Who executes the next operation. */
 static uint32_t choose(bool yields)
 {
-    static struct etch_lab_candidate list[ETCH_LAB_THREADS]; /* the holder of the baton's; too large for small stacks */
-    struct etch_lab_view view = {.enabled = list, .last = running, .point = lab->points};
+    struct etch_lab_candidate *list = candidates;
+    struct etch_lab_view view = {.enabled = list, .last = lab_running, .point = lab->points};
     uint32_t at;
 
     lab_input_jump();
-    while ((view.n = list_candidates(list)) == 0)
-        make_runnable();
+    if (lab_timers_next() <= lab->virtual_ns)
+        lab_timers_fire();
+    while ((view.n = list_candidates(list)) == 0) {
+        lab_choosing = true;
+        lab_make_runnable();
+        lab_choosing = false;
+    }
+    while (lab->repeat && is_late(list, view.n))
+        view.n = list_candidates(list);
     view.yields = yields || is_spinning();
     if (view.yields && is_spinning())
         streak = streak_reads = 0;
@@ -407,20 +410,93 @@ static void release(uint32_t thread)
     t->state = LAB_READY;
 }
 
-static void pass(bool yields)
+/* Chooses who runs next, and gives the baton to that thread. Returns true if it is the calling thread itself. */
+static bool give(bool yields)
 {
     uint32_t next = choose(yields);
 
     release(next);
     note_point(next, &lab_threads[next].op);
     if (next == lab_me)
-        return;
+        return true;
     lab->switches++;
     hand_to(next);
-    if (lab_threads[lab_me].state != LAB_DEAD) {
-        park(&lab_threads[lab_me]);
+    return false;
+}
+
+static void pass(bool yields)
+{
+    struct lab_thread *t = &lab_threads[lab_me];
+
+    if (!give(yields) && t->state != LAB_DEAD) {
+        park(t);
         await_leaving();
     }
+    if ((t->pending || t->cancel) && t->state != LAB_DEAD)
+        lab_signals_deliver();
+}
+
+/* ---- Away ---- */
+
+/* The holder of the baton cannot go on, and gives the baton to others, if there are any. */
+static void leave_baton(void)
+{
+    uint32_t nobody;
+
+    do {
+        if (list_candidates(candidates)) {
+            give(false);
+            return;
+        }
+        __atomic_store_n(&lab_running, LAB_NOBODY, __ATOMIC_SEQ_CST);
+        nobody = LAB_NOBODY; /* somebody may have come back before he could see that nobody has the baton */
+    } while (list_candidates(candidates) &&
+             __atomic_compare_exchange_n(&lab_running, &nobody, lab_me, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+}
+
+void lab_go_away(uint64_t site)
+{
+    struct lab_thread *t = &lab_threads[lab_me];
+
+    lab_note_settle();
+    lab->thread[lab_me].site = site;
+    t->op = (struct etch_lab_op){0};
+    t->off = true;
+    t->back = 0;
+    t->state = LAB_AWAY;
+    leave_baton();
+}
+
+void lab_come_back(void)
+{
+    struct lab_thread *t = &lab_threads[lab_me];
+    uint32_t nobody = LAB_NOBODY;
+
+    __atomic_store_n(&t->back, 1, __ATOMIC_SEQ_CST); /* pairs with the exchange in leave_baton() */
+    if (__atomic_compare_exchange_n(&lab_running, &nobody, lab_me, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+        t->state = LAB_READY;
+        t->back = 0;
+        t->off = false;
+        pass(false);
+    } else {
+        park(t);
+        await_leaving();
+        if (t->pending || t->cancel)
+            lab_signals_deliver();
+    }
+}
+
+bool lab_schedule(void)
+{
+    if (!list_candidates(candidates)) {
+        lab->virtual_ns += LOOK_NS; /* real time has passed */
+        if (lab_timers_next() <= lab->virtual_ns)
+            lab_timers_fire();
+    }
+    if (list_candidates(candidates))
+        return give(false);
+    __atomic_store_n(&lab_running, LAB_NOBODY, __ATOMIC_SEQ_CST);
+    return false;
 }
 
 void lab_point(struct etch_lab_op op, uint64_t site)
@@ -444,8 +520,13 @@ void lab_yield(uint64_t site)
         return;
     lab_note_settle();
     lab->thread[lab_me].site = site;
-    if (lab_alive < 2)
+    if (lab_timers_next() <= lab->virtual_ns)
+        lab_timers_fire();
+    if (lab_alive < 2) {
+        if (lab_threads[lab_me].pending)
+            lab_signals_deliver();
         return;
+    }
     lab_threads[lab_me].op = (struct etch_lab_op){0};
     pass(true);
 }
@@ -460,6 +541,7 @@ bool lab_block(enum etch_lab_wait wait, uint64_t object, uint64_t deadline, uint
     t->object = object;
     t->deadline = deadline;
     t->timed_out = false;
+    t->interrupted = false;
     t->turn = turns++;
     t->op = (struct etch_lab_op){.object = object, .write = true, .interesting = true};
     lab->thread[lab_me].site = site;
@@ -478,7 +560,7 @@ bool lab_block_fds(struct pollfd *set, nfds_t n, uint64_t deadline, uint64_t sit
     t->outside = false;
     for (nfds_t i = 0; i < n; i++)
         t->outside |= lab_input_was_outside(set[i].fd);
-    return lab_block(ETCH_LAB_DESCRIPTOR, (uint64_t)set->fd, deadline, site);
+    return lab_block(ETCH_LAB_DESCRIPTOR, n ? (uint64_t)set->fd : 0, deadline, site);
 }
 
 uint32_t lab_wake(uint64_t object, bool all)
@@ -502,6 +584,35 @@ uint32_t lab_wake(uint64_t object, bool all)
     }
 }
 
+struct etch_lab_op lab_sync_op(const volatile void *object)
+{
+    return (struct etch_lab_op){.object = LAB_OBJECT(object), .write = true, .interesting = true};
+}
+
+int lab_noted(enum lab_sync op, const volatile void *object, int result, uint64_t site)
+{
+    lab_note_sync(op, LAB_OBJECT(object), 0, result, site);
+    return result;
+}
+
+void lab_wake_waiters(const volatile void *object)
+{
+    if (lab_controlled())
+        lab_wake(LAB_OBJECT(object), true);
+    else if (lab)
+        __atomic_store_n(&lab_released, 1, __ATOMIC_SEQ_CST);
+}
+
+void lab_wake_everybody(void)
+{
+    for (uint32_t i = 0; i < lab->threads; i++) {
+        struct lab_thread *t = &lab_threads[i];
+
+        if (t->state == LAB_BLOCKED && t->wait != ETCH_LAB_DESCRIPTOR && t->wait != ETCH_LAB_SLEEP)
+            t->state = LAB_READY;
+    }
+}
+
 uint64_t lab_now(void)
 {
     return lab->virtual_ns;
@@ -517,7 +628,7 @@ uint32_t lab_new_thread(uint64_t routine)
         lab_stop(ETCH_LAB_THREADS_OUT);
     lab->threads++;
     lab_alive++;
-    lab_threads[i] = (struct lab_thread){.state = LAB_READY, .deadline = LAB_NEVER};
+    lab_threads[i] = (struct lab_thread){.state = LAB_READY, .deadline = LAB_NEVER, .mask = lab_threads[lab_me].mask};
     lab->thread[i].creator = lab_me;
     lab->thread[i].ordinal = ++lab_threads[lab_me].made;
     lab->thread[i].routine = routine;
@@ -535,6 +646,14 @@ void lab_begin_thread(uint32_t thread)
     lab_note_sync(LAB_THREAD_START, (uint64_t)pthread_self(), lab->thread[thread].routine, 0, 0);
 }
 
+/* The kernel releases the robust mutexes of a thread that ends, and says nothing. */
+static void wake_for_robust(void)
+{
+    for (uint32_t i = 0; i < lab->threads; i++)
+        if (lab_threads[i].state == LAB_BLOCKED && lab_threads[i].wait == ETCH_LAB_MUTEX)
+            lab_threads[i].state = LAB_READY;
+}
+
 void lab_end_thread(void)
 {
     struct lab_thread *t = &lab_threads[lab_me];
@@ -548,78 +667,41 @@ void lab_end_thread(void)
     lab_rules_end(lab_me);
     leaving = lab->thread[lab_me].tid;
     lab_wake(LAB_OBJECT(t), true);
+    wake_for_robust();
     controlled = false;
-    pass(false);
+    if (lab_alive)
+        pass(false);
 }
 
-/* ---- Beginning ---- */
+/* ---- Control ---- */
 
-extern char __executable_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
-
-void *lab_next(const char *name)
+void lab_take_control(struct etch_lab_shared *shared)
 {
-    return dlsym(RTLD_NEXT, name);
-}
-
-void lab_find_real(void)
-{
-#define LAB_REAL(result, name, ...) *(void **)&lab_real_##name = dlsym(RTLD_NEXT, #name);
-#include "collector/lab/real.h"
-#undef LAB_REAL
-}
-
-/* The program sees the environment that it would have without the lab. */
-static int take_variable(void)
-{
-    static const char name[] = ETCH_LAB_VARIABLE "=";
-    extern char **environ;
-
-    for (char **e = environ; e && *e; e++)
-        if (strncmp(*e, name, sizeof(name) - 1) == 0) {
-            int fd = atoi(*e + sizeof(name) - 1);
-
-            for (; *e; e++)
-                e[0] = e[1];
-            return fd;
-        }
-    return -1;
-}
-
-static struct etch_lab_shared *map_shared(int fd)
-{
-    struct etch_lab_shared *shared = MAP_FAILED;
-    struct stat st;
-
-    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size == (off_t)sizeof(*shared))
-        shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd >= 0)
-        close(fd);
-    return shared != MAP_FAILED && shared->magic == ETCH_LAB_MAGIC && shared->size == sizeof(*shared) ? shared : NULL;
-}
-
-__attribute__((constructor(101))) static void begin(void)
-{
-    struct etch_lab_shared *shared;
-
-    lab_find_real();
-    shared = map_shared(take_variable());
-    if (!shared)
-        return;
-    memcpy(shared->learnt, shared->sites, sizeof(shared->learnt));
     etch_lab_strategy_init(&strategy, &shared->spec);
     for (uint32_t i = 0; i < ETCH_LAB_THREADS; i++)
         if (shared->expected[i])
             etch_lab_strategy_expect(&strategy, i, shared->expected[i]);
-    shared->started = 1;
-    shared->base = LAB_OBJECT(__executable_start);
-    shared->end = LAB_OBJECT(_end);
     shared->threads = 1;
-    shared->hash = UINT64_C(14695981039346656037);
-    shared->thread[0].tid = (uint32_t)lab_real_syscall(SYS_getpid);
-    shared->thread[0].holder = UINT32_MAX;
+    shared->thread[0] = (struct etch_lab_thread){.tid = (uint32_t)lab_real_syscall(SYS_getpid), .holder = UINT32_MAX};
     lab_threads[0] = (struct lab_thread){.state = LAB_READY, .deadline = LAB_NEVER, .self = pthread_self()};
+    lab_me = 0;
     lab_alive = 1;
+    lab_running = 0;
+    leaving = 0;
     controlled = true;
     lab = shared;
-    lab_input_begin();
+}
+
+void lab_in_child(struct etch_lab_shared *of_parent, struct etch_lab_shared *own)
+{
+    if (!parent) {
+        parent = of_parent;
+        parent_pid = (pid_t)of_parent->thread[0].tid;
+    }
+    own->repeat = own->n_rules = own->recorded = own->feeds = own->sources = own->n_flows = 0;
+    own->hash = of_parent->hash;
+    own->virtual_ns = of_parent->virtual_ns;
+    memcpy(own->learnt, own->sites, sizeof(own->learnt));
+    memset(own->expected, 0, sizeof(own->expected));
+    lab_take_control(own);
 }

@@ -34,20 +34,25 @@ static int64_t look_again(int fd, short events)
     }
 }
 
-void lab_await_fd(int fd, short events, uint64_t site)
+bool lab_await_fd(int fd, short events, uint64_t site)
 {
     struct pollfd p = {.fd = fd, .events = events};
     int error = errno;
 
     if (!lab_controlled() || lab_alive < 2)
-        return;
+        return true;
     lab_point((struct etch_lab_op){.object = (uint64_t)fd, .write = true}, site);
     pthread_testcancel();
     while (look_again(fd, events) == WAITS) {
         lab_block_fds(&p, 1, LAB_NEVER, site);
         pthread_testcancel();
+        if (lab_threads[lab_me].interrupted && !lab_signals_restart()) {
+            errno = EINTR;
+            return false;
+        }
     }
     errno = error;
+    return true;
 }
 
 /* ---- Reading and writing ---- */
@@ -60,7 +65,8 @@ ssize_t read(int fd, void *to, size_t n)
     ssize_t got;
 
     LAB_ENTER();
-    lab_await_fd(fd, POLLIN, LAB_SITE);
+    if (!lab_await_fd(fd, POLLIN, LAB_SITE))
+        return -1;
     way = lab_input_way(fd);
     got = way == LAB_GIVE ? lab_input_take(ETCH_LAB_CALL_READ, fd, &part, 1) : lab_real_read(fd, to, n);
     return way == LAB_KEEP ? lab_input_keep(ETCH_LAB_CALL_READ, fd, got, &part, 1, LAB_GOT(got)) : got;
@@ -73,7 +79,8 @@ ssize_t readv(int fd, const struct iovec *parts, int n)
     ssize_t got;
 
     LAB_ENTER();
-    lab_await_fd(fd, POLLIN, LAB_SITE);
+    if (!lab_await_fd(fd, POLLIN, LAB_SITE))
+        return -1;
     way = lab_input_way(fd);
     got = way == LAB_GIVE ? lab_input_take(ETCH_LAB_CALL_READ, fd, parts, n) : lab_real_readv(fd, parts, n);
     return way == LAB_KEEP ? lab_input_keep(ETCH_LAB_CALL_READ, fd, got, parts, n, LAB_GOT(got)) : got;
@@ -83,7 +90,8 @@ LAB_API ssize_t write(int fd, const void *from, size_t n);
 ssize_t write(int fd, const void *from, size_t n)
 {
     LAB_ENTER();
-    lab_await_fd(fd, POLLOUT, LAB_SITE);
+    if (!lab_await_fd(fd, POLLOUT, LAB_SITE))
+        return -1;
     return LAB_ANSWERED(ETCH_LAB_CALL_WRITE, fd, lab_real_write(fd, from, n));
 }
 
@@ -91,7 +99,8 @@ LAB_API ssize_t writev(int fd, const struct iovec *parts, int n);
 ssize_t writev(int fd, const struct iovec *parts, int n)
 {
     LAB_ENTER();
-    lab_await_fd(fd, POLLOUT, LAB_SITE);
+    if (!lab_await_fd(fd, POLLOUT, LAB_SITE))
+        return -1;
     return LAB_ANSWERED(ETCH_LAB_CALL_WRITE, fd, lab_real_writev(fd, parts, n));
 }
 

@@ -17,8 +17,9 @@
         way_ == LAB_KEEP ? lab_input_keep(call, fd, answer_, NULL, 0, 0) : answer_;                                    \
     })
 
-/* A call that may wait is a point. If it would wait, others run until the descriptor is ready. */
-void lab_await_fd(int fd, short events, uint64_t site);
+/* A call that may wait is a point. If it would wait, others run until the descriptor is ready. False if a signal came
+ * first, with errno set. */
+bool lab_await_fd(int fd, short events, uint64_t site);
 
 /* poll() until `deadline` in virtual time. */
 int lab_poll(struct pollfd *list, nfds_t n, uint64_t deadline, uint64_t site);

@@ -201,6 +201,18 @@ static size_t size_of(void *block)
     return size;
 }
 
+/* free() got no block: ends the run if the address is inside one. */
+static void check_inside(void *address, uint64_t site)
+{
+    struct block *b;
+
+    enter();
+    b = block_around(LAB_OBJECT(address));
+    leave();
+    if (b && b->state == ALIVE && LAB_OBJECT(address) < b->at + b->size)
+        report(ETCH_LAB_FREED_INSIDE, b, LAB_OBJECT(address), site);
+}
+
 LAB_API void free(void *block);
 void free(void *block)
 {
@@ -236,6 +248,8 @@ void free(void *block)
     leave();
     if (twice && lab_controlled())
         report(ETCH_LAB_FREED_TWICE, b, LAB_OBJECT(block), site);
+    if (!b && lab_controlled())
+        check_inside(block, site);
     if (!twice)
         __libc_free(block); /* made before the lab knew of the block */
 }

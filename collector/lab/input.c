@@ -20,6 +20,7 @@ static struct {
     ino_t file;
 } inner[INNER];
 static uint32_t n_inner;
+static bool is_shared; /* another process has its descriptors too */
 static uint64_t cursor[ETCH_LAB_THREADS + 1];
 
 /* ---- The journal ---- */
@@ -188,6 +189,24 @@ void lab_input_made_inner(int fd)
 void lab_input_shared_inner(void)
 {
     n_inner = 0;
+    is_shared = true;
+}
+
+bool lab_input_is_inner(int fd)
+{
+    static const char name[] = "anon_inode:[eventfd]";
+    char path[64], kind[sizeof(name)];
+    int error = errno;
+    struct stat st;
+    ssize_t n;
+    bool is;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    n = readlink(path, kind, sizeof(kind) - 1);
+    is = (fstat(fd, &st) == 0 && is_inner(&st)) ||
+         (!is_shared && n == sizeof(name) - 1 && !memcmp(kind, name, (size_t)n));
+    errno = error;
+    return is;
 }
 
 static uint32_t source_of(int fd)

@@ -135,9 +135,12 @@ enum etch_lab_misfit {
 
 enum etch_lab_misuse {
     ETCH_LAB_NO_MISUSE,
-    ETCH_LAB_AFTER_FREE,  /* an access to freed memory */
-    ETCH_LAB_BEYOND,      /* an access right behind a block */
-    ETCH_LAB_FREED_TWICE, /* a block was freed again */
+    ETCH_LAB_AFTER_FREE,     /* an access to freed memory */
+    ETCH_LAB_BEYOND,         /* an access right behind a block */
+    ETCH_LAB_FREED_TWICE,    /* a block was freed again */
+    ETCH_LAB_FREED_INSIDE,   /* free() got an address inside a block */
+    ETCH_LAB_DESTROYED_HELD, /* a mutex was destroyed while a thread held it */
+    ETCH_LAB_AFTER_DESTROY,  /* a mutex was used after it was destroyed */
 };
 
 enum etch_lab_outcome {
@@ -166,6 +169,7 @@ enum etch_lab_wait {
     ETCH_LAB_SLEEP,
     ETCH_LAB_DESCRIPTOR,
     ETCH_LAB_CHILD,
+    ETCH_LAB_SIGNAL,
 };
 
 struct etch_lab_thread {

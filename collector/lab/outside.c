@@ -25,18 +25,45 @@ static uint64_t in_ns(const struct timespec *t)
     return (uint64_t)t->tv_sec * SECOND + (uint64_t)t->tv_nsec;
 }
 
+/* ---- Times ---- */
+
+bool lab_is_time(const struct timespec *at)
+{
+    return at->tv_nsec >= 0 && at->tv_nsec < (long)SECOND;
+}
+
+uint64_t lab_virtual(clockid_t clock, const struct timespec *at)
+{
+    uint64_t base = clock == CLOCK_REALTIME ? lab->realtime_ns : lab->monotonic_ns;
+    struct timespec now;
+
+    if (lab->real_time) { /* the program's clocks are the machine's own */
+        lab_real_clock_gettime(clock, &now);
+        base = in_ns(&now) - lab->virtual_ns;
+    }
+    return at->tv_sec >= 0 && in_ns(at) > base ? in_ns(at) - base : 0;
+}
+
 /* ---- Sleeps ---- */
 
-static void sleep_until(uint64_t deadline, uint64_t site)
+/* Returns how much of it is left: a signal ends a sleep. */
+static uint64_t sleep_until(uint64_t deadline, uint64_t site)
 {
     pthread_testcancel();
-    if (lab_alive < 2) {
-        if (deadline > lab->virtual_ns)
-            lab->virtual_ns = deadline;
-        return;
-    }
-    lab_block(ETCH_LAB_SLEEP, 0, deadline, site);
+    while (lab_block(ETCH_LAB_SLEEP, 0, deadline, site) && !lab_threads[lab_me].interrupted)
+        pthread_testcancel();
     pthread_testcancel();
+    return lab_threads[lab_me].interrupted && deadline > lab_now() ? deadline - lab_now() : 0;
+}
+
+static int end_sleep(uint64_t left_ns, struct timespec *left)
+{
+    if (!left_ns)
+        return 0;
+    if (left)
+        *left = (struct timespec){(time_t)(left_ns / SECOND), (long)(left_ns % SECOND)};
+    errno = EINTR;
+    return -1;
 }
 
 LAB_API int nanosleep(const struct timespec *t, struct timespec *left);
@@ -45,24 +72,20 @@ int nanosleep(const struct timespec *t, struct timespec *left)
     LAB_ENTER();
     if (!is_virtual() || !is_time(t))
         return lab_real_nanosleep(t, left);
-    sleep_until(lab_now() + in_ns(t), LAB_SITE);
-    return 0;
+    return end_sleep(sleep_until(lab_now() + in_ns(t), LAB_SITE), left);
 }
 
 LAB_API int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t, struct timespec *left);
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *t, struct timespec *left)
 {
-    uint64_t base;
+    bool absolute = flags & TIMER_ABSTIME;
+    uint64_t rest;
 
     LAB_ENTER();
     if (!is_virtual() || !is_time(t))
         return lab_real_clock_nanosleep(clock, flags, t, left);
-    base = clock == CLOCK_REALTIME ? lab->realtime_ns : lab->monotonic_ns;
-    if (!(flags & TIMER_ABSTIME))
-        sleep_until(lab_now() + in_ns(t), LAB_SITE);
-    else
-        sleep_until(in_ns(t) > base ? in_ns(t) - base : 0, LAB_SITE);
-    return 0;
+    rest = sleep_until(absolute ? lab_virtual(clock, t) : lab_now() + in_ns(t), LAB_SITE);
+    return end_sleep(rest, absolute ? NULL : left) ? EINTR : 0;
 }
 
 LAB_API int usleep(useconds_t us);
@@ -71,8 +94,7 @@ int usleep(useconds_t us)
     LAB_ENTER();
     if (!is_virtual())
         return lab_real_usleep(us);
-    sleep_until(lab_now() + (uint64_t)us * 1000, LAB_SITE);
-    return 0;
+    return end_sleep(sleep_until(lab_now() + (uint64_t)us * 1000, LAB_SITE), NULL);
 }
 
 LAB_API unsigned sleep(unsigned s);
@@ -81,8 +103,7 @@ unsigned sleep(unsigned s)
     LAB_ENTER();
     if (!is_virtual())
         return lab_real_sleep(s);
-    sleep_until(lab_now() + s * SECOND, LAB_SITE);
-    return 0;
+    return (unsigned)((sleep_until(lab_now() + s * SECOND, LAB_SITE) + SECOND - 1) / SECOND);
 }
 
 LAB_API int sched_yield(void);
@@ -97,10 +118,17 @@ int sched_yield(void)
 
 /* ---- Clocks ---- */
 
-/* Asking for the time takes time, or a loop until a moment would never end. */
-static uint64_t read_clock(uint64_t base)
+/* Asking for the time takes time, or a loop until a moment would never end. A thread that asks all the time waits in a
+ * loop: it gives way, and time passes faster for it. */
+static uint64_t read_clock(uint64_t base, uint64_t site)
 {
-    lab->virtual_ns += 100;
+    static uint64_t asked, points;
+
+    asked = lab->points == points ? asked + 1 : 0;
+    points = lab->points;
+    lab->virtual_ns += asked < 1000 ? 100 : 100000;
+    if (asked % 64 == 63)
+        lab_yield(site);
     return base + lab->virtual_ns;
 }
 
@@ -123,7 +151,8 @@ int clock_gettime(clockid_t clock, struct timespec *t)
     LAB_ENTER();
     if (!is_virtual() || clock == CLOCK_PROCESS_CPUTIME_ID || clock == CLOCK_THREAD_CPUTIME_ID || clock < 0)
         return read_real_clock(clock, t);
-    now = read_clock(clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? lab->realtime_ns : lab->monotonic_ns);
+    now = read_clock(clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE ? lab->realtime_ns : lab->monotonic_ns,
+                     LAB_SITE);
     *t = (struct timespec){(time_t)(now / SECOND), (long)(now % SECOND)};
     return 0;
 }
@@ -144,7 +173,7 @@ int gettimeofday(struct timeval *restrict t, void *restrict zone)
     LAB_ENTER();
     if (zone || !lab_controlled())
         return lab_real_gettimeofday(t, zone);
-    now = is_virtual() ? read_clock(lab->realtime_ns) : real_time_now();
+    now = is_virtual() ? read_clock(lab->realtime_ns, LAB_SITE) : real_time_now();
     *t = (struct timeval){(time_t)(now / SECOND), (long)(now % SECOND / 1000)};
     return 0;
 }
@@ -157,7 +186,7 @@ time_t time(time_t *t)
     LAB_ENTER();
     if (!lab_controlled())
         return lab_real_time(t);
-    now = (time_t)((is_virtual() ? read_clock(lab->realtime_ns) : real_time_now()) / SECOND);
+    now = (time_t)((is_virtual() ? read_clock(lab->realtime_ns, LAB_SITE) : real_time_now()) / SECOND);
     if (t)
         *t = now;
     return now;
@@ -165,7 +194,8 @@ time_t time(time_t *t)
 
 /* ---- Futexes of the program's own, and of the C++ library's atomic waits ---- */
 
-static long wait_futex(const int *at, int value, const struct timespec *t, bool absolute, uint64_t site)
+static long wait_futex(const int *at, int value, const struct timespec *t, bool absolute, clockid_t clock,
+                       uint64_t site)
 {
     uint64_t deadline = LAB_NEVER;
 
@@ -177,10 +207,10 @@ static long wait_futex(const int *at, int value, const struct timespec *t, bool 
     if (is_time(t) && !absolute)
         deadline = lab_now() + in_ns(t);
     else if (is_time(t))
-        deadline = in_ns(t) > lab->monotonic_ns ? in_ns(t) - lab->monotonic_ns : 0;
-    if (lab_block(ETCH_LAB_FUTEX, LAB_OBJECT(at), deadline, site))
+        deadline = lab_virtual(clock, t);
+    if (lab_block(ETCH_LAB_FUTEX, LAB_OBJECT(at), deadline, site) && !lab_threads[lab_me].interrupted)
         return 0;
-    errno = ETIMEDOUT;
+    errno = lab_threads[lab_me].timed_out ? ETIMEDOUT : EINTR;
     return -1;
 }
 
@@ -210,7 +240,7 @@ long syscall(long number, ...)
 
         if (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET)
             return wait_futex((const int *)a[0], (int)a[2], (const struct timespec *)a[3], command == FUTEX_WAIT_BITSET,
-                              LAB_SITE);
+                              a[1] & FUTEX_CLOCK_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC, LAB_SITE);
         if (command == FUTEX_WAKE || command == FUTEX_WAKE_BITSET)
             return wake_futex((const int *)a[0], (int)a[2], LAB_SITE);
     }

@@ -36,6 +36,10 @@ int lab_poll(struct pollfd *list, nfds_t n, uint64_t deadline, uint64_t site)
     while (ready == 0 && in_time && lab_now() < deadline) {
         in_time = n ? lab_block_fds(list, n, deadline, site) : lab_block(ETCH_LAB_SLEEP, 0, deadline, site);
         pthread_testcancel();
+        if (lab_threads[lab_me].interrupted) {
+            errno = EINTR;
+            return -1;
+        }
         ready = look_at(list, n, 0);
     }
     return ready;
@@ -66,14 +70,21 @@ int poll(struct pollfd *list, nfds_t n, int ms)
     return lab_controlled() ? poll_for(list, n, ms < 0 ? -1 : ms * (int64_t)MS, LAB_SITE) : lab_real_poll(list, n, ms);
 }
 
-/* The mask of signals is left as it is. */
 LAB_API int ppoll(struct pollfd *list, nfds_t n, const struct timespec *limit, const sigset_t *mask);
 int ppoll(struct pollfd *list, nfds_t n, const struct timespec *limit, const sigset_t *mask)
 {
+    sigset_t old;
+    int ready;
+
     LAB_ENTER();
-    if (!lab_controlled() || mask)
+    if (!lab_controlled())
         return lab_real_ppoll(list, n, limit, mask);
-    return poll_for(list, n, limit ? limit->tv_sec * (int64_t)SECOND + limit->tv_nsec : -1, LAB_SITE);
+    if (mask)
+        pthread_sigmask(SIG_SETMASK, mask, &old);
+    ready = poll_for(list, n, limit ? limit->tv_sec * (int64_t)SECOND + limit->tv_nsec : -1, LAB_SITE);
+    if (mask)
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ready;
 }
 
 /* ---- select ---- */
@@ -108,19 +119,12 @@ static int to_set(const struct pollfd *list, nfds_t n, fd_set *set, short wanted
     return left;
 }
 
-LAB_API int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict odd,
-                   struct timeval *restrict limit);
-int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict odd, struct timeval *restrict limit)
+static int select_for(int n, fd_set *in, fd_set *out, fd_set *odd, int64_t ns, uint64_t site)
 {
     struct pollfd list[FD_SETSIZE];
-    nfds_t k;
-    int ready;
+    nfds_t k = to_list(list, n, in, out, odd);
+    int ready = poll_for(list, k, ns, site);
 
-    LAB_ENTER();
-    if (!lab_controlled())
-        return lab_real_select(n, in, out, odd, limit);
-    k = to_list(list, n, in, out, odd);
-    ready = poll_for(list, k, limit ? limit->tv_sec * (int64_t)SECOND + limit->tv_usec * 1000 : -1, LAB_SITE);
     if (ready < 0)
         return -1;
     for (nfds_t i = 0; i < k; i++)
@@ -130,6 +134,35 @@ int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict od
         }
     return to_set(list, k, in, POLLIN, POLLIN | POLLHUP | POLLERR) + to_set(list, k, out, POLLOUT, POLLOUT | POLLERR) +
            to_set(list, k, odd, POLLPRI, POLLPRI);
+}
+
+LAB_API int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict odd,
+                   struct timeval *restrict limit);
+int select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict odd, struct timeval *restrict limit)
+{
+    LAB_ENTER();
+    if (!lab_controlled())
+        return lab_real_select(n, in, out, odd, limit);
+    return select_for(n, in, out, odd, limit ? limit->tv_sec * (int64_t)SECOND + limit->tv_usec * 1000 : -1, LAB_SITE);
+}
+
+LAB_API int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict odd,
+                    const struct timespec *restrict limit, const sigset_t *restrict mask);
+int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict odd,
+            const struct timespec *restrict limit, const sigset_t *restrict mask)
+{
+    sigset_t old;
+    int ready;
+
+    LAB_ENTER();
+    if (!lab_controlled())
+        return lab_real_pselect(n, in, out, odd, limit, mask);
+    if (mask)
+        pthread_sigmask(SIG_SETMASK, mask, &old);
+    ready = select_for(n, in, out, odd, limit ? limit->tv_sec * (int64_t)SECOND + limit->tv_nsec : -1, LAB_SITE);
+    if (mask)
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ready;
 }
 
 /* ---- epoll ---- */
@@ -178,8 +211,11 @@ int epoll_wait(int epoll, struct epoll_event *events, int n, int ms)
     LAB_ENTER();
     if (!lab_controlled())
         return lab_real_epoll_wait(epoll, events, n, ms);
-    if (!is_alone() && poll_for(&p, 1, ms < 0 ? -1 : ms * (int64_t)MS, LAB_SITE) >= 0)
+    if (!is_alone()) {
+        if (poll_for(&p, 1, ms < 0 ? -1 : ms * (int64_t)MS, LAB_SITE) < 0)
+            return -1;
         ms = 0;
+    }
     way = lab_input_way(epoll);
     ready = way == LAB_GIVE ? (int)lab_input_take(ETCH_LAB_CALL_EPOLL, epoll, &part, 1)
                             : lab_real_epoll_wait(epoll, events, n, ms);
@@ -191,8 +227,18 @@ int epoll_wait(int epoll, struct epoll_event *events, int n, int ms)
 LAB_API int epoll_pwait(int epoll, struct epoll_event *events, int n, int ms, const sigset_t *mask);
 int epoll_pwait(int epoll, struct epoll_event *events, int n, int ms, const sigset_t *mask)
 {
+    sigset_t old;
+    int ready;
+
     LAB_ENTER();
-    return mask ? lab_real_epoll_pwait(epoll, events, n, ms, mask) : epoll_wait(epoll, events, n, ms);
+    if (!lab_controlled())
+        return lab_real_epoll_pwait(epoll, events, n, ms, mask);
+    if (mask)
+        pthread_sigmask(SIG_SETMASK, mask, &old);
+    ready = epoll_wait(epoll, events, n, ms);
+    if (mask)
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return ready;
 }
 
 LAB_API int close(int fd);

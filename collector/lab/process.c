@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -65,15 +66,18 @@ int kill(pid_t pid, int number)
 
     LAB_ENTER();
     way = lab_input_way_of(ETCH_LAB_PROCESSES);
-    if (way == LAB_ASK)
-        return lab_real_kill(pid, number);
     own = (pid_t)lab_real_syscall(SYS_getpid);
+    if (way == LAB_ASK)
+        return pid == own && lab_controlled() ? lab_signals_kill_self(number, LAB_SITE) : lab_real_kill(pid, number);
     if (way == LAB_KEEP) {
+        int result;
+
         lab_input_keep(ETCH_LAB_CALL_PROCESS, SYS_kill, pid == own || pid == 0, NULL, 0, 0);
-        return (int)lab_input_keep(ETCH_LAB_CALL_PROCESS, SYS_kill, lab_real_kill(pid, number), NULL, 0, 0);
+        result = pid == own ? lab_signals_kill_self(number, LAB_SITE) : lab_real_kill(pid, number);
+        return (int)lab_input_keep(ETCH_LAB_CALL_PROCESS, SYS_kill, result, NULL, 0, 0);
     }
     if (lab_input_take(ETCH_LAB_CALL_PROCESS, SYS_kill, NULL, 0))
-        lab_real_kill(own, number);
+        lab_signals_kill_self(number, LAB_SITE);
     else if (real_child(pid) > 0)
         lab_real_kill(real_child(pid), number);
     return (int)lab_input_take(ETCH_LAB_CALL_PROCESS, SYS_kill, NULL, 0);
@@ -81,19 +85,24 @@ int kill(pid_t pid, int number)
 
 /* ---- Children ---- */
 
-/* A child of fork is on its own: only the thread that forked lives on, and its schedule is not the parent's. Pipes that
- * it shares with its parent lead outside from now on. */
+/* Pipes that a child shares with its parent lead outside from now on. */
 LAB_API pid_t fork(void);
 pid_t fork(void)
 {
     enum lab_way way;
     pid_t pid, given;
+    bool mine;
 
     LAB_ENTER();
+    mine = lab_controlled();
+    if (mine)
+        lab_point((struct etch_lab_op){0}, LAB_SITE);
     pid = lab_real_fork();
-    if (pid == 0)
+    if (pid == 0 && mine)
+        lab_control_child();
+    else if (pid == 0)
         lab = NULL;
-    if (!lab || pid < 0)
+    if (!lab || pid <= 0)
         return pid;
     lab->forks++;
     lab_input_shared_inner();
@@ -133,6 +142,22 @@ static pid_t wait_for(pid_t pid, int *status, int flags)
     return way == LAB_KEEP ? (pid_t)lab_input_keep(ETCH_LAB_CALL_WAIT, -1, got, &part, 1, sizeof(*status)) : got;
 }
 
+/* Most children end soon, and then each run is the same: the thread keeps the baton while it waits. If the wait takes
+ * long, another thread takes the baton (away.c). */
+static void begin_patience(uint64_t site)
+{
+    if (!lab_controlled())
+        return;
+    lab_yield(site);
+    lab_threads[lab_me].patient = true;
+}
+
+static void end_patience(void)
+{
+    if (lab)
+        lab_threads[lab_me].patient = false;
+}
+
 LAB_API pid_t waitpid(pid_t pid, int *status, int flags);
 pid_t waitpid(pid_t pid, int *status, int flags)
 {
@@ -140,15 +165,50 @@ pid_t waitpid(pid_t pid, int *status, int flags)
     pid_t got;
 
     LAB_ENTER();
-    if (!status)
-        status = &unused;
-    if (!lab_controlled() || lab_alive < 2 || flags & WNOHANG)
-        return wait_for(pid, status, flags);
-    while ((got = wait_for(pid, status, flags | WNOHANG)) == 0) {
-        lab_yield(LAB_SITE);
-        lab_real_sched_yield();
-    }
+    begin_patience(LAB_SITE);
+    got = wait_for(pid, status ? status : &unused, flags);
+    end_patience();
     return got;
+}
+
+LAB_API pid_t wait4(pid_t pid, int *status, int flags, struct rusage *usage);
+pid_t wait4(pid_t pid, int *status, int flags, struct rusage *usage)
+{
+    pid_t got;
+
+    if (!usage)
+        return waitpid(pid, status, flags);
+    LAB_ENTER();
+    begin_patience(LAB_SITE);
+    got = lab_real_wait4(pid, status, flags, usage);
+    end_patience();
+    return got;
+}
+
+LAB_API int waitid(idtype_t type, id_t id, siginfo_t *info, int flags);
+int waitid(idtype_t type, id_t id, siginfo_t *info, int flags)
+{
+    int result;
+
+    LAB_ENTER();
+    begin_patience(LAB_SITE);
+    result = lab_real_waitid(type, id, info, flags);
+    end_patience();
+    return result;
+}
+
+/* Another thread may hold the lock by another descriptor. */
+LAB_API int flock(int fd, int operation);
+int flock(int fd, int operation)
+{
+    int result;
+
+    LAB_ENTER();
+    if (!lab_controlled() || operation & (LOCK_NB | LOCK_UN))
+        return lab_real_flock(fd, operation);
+    while ((result = lab_real_flock(fd, operation | LOCK_NB)) < 0 && errno == EWOULDBLOCK)
+        lab_yield(LAB_SITE);
+    return result;
 }
 
 LAB_API pid_t wait(int *status);

@@ -258,6 +258,20 @@ void etch_lab_result_release(struct etch_lab_result *result)
     result->shared = NULL;
 }
 
+static const char *misuse_name(int misuse)
+{
+    static const char *const names[] = {
+        [ETCH_LAB_AFTER_FREE] = "use after free",
+        [ETCH_LAB_BEYOND] = "access behind the end of a heap block",
+        [ETCH_LAB_FREED_TWICE] = "double free",
+        [ETCH_LAB_FREED_INSIDE] = "free of an address inside a heap block",
+        [ETCH_LAB_DESTROYED_HELD] = "a mutex destroyed while a thread holds it",
+        [ETCH_LAB_AFTER_DESTROY] = "a mutex used after it was destroyed",
+    };
+
+    return misuse > 0 && (size_t)misuse < sizeof(names) / sizeof(names[0]) ? names[misuse] : "misuse of memory";
+}
+
 void etch_lab_describe(const struct etch_lab_result *result, char *text, size_t size)
 {
     const char *name = sigabbrev_np(result->number);
@@ -270,10 +284,7 @@ void etch_lab_describe(const struct etch_lab_result *result, char *text, size_t 
         snprintf(text, size, "SIG%s", name ? name : "?");
         break;
     case ETCH_LAB_WRONG:
-        snprintf(text, size, "%s",
-                 result->number == ETCH_LAB_AFTER_FREE    ? "use after free"
-                 : result->number == ETCH_LAB_FREED_TWICE ? "double free"
-                                                          : "access behind the end of a heap block");
+        snprintf(text, size, "%s", misuse_name(result->number));
         break;
     case ETCH_LAB_HUNG:
         snprintf(text, size, "no thread can run");

@@ -12,20 +12,25 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #define LAB_API __attribute__((visibility("default")))
 #define LAB_SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
 #define LAB_NEVER UINT64_MAX
 
-struct epoll_event;
+#define LAB_NOBODY (UINT32_MAX - 1)  /* has the baton: all that could run are away */
+#define LAB_CLAIMED (UINT32_MAX - 2) /* somebody is about to take the baton from a thread that sleeps in the kernel */
 
-enum lab_state { LAB_FREE, LAB_READY, LAB_BLOCKED, LAB_DEAD };
+/* LAB_AWAY: the thread waits in the kernel for something that the lab does not control. It comes back by itself. */
+enum lab_state { LAB_FREE, LAB_READY, LAB_BLOCKED, LAB_AWAY, LAB_DEAD };
 
 struct lab_thread {
     uint32_t state;
@@ -39,9 +44,18 @@ struct lab_thread {
     bool outside;  /* one of them is outside */
     uint64_t flow; /* a hash of the instructions that ran since the last point */
     bool timed_out;
-    bool canceled;
-    bool detached;
-    uint32_t made; /* threads that it made */
+    bool off;                   /* parked or away: a signal handler that runs now is not under control */
+    bool patient;               /* the call that it makes will end by itself soon */
+    bool cancel;                /* it is to be cancelled when it runs next */
+    bool interrupted;           /* its last wait ended because of a signal */
+    int back;                   /* LAB_AWAY: it wants to run again */
+    uint64_t pending;           /* signals that it gets when it runs next: a bit for each */
+    uint64_t mask;              /* signals that it blocks */
+    uint64_t sigwait;           /* ETCH_LAB_SIGNAL: the signals that sigwait() takes */
+    bool shared;                /* what it waits for may be used by other processes */
+    uint32_t made;              /* threads that it made */
+    uint32_t seen, seen_holder; /* while parked: how often the baton has not moved */
+    uint64_t seen_points;
     uint64_t turn; /* when it began to wait, for first come, first served */
     pthread_t self;
     void *result;
@@ -51,6 +65,12 @@ extern struct etch_lab_shared *lab; /* NULL: not in the lab, or a child of fork 
 extern struct lab_thread lab_threads[ETCH_LAB_THREADS];
 extern __thread uint32_t lab_me;
 extern uint32_t lab_alive;
+extern uint32_t lab_running; /* who has the baton */
+
+extern bool lab_choosing; /* the holder of the baton looks for somebody who can run */
+
+/* True if the calling thread is one of the lab's. */
+bool lab_is_mine(void);
 
 /* True if the calling thread is under control and has the baton. */
 bool lab_controlled(void);
@@ -68,8 +88,16 @@ bool lab_block(enum etch_lab_wait wait, uint64_t object, uint64_t deadline, uint
  * first. */
 bool lab_block_fds(struct pollfd *set, nfds_t n, uint64_t deadline, uint64_t site);
 
+/* The thread is about to wait in the kernel for something outside; others run meanwhile. lab_come_back() follows. */
+void lab_go_away(uint64_t site);
+void lab_come_back(void);
+
 /* Wakes the first thread, or all threads, that wait for `object`. Returns how many it woke. */
 uint32_t lab_wake(uint64_t object, bool all);
+
+/* Wakes all threads that wait for any lock, condition, semaphore or thread: somebody outside may have released it. */
+void lab_wake_everybody(void);
+extern int lab_released; /* by a thread that is not under control */
 
 /* Virtual time since the start. */
 uint64_t lab_now(void);
@@ -82,6 +110,118 @@ void lab_begin_thread(uint32_t thread);
 
 /* The last act of a thread under control. */
 void lab_end_thread(void);
+
+/* The lab begins to control the program. */
+void lab_take_control(struct etch_lab_shared *shared);
+
+/* Called in a child of fork (control.c). */
+void lab_control_child(void);
+
+/* The same in a child of fork, by the thread that forked. What the child ends with is told to the parent's memory. */
+void lab_in_child(struct etch_lab_shared *parent, struct etch_lab_shared *own);
+
+/* A parked thread has the baton and looks for somebody who can run. True if that is the thread itself. */
+bool lab_schedule(void);
+
+/* The numbers of Etch__SyncOp (flow.c checks them). */
+enum lab_sync {
+    LAB_THREAD_CREATE = 1,
+    LAB_THREAD_START,
+    LAB_THREAD_EXIT,
+    LAB_THREAD_JOIN,
+    LAB_MUTEX_LOCK,
+    LAB_MUTEX_UNLOCK,
+    LAB_RWLOCK_RDLOCK,
+    LAB_RWLOCK_WRLOCK,
+    LAB_RWLOCK_UNLOCK,
+    LAB_COND_WAIT_BEGIN,
+    LAB_COND_WAIT_END,
+    LAB_COND_SIGNAL,
+    LAB_COND_BROADCAST,
+    LAB_BARRIER_ENTER,
+    LAB_BARRIER_LEAVE,
+    LAB_SEM_POST,
+    LAB_SEM_WAIT,
+    LAB_SPIN_LOCK,
+    LAB_SPIN_UNLOCK,
+    LAB_MUTEX_BLOCKED,
+};
+
+/* ---- Synchronisation ---- */
+
+struct etch_lab_op lab_sync_op(const volatile void *object);
+
+/* Notes the operation, and returns its result. */
+int lab_noted(enum lab_sync op, const volatile void *object, int result, uint64_t site);
+
+/* The object was released, perhaps by a thread that is not under control. */
+void lab_wake_waiters(const volatile void *object);
+
+/* The part of a lock behind its point. */
+int lab_take_mutex(pthread_mutex_t *m, uint64_t deadline, uint64_t site);
+
+/* A time of a clock, in virtual time; whether it is one. */
+uint64_t lab_virtual(clockid_t clock, const struct timespec *at);
+bool lab_is_time(const struct timespec *at);
+
+/* ---- Misused locks (misuse.c) ---- */
+
+void lab_lock_destroyed(const pthread_mutex_t *lock, uint64_t site);
+void lab_lock_check(const pthread_mutex_t *lock, uint64_t site);
+
+/* ---- Who can run (enabled.c) ---- */
+
+bool lab_can_run(struct lab_thread *t);
+
+/* A thread's descriptors have one of their events. */
+bool lab_fds_ready(const struct lab_thread *t);
+
+/* Nobody can run: waits for the world outside, or virtual time jumps. Ends the run if there is nothing to wait for. */
+void lab_make_runnable(void);
+
+/* A thread that is away, or waits for a descriptor, may come back by itself: waits a little for it in real time. */
+bool lab_await_outside(const struct lab_thread *t);
+
+/* ---- The baton of a thread that sleeps in the kernel (away.c) ---- */
+
+/* A parked thread looks after the holder of the baton. True if the thread has the baton now. */
+bool lab_look_after(struct lab_thread *t);
+
+/* ---- Signals, timers, cancellation (signals.c, timers.c) ---- */
+
+/* The thread runs again: it gets the signals that were sent to it meanwhile. */
+void lab_signals_deliver(void);
+
+/* The last handler lets a call that it interrupted go on. */
+bool lab_signals_restart(void);
+
+/* A signal for the process, by a timer. */
+void lab_signals_post(int number, const void *value);
+
+void lab_signals_begin(void);
+void lab_signals_forget(void); /* in a child of fork */
+
+/* The first and the last function of the lab (edge.c). */
+void lab_first_edge(void);
+void lab_last_edge(void);
+
+/* The signal that a thread in sigwait() waits for is there. */
+bool lab_signals_waiting(const struct lab_thread *t);
+
+/* When the next timer is due, in virtual time. */
+uint64_t lab_timers_next(void);
+void lab_timers_fire(void);
+void lab_timers_forget(void);
+
+/* The calling thread's own process is the receiver of a signal (signals.c). */
+int lab_signals_kill_self(int number, uint64_t site);
+
+/* A descriptor both of whose ends are in this process (input.c). */
+bool lab_input_is_inner(int fd);
+
+/* Makes a thread under control. */
+int lab_make_thread(pthread_t *made, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument,
+                    uint64_t site);
 
 /* Ends the program: the run's outcome is known. */
 __attribute__((noreturn)) void lab_stop(enum etch_lab_outcome outcome);
@@ -170,30 +310,6 @@ void lab_note_access(const volatile void *at, size_t size, bool write, bool made
 
 /* The lab made an access for the program: an atomic operation. */
 void lab_note_atomic(const volatile void *at, size_t size, bool read, bool write, uint64_t value, uint64_t site);
-
-/* The numbers of Etch__SyncOp (flow.c checks them). */
-enum lab_sync {
-    LAB_THREAD_CREATE = 1,
-    LAB_THREAD_START,
-    LAB_THREAD_EXIT,
-    LAB_THREAD_JOIN,
-    LAB_MUTEX_LOCK,
-    LAB_MUTEX_UNLOCK,
-    LAB_RWLOCK_RDLOCK,
-    LAB_RWLOCK_WRLOCK,
-    LAB_RWLOCK_UNLOCK,
-    LAB_COND_WAIT_BEGIN,
-    LAB_COND_WAIT_END,
-    LAB_COND_SIGNAL,
-    LAB_COND_BROADCAST,
-    LAB_BARRIER_ENTER,
-    LAB_BARRIER_LEAVE,
-    LAB_SEM_POST,
-    LAB_SEM_WAIT,
-    LAB_SPIN_LOCK,
-    LAB_SPIN_UNLOCK,
-    LAB_MUTEX_BLOCKED,
-};
 
 /* A synchronisation, with the meaning of the arguments that the preloaded library's records have. */
 void lab_note_sync(enum lab_sync op, uint64_t object, uint64_t other, int result, uint64_t site);

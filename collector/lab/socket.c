@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 /* A call with MSG_DONTWAIT does not wait. */
-static void await_message(int fd, int flags, short events, uint64_t site)
+static bool await_message(int fd, int flags, short events, uint64_t site)
 {
-    if (!(flags & MSG_DONTWAIT))
-        lab_await_fd(fd, events, site);
+    return flags & MSG_DONTWAIT || lab_await_fd(fd, events, site);
 }
 
 /* ---- Making ---- */
@@ -84,7 +83,8 @@ int accept4(int fd, struct sockaddr *restrict from, socklen_t *restrict size, in
     int made;
 
     LAB_ENTER();
-    lab_await_fd(fd, POLLIN, LAB_SITE);
+    if (!lab_await_fd(fd, POLLIN, LAB_SITE))
+        return -1;
     way = lab_input_way(fd);
     if (way == LAB_ASK)
         return lab_real_accept4(fd, from, size, flags);
@@ -202,7 +202,8 @@ static ssize_t receive(int fd, void *to, size_t n, int flags, struct sockaddr *f
     enum lab_way way;
     ssize_t got;
 
-    await_message(fd, flags, POLLIN, site);
+    if (!await_message(fd, flags, POLLIN, site))
+        return -1;
     way = lab_input_way(fd);
     if (way == LAB_ASK)
         return lab_real_recvfrom(fd, to, n, flags, from, size);
@@ -262,7 +263,8 @@ ssize_t recvmsg(int fd, struct msghdr *m, int flags)
     int n;
 
     LAB_ENTER();
-    await_message(fd, flags, POLLIN, LAB_SITE);
+    if (!await_message(fd, flags, POLLIN, LAB_SITE))
+        return -1;
     way = lab_input_way(fd);
     n = parts_of(parts, m, &fixed);
     got = way == LAB_GIVE ? lab_input_take(ETCH_LAB_CALL_RECEIVE, fd, parts, n) : lab_real_recvmsg(fd, m, flags);
@@ -275,7 +277,8 @@ LAB_API ssize_t send(int fd, const void *from, size_t n, int flags);
 ssize_t send(int fd, const void *from, size_t n, int flags)
 {
     LAB_ENTER();
-    await_message(fd, flags, POLLOUT, LAB_SITE);
+    if (!await_message(fd, flags, POLLOUT, LAB_SITE))
+        return -1;
     return LAB_ANSWERED(ETCH_LAB_CALL_SEND, fd, lab_real_send(fd, from, n, flags));
 }
 
@@ -283,7 +286,8 @@ LAB_API ssize_t sendto(int fd, const void *from, size_t n, int flags, const stru
 ssize_t sendto(int fd, const void *from, size_t n, int flags, const struct sockaddr *to, socklen_t size)
 {
     LAB_ENTER();
-    await_message(fd, flags, POLLOUT, LAB_SITE);
+    if (!await_message(fd, flags, POLLOUT, LAB_SITE))
+        return -1;
     return LAB_ANSWERED(ETCH_LAB_CALL_SEND, fd, lab_real_sendto(fd, from, n, flags, to, size));
 }
 
@@ -291,6 +295,7 @@ LAB_API ssize_t sendmsg(int fd, const struct msghdr *m, int flags);
 ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
     LAB_ENTER();
-    await_message(fd, flags, POLLOUT, LAB_SITE);
+    if (!await_message(fd, flags, POLLOUT, LAB_SITE))
+        return -1;
     return LAB_ANSWERED(ETCH_LAB_CALL_SEND, fd, lab_real_sendmsg(fd, m, flags));
 }

@@ -44,13 +44,16 @@ static void *begin(void *number)
     return s.routine(s.argument);
 }
 
-static int make_thread(pthread_t *made, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument,
-                       uint64_t site)
+/* Without a site it is the lab itself that makes the thread, and no point. */
+int lab_make_thread(pthread_t *made, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument,
+                    uint64_t site)
 {
     uint32_t thread;
     int result;
 
     lab_real_pthread_once(&ending_made, make_ending);
+    if (!lab_me && !pthread_getspecific(ending)) /* the first thread may call pthread_exit() */
+        pthread_setspecific(ending, (void *)(uintptr_t)PTHREAD_DESTRUCTOR_ITERATIONS);
     thread = lab_new_thread((uint64_t)(uintptr_t)routine);
     starts[thread] = (struct start){routine, argument};
     result = lab_real_pthread_create(made, attributes, begin, (void *)(uintptr_t)thread);
@@ -61,7 +64,8 @@ static int make_thread(pthread_t *made, const pthread_attr_t *attributes, void *
     }
     lab_threads[thread].self = *made;
     lab_note_sync(LAB_THREAD_CREATE, (uint64_t)(uintptr_t)routine, (uint64_t)*made, 0, site);
-    lab_point((struct etch_lab_op){0}, site);
+    if (site)
+        lab_point((struct etch_lab_op){0}, site);
     return 0;
 }
 
@@ -71,7 +75,7 @@ int pthread_create(pthread_t *made, const pthread_attr_t *attributes, void *(*ro
     LAB_ENTER();
     if (!lab_controlled())
         return lab_real_pthread_create(made, attributes, routine, argument);
-    return make_thread(made, attributes, routine, argument, LAB_SITE);
+    return lab_make_thread(made, attributes, routine, argument, LAB_SITE);
 }
 
 /* The newest of that name: the C library uses names again. */
@@ -123,20 +127,48 @@ int pthread_tryjoin_np(pthread_t self, void **result)
     return t && t->state != LAB_DEAD ? EBUSY : lab_real_pthread_join(self, result);
 }
 
-/* A wait that can be cancelled ends. The C library does a cancellation that is not deferred. */
+static int join_until(pthread_t self, void **result, clockid_t clock, const struct timespec *at, uint64_t site)
+{
+    if (self == pthread_self())
+        return EDEADLK;
+    if (!await_end(self, lab_virtual(clock, at), site))
+        return ETIMEDOUT;
+    return lab_real_pthread_join(self, result);
+}
+
+LAB_API int pthread_timedjoin_np(pthread_t self, void **result, const struct timespec *at);
+int pthread_timedjoin_np(pthread_t self, void **result, const struct timespec *at)
+{
+    LAB_ENTER();
+    if (!lab_controlled() || !at || !lab_is_time(at))
+        return at ? lab_real_pthread_timedjoin_np(self, result, at) : pthread_join(self, result);
+    return join_until(self, result, CLOCK_REALTIME, at, LAB_SITE);
+}
+
+LAB_API int pthread_clockjoin_np(pthread_t self, void **result, clockid_t clock, const struct timespec *at);
+int pthread_clockjoin_np(pthread_t self, void **result, clockid_t clock, const struct timespec *at)
+{
+    LAB_ENTER();
+    if (!lab_controlled() || !at || !lab_is_time(at))
+        return at ? lab_real_pthread_clockjoin_np(self, result, clock, at) : pthread_join(self, result);
+    return join_until(self, result, clock, at, LAB_SITE);
+}
+
+/* The thread is cancelled when it runs next, by itself: it must not be while it waits for the baton. */
 LAB_API int pthread_cancel(pthread_t self);
 int pthread_cancel(pthread_t self)
 {
     struct lab_thread *t;
-    int result;
 
     LAB_ENTER();
-    result = lab_real_pthread_cancel(self);
-    t = result == 0 && lab_controlled() ? find(self) : NULL;
-    if (t && t->state == LAB_BLOCKED && t->wait != ETCH_LAB_MUTEX && t->wait != ETCH_LAB_RWLOCK &&
-        t->wait != ETCH_LAB_BARRIER && t->wait != ETCH_LAB_ONCE)
-        t->state = LAB_READY;
-    return result;
+    if (!lab_controlled())
+        return lab_real_pthread_cancel(self);
+    t = find(self);
+    lab_point((struct etch_lab_op){.object = LAB_OBJECT(t), .write = true, .interesting = true}, LAB_SITE);
+    if (!t || t->state == LAB_DEAD || self == pthread_self())
+        return lab_real_pthread_cancel(self);
+    t->cancel = true;
+    return 0;
 }
 
 /* ---- C11 ---- */
@@ -226,6 +258,36 @@ LAB_API int cnd_broadcast(cnd_t *c);
 int cnd_broadcast(cnd_t *c)
 {
     return c11_status(pthread_cond_broadcast((pthread_cond_t *)c));
+}
+
+LAB_API int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict at);
+int mtx_timedlock(mtx_t *restrict m, const struct timespec *restrict at)
+{
+    return c11_status(pthread_mutex_timedlock((pthread_mutex_t *)m, at));
+}
+
+LAB_API void mtx_destroy(mtx_t *m);
+void mtx_destroy(mtx_t *m)
+{
+    pthread_mutex_destroy((pthread_mutex_t *)m);
+}
+
+LAB_API void call_once(once_flag *flag, void (*routine)(void));
+void call_once(once_flag *flag, void (*routine)(void))
+{
+    pthread_once((pthread_once_t *)flag, routine);
+}
+
+LAB_API int thrd_sleep(const struct timespec *t, struct timespec *left);
+int thrd_sleep(const struct timespec *t, struct timespec *left)
+{
+    return nanosleep(t, left) == 0 ? 0 : errno == EINTR ? -1 : -2;
+}
+
+LAB_API void thrd_exit(int result);
+void thrd_exit(int result)
+{
+    pthread_exit((void *)(intptr_t)result);
 }
 
 LAB_API void thrd_yield(void);

@@ -96,6 +96,77 @@ for level in -O0 -O2; do
   expect 1 "$ETCH" explore --no-heap-check --schedules 5 ./beyond
 done
 
+# Locks, and free() of what is no block.
+cat >locks.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+static pthread_mutex_t mutex;
+static void *user(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_mutex_init(&mutex, 0);
+    pthread_create(&t, 0, user, 0);
+    pthread_mutex_destroy(&mutex);
+    pthread_join(t, 0);
+    return 0;
+}
+C
+cat >inside.c <<'C'
+#include <stdlib.h>
+int main(void)
+{
+    char *volatile text = malloc(64);
+    free(text + 16);
+    return 0;
+}
+C
+cat >again.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+static void *user(void *m)
+{
+    pthread_mutex_lock(m);
+    pthread_mutex_unlock(m);
+    return 0;
+}
+int main(void)
+{
+    static pthread_mutex_t empty = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_t *m = malloc(sizeof(*m));
+    for (int i = 0; i < 3; i++) {
+        pthread_t t;
+        if (i % 2)
+            *m = empty;
+        else
+            pthread_mutex_init(m, 0);
+        pthread_create(&t, 0, user, m);
+        pthread_join(t, 0);
+        pthread_mutex_destroy(m);
+    }
+    free(m);
+    return 0;
+}
+C
+for level in -O0 -O2; do
+  "$ETCH" cc $level -g -pthread locks.c -o locks
+  expect 0 "$ETCH" explore --no-cause --all --schedules 60 -o locks.etch ./locks
+  has out "in 2 ways"
+  expect 0 "$ETCH" explore --no-cause -o locks.etch ./locks
+  grep -qE '^a mutex (destroyed while a thread holds it|used after it was destroyed) in schedule' out || fail "no misused mutex"
+  "$ETCH" cc $level -g -pthread again.c -o again
+  expect 1 "$ETCH" explore --schedules 20 ./again
+  "$ETCH" cc $level -g inside.c -o inside
+  expect 0 "$ETCH" explore --no-cause -o inside.etch ./inside
+  has out "free of an address inside a heap block"
+  has out "byte 16 of a block of 64 bytes, made by T1 at inside.c:4"
+done
+
 # A block's beginning is found however large the block is.
 sed 's/4 \* sizeof/300000 * sizeof/; s/i < 4 + argc/i < 300000 + argc/' beyond.c >large.c
 "$ETCH" cc -O0 -g large.c -o large
