@@ -75,7 +75,10 @@ for i in range(kills):
         if os.path.exists(f): os.remove(f)
     p = subprocess.Popen([etch, "record", "--source", "none", "--clock", "0", *watch, "-o", bundle, work + "/steady", out],
                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(random.random() * 0.15)
+    # Every other kill comes after the program began, however slow the machine is.
+    while i % 2 and p.poll() is None and not (os.path.exists(out) and os.path.getsize(out)):
+        time.sleep(0.001)
+    time.sleep(random.random() * (0.05 if i % 2 else 0.15))
     p.send_signal(signal.SIGKILL)
     p.wait()
     reap()
