@@ -70,9 +70,8 @@ static bool is_what_ran(const Etch__Image *image)
     struct etch_elf elf;
 
     return etch_elf_read(&elf, image->path, &ignored) == 0 &&
-           (!elf.build_id_size || !image->build_id.len ||
-            (elf.build_id_size == image->build_id.len &&
-             memcmp(elf.build_id, image->build_id.data, elf.build_id_size) == 0));
+           (!image->build_id.len || (elf.build_id_size == image->build_id.len &&
+                                     memcmp(elf.build_id, image->build_id.data, elf.build_id_size) == 0));
 }
 
 void etch_unwind_tables_add(struct etch_unwind_tables *tables, const Etch__Image *image, uint64_t bias)
