@@ -442,7 +442,8 @@ const struct etch_command etch_command_record = {
         "                     and the data still in the rings. Takes the newest, or that in FOLDER "
         "(/dev/shm/etch-UID/...)\n\n"
         "with source soft:\n"
-        "  --snapshot SIZE    the size of each thread's ring (64K)\n\n"
+        "  --snapshot SIZE    the size of each thread's ring (64K)\n"
+        "  --pid PID          switch the recorder of a running program on, until Ctrl-C or --wall\n\n"
         "with source vpt:\n"
         "  --watch @PLACE:LENGTH\n"
         "                     the memory that the instruction at PLACE of the program's file (an address, "
@@ -497,6 +498,7 @@ const struct etch_command etch_command_record = {
         "  etch record --snapshot 1M ./long-runner\n"
         "  etch record --source none --watch jobs --hang 10 ./server\n"
         "  etch record --pid 4711 --watch 'queue->length'\n"
+        "  etch record --pid 4711 --source soft --wall 10\n"
         "  etch record --source pt --snapshot 16M ./server\n"
         "  etch record --recover -o killed.etch\n"
         "  etch record --source pt --cgroup system.slice/nginx.service --wall 10\n",

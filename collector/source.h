@@ -13,6 +13,8 @@
 #include <poll.h>
 #include <sys/types.h>
 
+struct etch_target;
+
 /* What differs if the source runs the program. No member is NULL. */
 struct etch_source_runner {
     /* In the child: becomes the program. Returns only on failure, with errno set. */
@@ -47,6 +49,10 @@ struct etch_source {
     size_t (*environment)(const void *state, char **words, size_t max);
     /* The program is in place and has not run an instruction, or was joined: from here on the program is recorded. */
     int (*start)(void *state, pid_t pid, struct etch_error *err);
+    /* In place of start(), for a process that was joined: the calling thread traces all its threads. NULL: start(). */
+    int (*join)(void *state, struct etch_target *target, struct etch_error *err);
+    /* The tracer is about to let go of a joined process, which still runs. NULL: nothing to do. */
+    void (*leave)(void *state, struct etch_target *target);
     /* Descriptors that become readable when it is time to drain. NULL: none. */
     size_t (*poll)(const void *state, struct pollfd *fds, size_t max);
     /* Takes the bytes in the rings. Must return soon: the program may be waiting to be resumed. NULL: the rings keep

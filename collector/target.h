@@ -85,6 +85,10 @@ int etch_target_pump(struct etch_target *target, struct etch_error *err);
  * returns EINTR after a stop. A sleep or a futex wait goes on as before. */
 void etch_target_hold(struct etch_target *target, pid_t except, unsigned ms, bool gently);
 
+/* Stops every thread, and makes calls again that the stop ended early, such as epoll_wait. Returns 0, or -1 with `err`
+ * set and no thread held, if a thread cannot be stopped. etch_target_release_held() resumes them. */
+int etch_target_stop_all(struct etch_target *target, struct etch_error *err);
+
 /* Resumes the held threads. */
 void etch_target_release_held(struct etch_target *target);
 

@@ -274,6 +274,47 @@ static inline uint32_t etch_soft_name(const char *name, uint64_t n)
     return hash;
 }
 
+/* ---- Attaching to a running process ---- */
+
+/* Before the code of a plain copy are this many bytes, and its first instruction has at least two bytes. The last five
+ * of the bytes before are a jump to the code that reports an entry and records. Two bytes at the begin of the copy,
+ * ETCH_SOFT_DETOUR, lead there. Other copies have no such jump: inline functions of C++. */
+#define ETCH_SOFT_DETOUR_SIZE 16u
+#define ETCH_SOFT_DETOUR 0xf9ebu    /* jmp to 5 bytes before */
+#define ETCH_SOFT_DETOUR_JUMP 0xe9u /* the byte there */
+#define ETCH_SOFT_DETOUR_PAD 0xccu  /* all bytes before that byte */
+
+/* A request of etch for rings. etch writes it while all threads are stopped. The first thread that enters recorded code
+ * makes the rings. */
+struct etch_soft_request {
+    uint32_t state; /* enum etch_soft_request_state */
+    uint32_t reserved[3];
+    char folder[112];
+    char kb[32], threads[32]; /* variables, as in the environment */
+};
+
+enum etch_soft_request_state {
+    ETCH_SOFT_REQUEST_NONE,
+    ETCH_SOFT_REQUEST_MADE,
+    ETCH_SOFT_REQUEST_TAKEN,
+    ETCH_SOFT_REQUEST_DONE,  /* the pool is there */
+    ETCH_SOFT_REQUEST_FAILED /* there is no room, or the folder cannot be used */
+};
+
+/* Each module with a recorder has one of these in the section etch_soft_door, which is loaded. Addresses of the
+ * process. */
+struct etch_soft_door {
+    uint64_t magic;
+    uint32_t version, secure; /* secure: the program has raised rights, and the runtime does nothing */
+    uint64_t on;              /* the module's flag, a byte */
+    uint64_t lit, lit_end;    /* its struct etch_soft_lit */
+    uint64_t request;         /* of the process */
+    uint64_t pool;            /* the address of the pool's address */
+};
+
+#define ETCH_SOFT_DOOR_SECTION "etch_soft_door"
+#define ETCH_SOFT_DOOR_MAGIC 0x726f6f6468637465u /* "etchdoor" */
+
 #define ETCH_SOFT_MAY_FORK 0x80000000u /* to the runtime, with a node: this may be a child process */
 
 /* ---- In the binary: sections that are not loaded ---- */

@@ -36,8 +36,12 @@
 
 int etch_native_flow_start(struct native *n, struct etch_error *err)
 {
+    bool joins = n->options->pid && n->flow && n->flow->join;
+
     n->flow_started = n->flow != NULL;
-    if (n->flow && n->flow->start(n->flow_state, n->target.pid, err) < 0)
+    if (joins && n->flow->join(n->flow_state, &n->target, err) < 0)
+        return -1;
+    if (n->flow && !joins && n->flow->start(n->flow_state, n->target.pid, err) < 0)
         return -1;
     n->followed = true;
     return 0;
@@ -266,6 +270,8 @@ static void *trace(void *context)
 
     t->status = begin(n, t->loop, t->err) < 0 || follow(n, t->loop, t->err) < 0 ? -1 : 0;
     etch_native_leave_sites(n, t->err);
+    if (n->options->pid && n->followed && !n->target.gone && n->flow && n->flow->leave)
+        n->flow->leave(n->flow_state, &n->target);
     return NULL;
 }
 

@@ -73,7 +73,7 @@ static int record_guarded(const struct etch_record_options *options, struct etch
         return etch_pt_record_group(options, summary, err);
     if (strcmp(name, "pt") == 0)
         return etch_native_record(options, &etch_source_pt, summary, err);
-    if (strcmp(name, "soft") == 0 && !running)
+    if (strcmp(name, "soft") == 0)
         return etch_native_record(options, &etch_source_soft, summary, err);
     if (strcmp(name, "lab") == 0 && options->lab)
         return record_lab(options, summary, err);

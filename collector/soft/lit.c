@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The software recorder's runtime at a module's start: which of its functions are recorded, and the budget. */
+/* The software recorder's runtime at a module's start: which of its functions are recorded, the budget, and the door
+ * by which etch can switch the recorder on later. */
 #include "collector/soft/budget.h"
 
 #define DEFAULT_PERMILLE 30u /* a program that records itself; etch record asks for all of it */
@@ -52,4 +53,20 @@ void etch_soft_light(char *const *environment)
         if (is_listed(dark, lit->name))
             etch_soft_go_dark(lit, 0);
     }
+}
+
+static struct etch_soft_door door __attribute__((section(ETCH_SOFT_DOOR_SECTION), used));
+
+void etch_soft_open_door(bool secure)
+{
+    struct etch_soft_recorder *s = &etch_soft_recorder;
+
+    door.version = ETCH_SOFT_VERSION;
+    door.secure = secure;
+    door.on = (uintptr_t)&etch_soft_on;
+    door.lit = (uintptr_t)first;
+    door.lit_end = (uintptr_t)last;
+    door.request = (uintptr_t)&s->request;
+    door.pool = (uintptr_t)&s->pool;
+    *(volatile uint64_t *)&door.magic = ETCH_SOFT_DOOR_MAGIC;
 }

@@ -331,7 +331,7 @@ static void publish(struct etch_soft_recorder *s, struct etch_soft_pool *pool)
     pool->budget.permille = s->permille;
     etch_soft_note_maps(pool);
     *(volatile uint64_t *)&pool->magic = ETCH_SOFT_MAGIC;
-    s->pool = pool;
+    __atomic_store_n(&s->pool, pool, __ATOMIC_RELEASE); /* other threads run already if etch asked for the pool */
 }
 
 /* What a constructor is given. */
@@ -413,6 +413,8 @@ static void start(struct etch_soft_recorder *s, const struct call *with)
 
     s->started = started_here = true;
     s->permille = ETCH_SOFT_UNBOUNDED;
+    if (__register_atfork) /* always: etch may ask for a pool later */
+        __register_atfork(NULL, NULL, etch_soft_forked, &__dso_handle ? __dso_handle : NULL);
     if (!path || !*path)
         return;
     s->pid = (uint32_t)call3(__NR_getpid, 0, 0, 0);
@@ -423,9 +425,22 @@ static void start(struct etch_soft_recorder *s, const struct call *with)
     if (!s->pool)
         return;
     s->here = make_here(s->pool);
-    if (__register_atfork)
-        __register_atfork(NULL, NULL, etch_soft_forked, &__dso_handle ? __dso_handle : NULL);
     watch_end(s, with);
+}
+
+/* etch sees the end of the process itself. */
+void etch_soft_open_late(void)
+{
+    struct etch_soft_recorder *s = &etch_soft_recorder;
+    char *const environment[] = {s->request.kb, s->request.threads, NULL};
+    const struct call with = {0, NULL, environment};
+
+    s->pid = (uint32_t)call3(__NR_getpid, 0, 0, 0);
+    ask_for_time();
+    open_pool(s, &with, s->request.folder);
+    if (s->pool)
+        s->here = make_here(s->pool);
+    s->request.state = s->pool ? ETCH_SOFT_REQUEST_DONE : ETCH_SOFT_REQUEST_FAILED;
 }
 
 /* Once for each module that has a recorder. */
@@ -434,6 +449,7 @@ __attribute__((constructor(101))) static void begin_module(int argc, char **argv
     struct etch_soft_recorder *s = &etch_soft_recorder;
     struct call with = {argc, argv, environment};
 
+    etch_soft_open_door(is_secure(environment));
     if (is_secure(environment))
         return;
     if (etch_soft_settings && etch_soft_settings())

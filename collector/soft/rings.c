@@ -6,6 +6,7 @@
 #include "binary/elf_bytes.h"
 #include "collector/folder.h"
 #include "collector/session/guarded.h"
+#include "collector/soft/attach.h"
 #include "collector/source.h"
 #include "collector/target.h"
 #include "proto/soft_layout.h"
@@ -80,6 +81,7 @@ struct soft {
     char rings[ETCH_FOLDER_SIZE + 16], kb[48], threads[48];
     struct etch_sink sink;
     pid_t pid;
+    struct etch_soft_attach attach; /* to a running process */
 };
 
 /* All rings are made at the start. Small rings are made in larger numbers. */
@@ -90,11 +92,22 @@ static unsigned rings_for(uint64_t ring)
     return n < 8 ? 8 : n > 256 ? 256 : (unsigned)n;
 }
 
+static int check_program(const struct etch_record_options *options, struct etch_error *err)
+{
+    char path[4096];
+
+    if (etch_record_find_program(options->file ? options->file : options->argv[0], path, sizeof(path), err) < 0)
+        return -1;
+    if (etch_soft_is_recorded(path))
+        return 0;
+    etch_error_set(err, "%s has no software recorder", path);
+    return etch_error_advise(err, "build it with etch cc --record, or take --source vpt");
+}
+
 static int open_soft(void **state, const struct etch_record_options *options, const struct etch_sink *sink,
                      struct etch_error *err)
 {
     struct soft *s = calloc(1, sizeof(*s));
-    char path[4096];
 
     *state = s;
     if (!s)
@@ -102,12 +115,9 @@ static int open_soft(void **state, const struct etch_record_options *options, co
     s->sink = *sink;
     s->folder = ETCH_FOLDER_NONE;
     s->output = options->output;
-    if (etch_record_find_program(options->file ? options->file : options->argv[0], path, sizeof(path), err) < 0)
+    s->attach = ETCH_SOFT_ATTACH_NONE;
+    if (!options->pid && check_program(options, err) < 0)
         return -1;
-    if (!etch_soft_is_recorded(path)) {
-        etch_error_set(err, "%s has no software recorder", path);
-        return etch_error_advise(err, "build it with etch cc --record, or take --source vpt");
-    }
     if (etch_folder_make(&s->folder, err) < 0)
         return -1;
     snprintf(s->rings, sizeof(s->rings), ETCH_SOFT_VARIABLE "=%s", s->folder.path);
@@ -147,6 +157,32 @@ static int start_soft(void *state, pid_t pid, struct etch_error *err)
     return 0;
 }
 
+static int join_soft(void *state, struct etch_target *target, struct etch_error *err)
+{
+    struct soft *s = state;
+    const struct etch_soft_wish wish = {s->folder.path, s->kb, s->threads};
+
+    if (etch_soft_attach(&s->attach, target, &wish, err) < 0)
+        return -1;
+    return start_soft(state, target->pid, err);
+}
+
+static void leave_soft(void *state, struct etch_target *target)
+{
+    struct soft *s = state;
+
+    etch_soft_attach_leave(&s->attach, target, s->folder.path);
+}
+
+/* The rings that a process without a file of them had before would be lost with the process. */
+static void freeze_soft(void *state)
+{
+    struct soft *s = state;
+
+    if (s->attach.pool && s->attach.rings < 0)
+        etch_soft_attach_copy(&s->attach, s->folder.path);
+}
+
 static void stop_soft(void *state)
 {
     struct soft *s = state;
@@ -154,6 +190,8 @@ static void stop_soft(void *state)
     struct etch_soft_summary summary;
     struct etch_error err;
 
+    if (s->attach.pool)
+        etch_soft_attach_copy(&s->attach, s->folder.path);
     if (etch_soft_collect(s->folder.path, (uint32_t)s->pid, &s->sink, &summary, &err) < 0) {
         s->sink.note(s->sink.context, err.what);
         loss.cause = ETCH__LOSS_CAUSE__LOSS_RING_GONE;
@@ -165,7 +203,10 @@ static void stop_soft(void *state)
         s->sink.note(s->sink.context, "the program forbade itself to read the time: its control flow has no times");
     if (summary.threads)
         return;
-    s->sink.note(s->sink.context, "no control flow: the program wrote no rings");
+    s->sink.note(s->sink.context,
+                 s->attach.pid ? "no control flow: no recorded function was called. A function that was under way runs "
+                                 "without a recorder until it returns"
+                               : "no control flow: the program wrote no rings");
     if (summary.told)
         return;
     loss.cause = ETCH__LOSS_CAUSE__LOSS_NO_RING;
@@ -178,8 +219,10 @@ static void close_soft(void *state)
 {
     struct soft *s = state;
 
-    if (s)
-        etch_folder_remove(&s->folder);
+    if (!s)
+        return;
+    etch_soft_attach_release(&s->attach);
+    etch_folder_remove(&s->folder);
     free(s);
 }
 
@@ -190,6 +233,9 @@ const struct etch_source etch_source_soft = {
     .open = open_soft,
     .environment = soft_environment,
     .start = start_soft,
+    .join = join_soft,
+    .leave = leave_soft,
+    .freeze = freeze_soft,
     .stop = stop_soft,
     .close = close_soft,
 };

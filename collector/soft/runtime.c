@@ -204,6 +204,47 @@ static void begin_nowhere(void)
         etch_soft_cur = NOWHERE;
 }
 
+/* ---- Rings that etch asks for ---- */
+
+/* The thread's own stack may be small. It is used for the frames of this file only. */
+static uint8_t late_stack[32u << 10] __attribute__((aligned(16)));
+
+static void open_on_own_stack(void)
+{
+    __asm__ volatile("  mov %%rsp, %%rbx\n"
+                     "  mov %0, %%rsp\n"
+                     "  call etch_soft_open_late\n"
+                     "  mov %%rbx, %%rsp\n"
+                     :
+                     : "r"(late_stack + sizeof(late_stack))
+                     : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
+}
+
+static void open_late(void)
+{
+    uint64_t all = ~(uint64_t)0, before = 0;
+
+    if (call6(__NR_rt_sigprocmask, 0, (long)&all, (long)&before, sizeof(all), 0, 0) != 0)
+        return;
+    open_on_own_stack();
+    call6(__NR_rt_sigprocmask, 2, (long)&before, 0, sizeof(before), 0, 0);
+}
+
+/* The first thread that enters recorded code from outside makes the rings. A thread that wrote nowhere so far takes a
+ * ring: no recorded code runs in it. */
+static void answer_request(struct etch_soft_recorder *s, const uint8_t *from)
+{
+    uint32_t made = ETCH_SOFT_REQUEST_MADE;
+
+    if (etch_soft_ring || etch_soft_top || is_signal_return(from))
+        return;
+    if (__atomic_compare_exchange_n(&s->request.state, &made, ETCH_SOFT_REQUEST_TAKEN, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED))
+        open_late();
+    if (s->pool && s->pool->used < s->slots)
+        etch_soft_cur = NULL;
+}
+
 /* Code without a recorder entered a function. Returns the function's write position. A function that can be entered in
  * this way handles the usual case itself (instrument_entry.c). */
 HIDDEN uint8_t *etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_t frame, const uint8_t *from);
@@ -213,6 +254,8 @@ uint8_t *etch_soft_enter3(struct etch_soft_act *act, uint64_t function, uintptr_
     act->prev = etch_soft_top;
     act->frame = frame & ~(uintptr_t)1;
     act->flags = frame & 1 ? ETCH_SOFT_OWN : 0;
+    if (etch_soft_recorder.request.state)
+        answer_request(&etch_soft_recorder, from);
     if (!etch_soft_cur)
         etch_soft_begin_thread(ETCH_SOFT_START);
     if (has_ring() && etch_soft_ring->handlers < ETCH_SOFT_HANDLERS) {

@@ -24,6 +24,7 @@ struct etch_soft_recorder {
     uint32_t chunks, slots, pid;
     bool started, robust, adopted;
     uint32_t permille; /* the budget; ETCH_SOFT_UNBOUNDED: none */
+    struct etch_soft_request request;
 };
 
 extern SHARED struct etch_soft_recorder etch_soft_recorder;
@@ -41,6 +42,12 @@ extern HIDDEN uint8_t etch_soft_on;
  * a recorder. */
 extern HIDDEN char **etch_soft_settings(void) __attribute__((weak));
 extern HIDDEN long etch_soft_place(void) __attribute__((weak));
+
+/* Makes the pool that etch asked for. The caller has the request, on a stack with room. */
+HIDDEN void etch_soft_open_late(void);
+
+/* Fills in the struct etch_soft_door of this module. */
+HIDDEN void etch_soft_open_door(bool secure);
 
 /* In the child, after fork. */
 HIDDEN void etch_soft_forked(void);

@@ -8,6 +8,7 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/BitReader.h>
 #include <llvm-c/BitWriter.h>
+#include <llvm-c/Comdat.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <stdlib.h>
 
@@ -95,10 +96,20 @@ static void drop_unused(struct recorded *r)
     if (!r->entry || !is_unused(r->entry))
         return;
     LLVMDeleteFunction(r->entry);
+    if (r->plain && !is_unused(r->plain))
+        return;
     if (r->reporter != r->body)
         LLVMDeleteFunction(r->reporter);
-    if (r->plain && is_unused(r->plain))
+    if (r->plain)
         LLVMDeleteFunction(r->plain);
+    r->plain = NULL;
+}
+
+/* The linker may take the copy of a comdat from another file than the reporter. */
+static void allow_detour(const struct instrument *in, const struct recorded *r)
+{
+    if (r->plain && r->reporter && !LLVMGetComdat(r->plain) && !LLVMGetComdat(r->reporter))
+        etch_allow_detour(&in->emitter, r->plain, r->reporter);
 }
 
 static int instrument_module(LLVMModuleRef module, const struct etch_instrument_options *options,
@@ -113,8 +124,10 @@ static int instrument_module(LLVMModuleRef module, const struct etch_instrument_
     for (size_t i = 0; i < in.all.n && whole; i++)
         whole = (!in.all.v[i].plain || etch_calls_prepare_plain(&in, in.all.v[i].plain, &calls)) &&
                 record_function(&in, &in.all.v[i], &calls);
-    for (size_t i = 0; i < in.all.n && whole; i++)
+    for (size_t i = 0; i < in.all.n && whole; i++) {
         drop_unused(&in.all.v[i]);
+        allow_detour(&in, &in.all.v[i]);
+    }
     if (whole)
         promote(module);
     etch_emitter_close(&in.emitter);

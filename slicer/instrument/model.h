@@ -116,6 +116,9 @@ bool etch_can_copy(LLVMValueRef function, values *tables);
  * memory is short; the module is then unusable. */
 bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, const values *tables);
 
+/* Lets etch lead the calls of a plain copy to `to` while the program runs (ETCH_SOFT_DETOUR). */
+void etch_allow_detour(const struct emitter *emitter, LLVMValueRef plain, LLVMValueRef to);
+
 /* Replaces all uses of a function by another one, except the addresses of its labels. */
 void etch_replace_function(LLVMValueRef function, LLVMValueRef by);
 

@@ -359,3 +359,22 @@ bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, con
         find_copies(module, all, n);
     return whole;
 }
+
+/* ---- A detour ---- */
+
+/* `prologue-short-redirect` makes the first instruction at least two bytes long. */
+void etch_allow_detour(const struct emitter *e, LLVMValueRef plain, LLVMValueRef to)
+{
+    static const char name[] = "patchable-function", value[] = "prologue-short-redirect";
+    LLVMValueRef pad[ETCH_SOFT_DETOUR_SIZE - 4], fields[2], distance;
+    size_t n = sizeof(pad) / sizeof(pad[0]);
+
+    for (size_t i = 0; i < n; i++)
+        pad[i] = etch_emit_byte(e, i + 1 < n ? 0xcc : 0xe9); /* int3, and a jump */
+    distance = LLVMConstSub(LLVMConstPtrToInt(to, e->quad), LLVMConstPtrToInt(plain, e->quad));
+    fields[0] = LLVMConstArray2(e->byte, pad, n);
+    fields[1] = LLVMConstTrunc(distance, e->word);
+    LLVMSetPrefixData(plain, LLVMConstStructInContext(e->context, fields, 2, true));
+    LLVMAddAttributeAtIndex(plain, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(e->context, name, sizeof(name) - 1, value, sizeof(value) - 1));
+}

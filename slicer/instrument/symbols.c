@@ -43,26 +43,39 @@ static bool is_only_called(const struct instrument *in, LLVMValueRef function)
     return true;
 }
 
-/* Makes the reporter, unless the body reports itself, and the entry, which leads to the reporter or to the plain copy.
- */
-static bool make_entry(struct instrument *in, struct recorded *r, const char *name)
+/* Makes the reporter, unless the body reports itself. */
+static bool make_reporter(struct instrument *in, struct recorded *r, const char *name)
 {
     char *reporter = NULL;
 
     r->reporter = r->body;
-    if (!r->enters) {
-        if (asprintf(&reporter, "%s" ETCH_SOFT_TELLER_SUFFIX, name) < 0)
-            return false;
-        r->reporter = etch_emit_entry(&in->emitter, r->body, r->before, reporter);
-        free(reporter);
-        if (!r->reporter)
-            return false;
-        LLVMSetLinkage(r->reporter, LLVMInternalLinkage);
-        if (LLVMGetComdat(r->body))
-            LLVMSetComdat(r->reporter, LLVMGetComdat(r->body));
-    }
-    r->entry = etch_emit_gate(&in->emitter, r->body, r->before, r->reporter, r->plain, r->lit, name);
-    return r->entry != NULL;
+    if (r->enters)
+        return true;
+    if (asprintf(&reporter, "%s" ETCH_SOFT_TELLER_SUFFIX, name) < 0)
+        return false;
+    r->reporter = etch_emit_entry(&in->emitter, r->body, r->before, reporter);
+    free(reporter);
+    if (!r->reporter)
+        return false;
+    LLVMSetLinkage(r->reporter, LLVMInternalLinkage);
+    if (LLVMGetComdat(r->body))
+        LLVMSetComdat(r->reporter, LLVMGetComdat(r->body));
+    return true;
+}
+
+/* Makes the entry, which leads to the reporter or to the plain copy. A function that only recorded code calls needs
+ * none. Its reporter is for plain copies (etch_allow_detour()). */
+static bool make_entry(struct instrument *in, struct recorded *r, const char *name, bool local)
+{
+    bool called = local && is_only_called(in, r->before);
+
+    if (called && !r->plain)
+        return true;
+    if (!make_reporter(in, r, name))
+        return false;
+    if (!called)
+        r->entry = etch_emit_gate(&in->emitter, r->body, r->before, r->reporter, r->plain, r->lit, name);
+    return called || r->entry;
 }
 
 /* Another name beside the function's own: seen by the program's other files where the function is, and they may call
@@ -216,7 +229,7 @@ static bool separate(struct instrument *in, struct recorded *r)
     LLVMSetValueName2(r->before, r->enters ? inner : "", r->enters ? strlen(inner) : 0);
     if (!r->enters)
         r->body = etch_cursor_abi_apply(&in->emitter, r->before, inner);
-    if (!r->body || !add_lit(in, r, name) || ((!local || !is_only_called(in, r->before)) && !make_entry(in, r, name))) {
+    if (!r->body || !add_lit(in, r, name) || !make_entry(in, r, name, local)) {
         free(name);
         free(inner);
         return false;
