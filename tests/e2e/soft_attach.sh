@@ -24,9 +24,14 @@ end() {
   kill -9 $pid 2>/dev/null || true
   wait $pid 2>/dev/null || true
 }
-# until_rings: waits until the process has rings
+# steps: how many steps are done
+steps() { od -An -t u8 -j 8 -N 8 seen | tr -d ' '; }
+# until_rings: waits until the process has rings, and has run 2,000 steps since
 until_rings() {
+  local from
   until grep -q etch-rings /proc/$pid/maps; do kill -0 $pid || fail "it ended"; sleep 0.02; done
+  from=$(steps)
+  until [ "$(steps)" -gt $((from + 2000)) ]; do kill -0 $pid || fail "it ended"; sleep 0.02; done
 }
 cat >same_code.py <<'P'
 # The code of a process is that of its files.
