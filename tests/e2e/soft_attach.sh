@@ -184,7 +184,7 @@ for level in -O0 -O2; do
     python3 same_code.py $pid "$work/threads" || fail "the code is not what it was"
     for thread in $(ls /proc/$pid/task); do
       [ "$thread" != "$pid" ] || continue
-      expect 0 "$ETCH" decode one.etch --as line --thread "$thread" --last 100
+      expect 0 "$ETCH" decode one.etch --as line --thread "$thread" --last 5000
       has out "threads.cpp"
     done
     rm one.etch
