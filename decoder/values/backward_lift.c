@@ -232,6 +232,13 @@ static bool decode(struct lift *l, const struct etch_backward_instruction *n)
     return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&l->decoder, n->bytes, n->size, &l->i, l->o));
 }
 
+/* The operand of a no-operation or of a prefetch is not accessed, and may be no valid address. */
+static bool does_nothing(const struct lift *l)
+{
+    return l->i.meta.category == ZYDIS_CATEGORY_NOP || l->i.meta.category == ZYDIS_CATEGORY_WIDENOP ||
+           l->i.meta.category == ZYDIS_CATEGORY_PREFETCH;
+}
+
 static void lift_one(struct lift *l)
 {
     const struct etch_backward_question *q = l->m->question;
@@ -256,7 +263,7 @@ static void lift_one(struct lift *l)
     }
     l->next = n->address + l->i.length;
     l->followed = l->followed && leads_to(l, l->to);
-    if (!etch_lift_integer(l) && !etch_lift_stack(l) && !etch_lift_moves(l))
+    if (!does_nothing(l) && !etch_lift_integer(l) && !etch_lift_stack(l) && !etch_lift_moves(l))
         lift_operands(l);
 }
 

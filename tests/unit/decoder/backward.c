@@ -331,6 +331,24 @@ static void learn_from_branches(void **state)
     end(&w);
 }
 
+/* Their operands are no accesses: the register holds no address. */
+static void ignore_operands_of_no_operations(void **state)
+{
+    struct world w;
+
+    (void)state;
+    begin(&w);
+    ADD(&w, "\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00"); /* cs nopw 0(%rax,%rax,1) */
+    ADD(&w, "\x0f\x18\x08");                             /* prefetcht0 (%rax) */
+    ADD(&w, "\x48\xff\xc0");                             /* inc %rax */
+    know(&w, AX, 0x9000000000000001);
+    solve(&w);
+    assert_int_equal(etch_backward_count(w.b).contradictions, 0);
+    assert_int_equal(etch_backward_accesses(w.b), 0);
+    expect_register(&w, 0, AX, ETCH_HOW_UNDONE, 0x9000000000000000);
+    end(&w);
+}
+
 static void keep_unknown_instructions_unknown(void **state)
 {
     struct world w;
@@ -361,6 +379,7 @@ int main(void)
         cmocka_unit_test(find_contradiction),
         cmocka_unit_test(give_up),
         cmocka_unit_test(learn_from_branches),
+        cmocka_unit_test(ignore_operands_of_no_operations),
         cmocka_unit_test(keep_unknown_instructions_unknown),
     };
 
