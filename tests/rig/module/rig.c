@@ -42,6 +42,9 @@ static int __init rig_init(void)
     error = rig_play_register();
     if (error)
         goto no_play;
+    error = rig_watch_register();
+    if (error)
+        goto no_watch;
     error = rig_steps_register();
     if (error)
         goto no_steps;
@@ -52,6 +55,8 @@ static int __init rig_init(void)
 no_pmu:
     rig_steps_unregister();
 no_steps:
+    rig_watch_unregister();
+no_watch:
     rig_play_unregister();
 no_play:
     rig_log_unregister();
@@ -62,6 +67,7 @@ static void __exit rig_exit(void)
 {
     rig_pmu_unregister();
     rig_steps_unregister();
+    rig_watch_unregister();
     rig_play_unregister();
     rig_log_unregister();
 }

@@ -70,6 +70,17 @@ bool rig_steps_busy(void); /* another event is on this CPU */
 int rig_steps_register(void);
 void rig_steps_unregister(void);
 
+bool rig_steps_any(void); /* this CPU steps */
+
+/* watch.c: watchpoints of code that steps */
+int rig_watch_register(void);
+void rig_watch_unregister(void);
+void rig_watch_silence(void); /* while this CPU steps */
+void rig_watch_restore(void);
+bool rig_watch_any(void);
+/* One instruction ran. */
+void rig_watch_step(struct pt_regs *before, struct pt_regs *after);
+
 /* log.c: what ran, by thread, told by the traps and not by the packets */
 enum rig_log_kind { RIG_LOG_RAN, RIG_LOG_FAULTED };
 int rig_log_register(void);

@@ -25,6 +25,7 @@ struct tracer {
     struct task_struct *task;      /* whose trap flag is ours */
     struct task_struct *from, *to; /* of the last switch on this CPU */
     u64 ip;                        /* the instruction of that task that runs next */
+    struct pt_regs before;         /* its registers then, if a watch is set and ip is here, too */
     bool on;                       /* packets are made: user code, within the filters */
     bool stopped;                  /* by a `stop` filter */
     bool psb_due;
@@ -117,6 +118,7 @@ static void follow(struct tracer *cpu, struct task_struct *task)
     regs->flags |= X86_EFLAGS_TF;
     cpu->task = task;
     cpu->ip = regs->ip;
+    rig_watch_silence();
 }
 
 static void leave(struct tracer *cpu)
@@ -126,6 +128,7 @@ static void leave(struct tracer *cpu)
     interrupt(cpu, cpu->ip);
     task_pt_regs(cpu->task)->flags &= ~X86_EFLAGS_TF;
     cpu->task = NULL;
+    rig_watch_restore();
 }
 
 /* What the PMI does on a CPU: hands over what was written, and goes on if there is room. If not, perf's core disables
@@ -142,6 +145,11 @@ static void hand_over(struct tracer *cpu)
     cpu->event->hw.state = PERF_HES_STOPPED;
     leave(cpu);
     rig_packets_resume(&cpu->packets);
+}
+
+bool rig_steps_any(void)
+{
+    return this_cpu_ptr(&tracers)->task != NULL;
 }
 
 bool rig_steps_busy(void)
@@ -317,6 +325,16 @@ static void step(struct tracer *cpu, struct pt_regs *regs)
     hand_over(cpu);
 }
 
+/* Registers from before an instruction are known if the instruction before it was stepped, too. */
+static void watch(struct tracer *cpu, u64 from, struct pt_regs *regs)
+{
+    if (!rig_watch_any())
+        return;
+    if (cpu->before.ip == from)
+        rig_watch_step(&cpu->before, regs);
+    cpu->before = *regs;
+}
+
 /* The #DB of a user instruction. One that is nobody's comes of a flag that outlived its event, and ends here. */
 static int on_trap(struct notifier_block *block, unsigned long what, void *data)
 {
@@ -332,8 +350,11 @@ static int on_trap(struct notifier_block *block, unsigned long what, void *data)
         return NOTIFY_DONE;
     cpu = this_cpu_ptr(&tracers);
     if (cpu->task == current) {
+        u64 from = cpu->ip;
+
         regs->flags |= X86_EFLAGS_TF;
         step(cpu, regs);
+        watch(cpu, from, regs);
     } else if (!test_thread_flag(TIF_SINGLESTEP)) {
         regs->flags &= ~X86_EFLAGS_TF;
     }
