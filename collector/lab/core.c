@@ -130,8 +130,9 @@ static void show_failure(enum etch_lab_outcome outcome)
         signal(SIGABRT, SIG_DFL);
         lab_real_syscall(SYS_tgkill, lab_real_syscall(SYS_getpid), lab_real_syscall(SYS_gettid), (long)SIGABRT);
     }
-    while (outcome == ETCH_LAB_DEADLOCK)
-        lab_real_syscall(SYS_pause);
+    if (outcome == ETCH_LAB_DEADLOCK)
+        for (;;)
+            lab_real_syscall(SYS_pause);
 }
 
 /* A child of fork cannot go on: that is how the whole run ends. */

@@ -33,7 +33,7 @@ static void note_paths(struct etch_soft_pool *pool)
 /* "pid:[4026531836]" */
 static uint32_t pid_namespace(void)
 {
-    char text[32];
+    char text[32] = {0};
     long n = call6(__NR_readlinkat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)text, sizeof(text), 0, 0);
     uint64_t inode = 0;
 

@@ -50,7 +50,7 @@ void etch_soft_go_dark(struct etch_soft_lit *lit, uint64_t tsc)
 /* The entry that the code at `where` names. */
 static struct etch_soft_lit *lit_at(uintptr_t where)
 {
-    uint32_t code, distance;
+    uint32_t code = 0, distance = 0;
 
     put(&code, (const void *)where, sizeof(code));
     if ((code & 0xffffff) != ETCH_SOFT_LIT_NOP)
