@@ -2,29 +2,16 @@
 /* The contents of a file of records; see contents.h. */
 #include "proto/contents.h"
 
+#include "proto/message.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A copy that outlives the reader's record. */
-static ProtobufCMessage *copy(const ProtobufCMessage *message)
-{
-    size_t size = protobuf_c_message_get_packed_size(message);
-    uint8_t *bytes = malloc(size ? size : 1);
-    ProtobufCMessage *result = NULL;
-
-    if (bytes) {
-        protobuf_c_message_pack(message, bytes);
-        result = protobuf_c_message_unpack(message->descriptor, NULL, size, bytes);
-    }
-    free(bytes);
-    return result;
-}
-
 /* The last message of a kind replaces the earlier ones. */
 static bool replace(ProtobufCMessage **slot, const ProtobufCMessage *message)
 {
-    ProtobufCMessage *fresh = copy(message);
+    ProtobufCMessage *fresh = etch_message_copy(message);
 
     if (!fresh)
         return false;
@@ -40,7 +27,7 @@ static bool list(struct etch_contents_list *into, const ProtobufCMessage *messag
 
     if (into->total++ >= ETCH_CONTENTS_LISTED)
         return true;
-    fresh = copy(message);
+    fresh = etch_message_copy(message);
     if (!fresh)
         return false;
     if (etch_array_push(&into->listed, fresh))

@@ -5,6 +5,7 @@
 #include "decoder/recording/loaders.h"
 #include "decoder/recording/recording_fill.h"
 #include "proto/bundle.h"
+#include "proto/message.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,25 +31,10 @@ struct bundle_loader {
     uint64_t clock;
 };
 
-static void *copy_message(const void *message)
-{
-    const ProtobufCMessage *m = message;
-    size_t size = protobuf_c_message_get_packed_size(m);
-    uint8_t *packed = malloc(size ? size : 1);
-    void *copy;
-
-    if (!packed)
-        return NULL;
-    protobuf_c_message_pack(m, packed);
-    copy = protobuf_c_message_unpack(m->descriptor, NULL, size, packed);
-    free(packed);
-    return copy;
-}
-
 /* The last of a kind counts: a recorder that learns more writes the record again. */
 static bool replace(void *slot, const void *message)
 {
-    void *copy = copy_message(message), *old;
+    void *copy = etch_message_copy(message), *old;
 
     memcpy(&old, slot, sizeof(old));
     if (!copy)
@@ -60,7 +46,7 @@ static bool replace(void *slot, const void *message)
 }
 
 #define push_copy(array, message)                                                                                      \
-    (etch_array_reserve((array), (array)->n + 1) && ((array)->v[(array)->n] = copy_message(message)) &&                \
+    (etch_array_reserve((array), (array)->n + 1) && ((array)->v[(array)->n] = etch_message_copy(message)) &&           \
      ((array)->n++, true))
 
 /* A copy of `size` bytes, NULL for none; false where memory is short. */
@@ -111,7 +97,7 @@ static bool take_stream(struct etch_recording *r, const Etch__Stream *about)
 
     if (find_stream(r, about->id))
         return true;
-    stream.about = copy_message(about);
+    stream.about = etch_message_copy(about);
     return stream.about && etch_array_push(&r->streams, stream);
 }
 

@@ -2,6 +2,7 @@
 /* Laying out a sketch; see compose.h. */
 #include "sketch/compose.h"
 #include "base/function_name.h"
+#include "proto/message.h"
 #include "sketch/explain/cause.h"
 #include "sketch/explain/conflict.h"
 #include "sketch/explain/layout.h"
@@ -160,20 +161,6 @@ static void add_predictor(struct composition *c, const struct etch_predictor *fr
     etch_compose_push(c, &c->sketch->predictors, &c->sketch->n_predictors, to);
 }
 
-static ProtobufCMessage *copy_message(const ProtobufCMessage *from)
-{
-    size_t size = protobuf_c_message_get_packed_size(from);
-    uint8_t *bytes = malloc(size + 1);
-    ProtobufCMessage *copy = NULL;
-
-    if (bytes) {
-        protobuf_c_message_pack(from, bytes);
-        copy = protobuf_c_message_unpack(from->descriptor, NULL, size, bytes);
-    }
-    free(bytes);
-    return copy;
-}
-
 /* ---- The head ---- */
 
 static const char *exit_text(const Etch__Failure *f, char *text, size_t size)
@@ -233,7 +220,7 @@ static void fill_head(struct composition *c)
         memcpy(s->build_id.data, slice->build_id.data, slice->build_id.len);
         s->build_id.len = slice->build_id.len;
     }
-    s->failure = (Etch__Failure *)copy_message(&c->run->failure->base);
+    s->failure = etch_message_copy(c->run->failure);
     c->failed |= !s->failure;
     if (c->run->failing_place != ETCH_NOWHERE)
         s->failing_place = etch_compose_place(c, c->run->failing_place);
@@ -249,7 +236,7 @@ static void fill_head(struct composition *c)
 
         s->executed_statements +=
             etch_run_visited(c->run, etch_names_find_place(c->names, p->file, p->line, p->function)) != NULL;
-        etch_compose_push(c, &s->slice, &s->n_slice, copy_message(&slice->statements[i]->base));
+        etch_compose_push(c, &s->slice, &s->n_slice, etch_message_copy(slice->statements[i]));
     }
 }
 
@@ -323,7 +310,7 @@ static void fill_notes(struct composition *c)
     if (!c->sketch->passing_runs && c->sketch->failing_runs > 1)
         add_note(c, "No run passed. Without a passing run to compare with, no cause is named.");
     for (size_t i = 0; i < c->run->losses.n; i++)
-        etch_compose_push(c, &c->sketch->losses, &c->sketch->n_losses, copy_message(&c->run->losses.v[i]->base));
+        etch_compose_push(c, &c->sketch->losses, &c->sketch->n_losses, etch_message_copy(c->run->losses.v[i]));
 }
 
 /* ---- All of it ---- */
