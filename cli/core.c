@@ -208,6 +208,8 @@ static void print_kept(const struct etch_core_kept *k)
     printf("  %s\n", etch_shown(k->path));
     if (k->has_exe)
         printf("  the program is beside it: %.*s.exe\n", (int)strlen(etch_shown(k->path)) - 5, etch_shown(k->path));
+    if (k->has_trace)
+        printf("  with a trace of Intel PT\n");
     if (k->rings && k->rings[0])
         printf("  rings in %s\n", etch_shown(k->rings));
 }

@@ -151,7 +151,7 @@ static bool is_source(const char *name)
 }
 
 /* Returns the source that auto takes, or NULL if no source on this machine can record a program that a script starts.
- * pt comes last, because pt sets no watches yet. */
+ * pt comes last: it has not run on silicon. */
 static const char *choose_source(const char *started, bool by_script)
 {
     struct etch_error ignored;

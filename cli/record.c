@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/record_left.h"
 #include "cli/record_summary.h"
+#include "collector/core_keep.h"
 #include "collector/pt.h"
 #include "collector/target.h"
 
@@ -96,6 +97,15 @@ static bool runs_natively(struct etch_record_options *options)
     return strcmp(options->source, "vpt") != 0;
 }
 
+static int print_traces(const struct etch_record_options *options, const struct etch_record_summary *summary)
+{
+    for (size_t i = 0; i < summary->n_notes; i++)
+        fprintf(stderr, "etch record: %s\n", summary->notes[i]);
+    fprintf(stderr, "etch record: %" PRIu64 " trace%s of crashed processes in %s\n", summary->traces,
+            summary->traces == 1 ? "" : "s", options->for_cores);
+    return 0;
+}
+
 static int record(const struct etch_command *self, struct etch_record_options *options)
 {
     static char texts[ETCH_RECORD_MAX_WATCHES][400];
@@ -110,6 +120,8 @@ static int record(const struct etch_command *self, struct etch_record_options *o
         etch_command_failed(self, &err);
         return ETCH_EXIT_RECORD;
     }
+    if (options->for_cores)
+        return print_traces(options, &summary);
     etch_record_summary_print(options, &summary);
     if (summary.broken[0]) {
         fprintf(stderr, "etch record: the recording is not whole: %s\n", summary.broken);
@@ -148,6 +160,7 @@ enum {
     OPTION_PT,
     OPTION_FILTER,
     OPTION_CGROUP,
+    OPTION_FOR_CORES,
     OPTION_RINGS,
     OPTION_RECOVER,
     OPTION_MAX_SIZE,
@@ -164,6 +177,7 @@ static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
                                              {"pt", required_argument, NULL, OPTION_PT},
                                              {"filter", required_argument, NULL, OPTION_FILTER},
                                              {"cgroup", required_argument, NULL, OPTION_CGROUP},
+                                             {"for-cores", optional_argument, NULL, OPTION_FOR_CORES},
                                              {"pid", required_argument, NULL, OPTION_PID},
                                              {"no-sync", no_argument, NULL, OPTION_NO_SYNC},
                                              {"fail-on-exit", no_argument, NULL, OPTION_FAIL_ON_EXIT},
@@ -271,6 +285,9 @@ static int take_pt(const struct etch_command *self, int c, struct etch_record_op
     case OPTION_CGROUP:
         options->cgroup = optarg;
         return 0;
+    case OPTION_FOR_CORES:
+        options->for_cores = optarg ? optarg : ETCH_CORE_FOLDER;
+        return 0;
     case OPTION_FILTER:
         if (options->n_filters == ETCH_RECORD_MAX_FILTERS)
             return usage(self, "too many filters, at most 64", "");
@@ -332,6 +349,7 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
     case OPTION_PT:
     case OPTION_FILTER:
     case OPTION_CGROUP:
+    case OPTION_FOR_CORES:
         return take_pt(self, c, options);
     case ':':
     case '?':
@@ -387,11 +405,17 @@ static int run(const struct etch_command *self, int argc, char **argv)
     if (recovers)
         return optind == argc ? etch_record_recover(self, folder, options.output)
                               : usage(self, "--recover takes no program, but got ", argv[optind]);
+    if (options.for_cores && options.pid) { /* a process that etch joined would wait for etch, not for the handler */
+        options.n_pids = 1;
+        options.pid = 0;
+    }
     running = options.pid || options.n_pids || options.cgroup;
     if (running && optind != argc)
         return usage(self, "--pid and --cgroup take no program, but got ", argv[optind]);
     if (options.cgroup && (options.pid || options.n_pids))
         return usage(self, "--pid and --cgroup cannot be combined", "");
+    if (options.for_cores && !running)
+        return usage(self, "--for-cores needs --pid or --cgroup", "");
     if (!running && optind == argc)
         return usage(self, "which program?", "");
     if (!running)
@@ -465,7 +489,12 @@ const struct etch_command etch_command_record = {
         "  --pt SETTINGS      mtc=0, cyc, noretcomp, psb_period=N, mtc_period=N, cyc_thresh=N, separated by commas\n"
         "  --pid PID,PID...   follow several processes from outside, or\n"
         "  --cgroup NAME      all processes of a control group, until Ctrl-C or --wall; no watches, and failures are "
-        "not seen\n\n"
+        "not seen\n"
+        "  --for-cores[=FOLDER]\n"
+        "                     with --pid or --cgroup: write nothing until one of the processes crashes. etch core, "
+        "the\n"
+        "                     handler of cores (etch core --install), then finds the trace beside the core in FOLDER\n"
+        "                     (" ETCH_CORE_FOLDER ")\n\n"
         "with sources pt, soft and none:\n"
         "  --watch *NAME+8:4  the memory that the pointer NAME points to when the watch is set; POINTER->field "
         "likewise\n"
@@ -501,7 +530,8 @@ const struct etch_command etch_command_record = {
         "  etch record --pid 4711 --source soft --wall 10\n"
         "  etch record --source pt --snapshot 16M ./server\n"
         "  etch record --recover -o killed.etch\n"
-        "  etch record --source pt --cgroup system.slice/nginx.service --wall 10\n",
+        "  etch record --source pt --cgroup system.slice/nginx.service --wall 10\n"
+        "  etch record --source pt --for-cores --cgroup system.slice/nginx.service\n",
     .run = run,
     .keeps_signals = true,
 };

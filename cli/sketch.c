@@ -50,8 +50,11 @@ static int add_core(struct etch_run_set *s, const struct sketch_options *o, stru
         return say_not_joined(core, rings, err);
     if (joined)
         return 0;
-    etch_run_set_note(s, "made of a core: no control flow was recorded");
-    return etch_run_set_add(s, core->path, ETCH_VERDICT_AS_RECORDED, false, err);
+    if (!core->recording->streams.n)
+        etch_run_set_note(s, "made of a core: no control flow was recorded");
+    if (etch_run_set_add(s, core->path, ETCH_VERDICT_AS_RECORDED, false, err) < 0)
+        return -1;
+    return core->recording->streams.n ? etch_run_set_join_core(s, core->path, core->core, err) : 0;
 }
 
 static int add_core_and_rings(struct etch_run_set *s, const struct sketch_options *o, struct etch_sketch_core *core,
@@ -152,7 +155,8 @@ const struct etch_command etch_command_sketch = {
         "sketches the most\n"
         "common failure and names the others. With only one failing run, there is a sketch but no cause.\n\n"
         "  --core FILE   make a run out of a core, without a recording: the failing statement and the stack of each\n"
-        "                thread. There is no control flow. The core may be cut\n"
+        "                thread. There is no control flow, unless etch core kept a trace of Intel PT beside the\n"
+        "                core (etch record --for-cores). The core may be cut\n"
         "  --coredump W  the same with a core that systemd-coredump keeps. W is a process number, or latest for the\n"
         "                newest core of PROG\n"
         "  --rings FOLDER\n"

@@ -44,6 +44,7 @@ struct etch_core_kept {
     uint64_t end_unix_ns, size; /* size on the disk */
     bool cut;                   /* the core was larger than a bound, or the disk was full */
     bool has_exe;               /* the program lies beside it */
+    bool has_trace;             /* and the trace of Intel PT, by etch record --for-cores */
 };
 
 struct etch_core_list {

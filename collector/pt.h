@@ -34,4 +34,11 @@ void etch_pt_stop(struct etch_pt *pt);
 void etch_pt_close(struct etch_pt *pt);
 bool etch_pt_alive(const struct etch_pt *pt);
 
+/* For rings that are overwritten, and that go on after a failure. etch_pt_hold() keeps a copy of the rings of this
+ * moment, and of what is known about the processes. etch_pt_snapshot() writes both to another receiver. Nothing is
+ * drained in between. */
+bool etch_pt_has(const struct etch_pt *pt, pid_t pid);
+void etch_pt_hold(struct etch_pt *pt);
+void etch_pt_snapshot(struct etch_pt *pt, const struct etch_sink *sink);
+
 #endif

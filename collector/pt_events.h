@@ -51,6 +51,9 @@ void etch_pt_events_disable(const struct etch_pt_events *events);
 /* Enables the PT events again after a full ring switched them off. */
 void etch_pt_events_resume(const struct etch_pt_events *events);
 
+/* Switches the trace off until etch_pt_events_resume(). The records beside it go on. */
+void etch_pt_events_pause(const struct etch_pt_events *events);
+
 void etch_pt_events_release(struct etch_pt_events *events);
 
 /* Bytes of AUX that each CPU gets unless the user says otherwise. */

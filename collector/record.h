@@ -52,7 +52,8 @@ struct etch_record_options {
     size_t n_filters;
     int pids[ETCH_RECORD_MAX_PIDS]; /* follow these processes without joining them; at least two */
     size_t n_pids;
-    const char *cgroup; /* follow all of this control group, without joining them; NULL: none */
+    const char *cgroup;    /* follow all of this control group, without joining them; NULL: none */
+    const char *for_cores; /* keep the rings of `pids` or `cgroup` for etch core, which has this folder; NULL: record */
 
     /* For a program that runs on this CPU itself (sources "pt", "soft" and "none"). */
     int pid;                   /* join this process instead of starting argv; 0: start */
@@ -92,6 +93,7 @@ struct etch_record_summary {
     uint64_t duration_ns, syncs, cuts, cut_ns, skipped_watches;
     uint64_t target_cpu_ns, recorder_cpu_ns, hit_ns;
     uint64_t locked_bytes; /* of memory, for rings */
+    uint64_t traces;       /* of processes that crashed, with `for_cores` */
     bool left_running;
     char notes[6][256]; /* texts for the user */
     size_t n_notes;

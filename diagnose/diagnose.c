@@ -222,7 +222,7 @@ static int begin(struct etch_diagnosis *d, struct etch_error *err)
     d->runs.lenient = true;
     d->stop.slots = ETCH_WATCH_SLOTS;
     d->stop.patient = d->o->patient;
-    d->stop.native = strcmp(d->o->source, "none") == 0 || strcmp(d->o->source, "soft") == 0;
+    d->stop.native = strcmp(d->o->source, "vpt") != 0;
     if (etch_run_set_open(&d->runs, err) < 0 || etch_diagnosis_open_store(d, err) < 0)
         return -1;
     d->runner = (struct etch_runner){.argv = d->o->argv,

@@ -172,8 +172,6 @@ static int plan(struct etch_diagnosis *d, struct etch_error *err)
     if (!start_sets(d, 1))
         return etch_error_no_memory(err);
     drop_watches(&d->round);
-    if (strcmp(d->o->source, "vpt") != 0)
-        return 0; /* these watches are emulated: without vpt only control flow is recorded */
     for (size_t i = 0; i < slice->n_statements && i < d->round.sigma; i++)
         for (size_t k = 0; k < slice->statements[i]->n_operands; k++)
             if (!add_watch(d, slice->statements[i]->operands[k]))

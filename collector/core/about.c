@@ -3,6 +3,7 @@
 #include "collector/core/about.h"
 
 #include "proto/bundle.h"
+#include "proto/message.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,30 +11,16 @@
 
 #define THREADS_MAX 4096u
 
-static ProtobufCMessage *copy(const ProtobufCMessage *message)
-{
-    size_t size = protobuf_c_message_get_packed_size(message);
-    uint8_t *bytes = malloc(size + 1);
-    ProtobufCMessage *made = NULL;
-
-    if (bytes) {
-        protobuf_c_message_pack(message, bytes);
-        made = protobuf_c_message_unpack(message->descriptor, NULL, size, bytes);
-    }
-    free(bytes);
-    return made;
-}
-
 static void take(struct core_about *about, const Etch__Record *r)
 {
     Etch__Thread *thread;
 
     if (r->body_case == ETCH__RECORD__BODY_PROGRAM && !about->program) {
-        about->program = (Etch__Program *)copy(&r->program->base);
+        about->program = etch_message_copy(r->program);
     } else if (r->body_case == ETCH__RECORD__BODY_OUTCOME && !about->outcome) {
-        about->outcome = (Etch__Outcome *)copy(&r->outcome->base);
+        about->outcome = etch_message_copy(r->outcome);
     } else if (r->body_case == ETCH__RECORD__BODY_THREAD && about->threads.n < THREADS_MAX) {
-        thread = (Etch__Thread *)copy(&r->thread->base);
+        thread = etch_message_copy(r->thread);
         if (thread && !etch_array_push(&about->threads, thread))
             etch__thread__free_unpacked(thread, NULL);
     }

@@ -4,6 +4,7 @@
 
 #include "collector/core/about.h"
 #include "collector/core/process.h"
+#include "collector/core/trace.h"
 #include "collector/native/failure.h"
 #include "collector/privacy.h"
 #include "collector/session/records.h"
@@ -27,6 +28,7 @@ struct writing {
     struct etch_recorder recorder;
     struct etch_privacy *privacy;
     const struct etch_core_request *request;
+    struct core_trace trace; /* of its last moments, if rings were kept for it */
 };
 
 static uint32_t pid_of(const struct writing *w)
@@ -76,8 +78,7 @@ static size_t take_arguments(struct writing *w, char **words)
 
 static void write_program(struct writing *w)
 {
-    struct core_module *m =
-        w->process.program < w->process.modules.n ? &w->process.modules.v[w->process.program] : NULL;
+    struct core_module *m = core_process_program(&w->process);
     Etch__Program program = ETCH__PROGRAM__INIT;
     char *words[WORDS_MAX];
     struct etch_elf elf;
@@ -92,6 +93,7 @@ static void write_program(struct writing *w)
         program.build_id = (ProtobufCBinaryData){elf.build_id_size, elf.build_id};
     }
     program.pid = pid_of(w);
+    program.source = w->trace.reader ? ETCH__SOURCE__SOURCE_PT : ETCH__SOURCE__SOURCE_NONE;
     if (w->about.program) {
         program.cwd = w->about.program->cwd;
         program.rings = w->about.program->rings;
@@ -167,6 +169,31 @@ static void write_threads(struct writing *w)
             etch_recorder_write(&w->recorder, ETCH__RECORD__BODY_THREAD, &thread);
             w->recorder.sink.summary->threads++;
         }
+}
+
+/* Images and threads of the process itself are the core's. */
+static bool is_known(const struct writing *w, uint32_t pid, uint32_t tid)
+{
+    const struct etch_core_contents *c = etch_core_contents(w->process.core);
+
+    for (size_t i = 0; tid && i < c->threads.n; i++)
+        if (c->threads.v[i].tid == tid)
+            return true;
+    return !tid && pid == pid_of(w);
+}
+
+static bool is_wanted(void *context, const Etch__Record *record)
+{
+    if (record->body_case == ETCH__RECORD__BODY_IMAGE)
+        return !is_known(context, record->image->pid, 0);
+    return record->body_case != ETCH__RECORD__BODY_THREAD ||
+           !is_known(context, record->thread->pid, record->thread->tid);
+}
+
+static void write_trace(struct writing *w)
+{
+    if (core_trace_copy(&w->trace, &w->recorder, is_wanted, w))
+        etch_recorder_note(&w->recorder, "control flow is that of Intel PT, kept by etch record --for-cores");
 }
 
 /* ---- The failure ---- */
@@ -313,6 +340,7 @@ static int write_all(struct writing *w, struct etch_error *err)
     write_program(w);
     write_images(w);
     write_threads(w);
+    write_trace(w);
     write_losses(w);
     write_failure(w);
     write_outcome(w);
@@ -336,9 +364,11 @@ int etch_core_bundle(const struct etch_core_request *request, struct etch_record
         core_process_open(&w->process, request->core, request->program, err) == 0 &&
         etch_recorder_create(&w->recorder, request->output, w->privacy, err) == 0) {
         core_about_read(&w->about, request->core, pid_of(w));
+        core_trace_open(&w->trace, request->core, w->about.program ? w->about.program->outer_pid : 0, pid_of(w));
         status = write_all(w, err);
         etch_recorder_close(&w->recorder, status == 0);
     }
+    core_trace_release(&w->trace);
     core_about_release(&w->about);
     core_process_release(&w->process);
     etch_privacy_free(w->privacy);

@@ -110,6 +110,11 @@ static size_t find_program(const struct core_process *p)
 
 /* ---- The program ---- */
 
+struct core_module *core_process_program(const struct core_process *p)
+{
+    return p->modules.v && p->program < p->modules.n ? &p->modules.v[p->program] : NULL;
+}
+
 static int say_other(const char *core, const char *ran, const char *program, struct etch_error *err)
 {
     etch_error_set(err, "%s is a core of %s, which is not %s, or another build of it", core, ran[0] ? ran : "a program",
@@ -120,19 +125,19 @@ static int say_other(const char *core, const char *ran, const char *program, str
 /* Without any build-id in the core only the name is left to compare. */
 static int check_name(struct core_process *p, const char *core, const char *program, struct etch_error *err)
 {
-    const struct etch_core_contents *c = etch_core_contents(p->core);
-    const char *ran = p->program < p->modules.n ? p->modules.v[p->program].path : c->name;
+    const struct core_module *module = core_process_program(p);
+    const char *ran = module ? module->path : etch_core_contents(p->core)->name;
     const char *wanted = etch_path_name(program);
 
     p->by_name = true;
-    if (p->program < p->modules.n ? strcmp(etch_path_name(ran), wanted) == 0 : strncmp(ran, wanted, 15) == 0)
+    if (module ? strcmp(etch_path_name(ran), wanted) == 0 : strncmp(ran, wanted, 15) == 0)
         return 0;
     return say_other(core, ran, program, err);
 }
 
 static int check_program(struct core_process *p, const char *core, const char *program, struct etch_error *err)
 {
-    struct core_module *m = p->program < p->modules.n ? &p->modules.v[p->program] : NULL;
+    struct core_module *m = core_process_program(p);
     struct etch_elf elf;
 
     if (etch_elf_read(&elf, program, err) < 0)

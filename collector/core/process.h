@@ -33,6 +33,9 @@ struct core_process {
 int core_process_open(struct core_process *process, const char *core, const char *program, struct etch_error *err);
 void core_process_release(struct core_process *process);
 
+/* The module that was run; NULL: not known. */
+struct core_module *core_process_program(const struct core_process *process);
+
 /* NULL: no file of that path is mapped. */
 const struct core_module *core_process_module(const struct core_process *process, const char *path);
 

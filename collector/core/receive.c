@@ -11,6 +11,7 @@
 #include "collector/privacy.h"
 #include "collector/session/host.h"
 #include "collector/session/recorder.h"
+#include "collector/standby.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -189,6 +190,7 @@ static void open_copy(struct receiving *r)
     if (core_store_make(r->place->folder, r->err) < 0)
         return;
     make_name(r);
+    etch_standby_ask(r->place->folder, r->dump->pid, r->name); /* first: each moment costs the rings bytes */
     core_store_path(path, r->place->folder, r->name, ".core");
     r->file = etch_output_fresh(path);
     if (r->file < 0)

@@ -4,6 +4,7 @@
 
 #include "base/printable.h"
 #include "base/text.h"
+#include "collector/standby.h"
 #include "proto/bundle.h"
 
 #include <dirent.h>
@@ -16,7 +17,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-static const char *const suffixes[] = {".core", ".etch", ".exe"};
+static const char *const suffixes[] = {".core", ".etch", ".exe", ETCH_STANDBY_TRACE};
 
 void core_store_path(char path[4096], const char *folder, const char *name, const char *suffix)
 {
@@ -137,6 +138,9 @@ static bool add_kept(struct etch_core_list *list, const char *folder, const char
     kept.end_unix_ns = (uint64_t)st.st_mtime * 1000000000u;
     core_store_path(path, folder, name, ".exe");
     kept.has_exe = access(path, F_OK) == 0;
+    core_store_path(path, folder, name, ETCH_STANDBY_TRACE);
+    kept.has_trace = lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+    kept.size += kept.has_trace ? (uint64_t)st.st_blocks * 512 : 0;
     core_store_path(path, folder, name, ".etch");
     take_about(&kept, path);
     if (etch_array_push(&list->list, kept))

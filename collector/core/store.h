@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The folder of kept cores. NAME.core is a core, NAME.etch a bundle about its process, NAME.exe the program if it is
- * found nowhere else. */
+ * found nowhere else, NAME.pt.etch the trace of a process whose rings were kept. */
 #ifndef ETCH_COLLECTOR_CORE_STORE_H
 #define ETCH_COLLECTOR_CORE_STORE_H
 

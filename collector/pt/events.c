@@ -332,6 +332,11 @@ void etch_pt_events_disable(const struct etch_pt_events *e)
     request_each(e->sides.v, e->sides.n, PERF_EVENT_IOC_DISABLE);
 }
 
+void etch_pt_events_pause(const struct etch_pt_events *e)
+{
+    request_each(e->traces.v, e->traces.n, PERF_EVENT_IOC_DISABLE);
+}
+
 void etch_pt_events_resume(const struct etch_pt_events *e)
 {
     request_each(e->traces.v, e->traces.n, PERF_EVENT_IOC_ENABLE);

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "collector/clock_record.h"
+#include "collector/pt/for_cores.h"
 #include "collector/session/host.h"
 #include "collector/session/process.h"
 #include "collector/session/records.h"
@@ -29,6 +30,7 @@ struct group {
     struct etch_record_summary *summary;
     struct etch_recorder recorder;
     struct etch_pt *pt;
+    struct etch_pt_for_cores *cores; /* NULL: the recording is a bundle */
     sigset_t before;
     int signals;
     struct rlimit files;
@@ -37,18 +39,25 @@ struct group {
 
 /* ---- The records at both ends ---- */
 
-static void write_clock(struct group *g)
+static Etch__Clock *measure_clock(struct group *g)
 {
     uint64_t budget_ns = (uint64_t)(g->options->clock_s * 1e9);
     struct etch_calibration calibration = {0};
     Etch__Clock *clock =
         budget_ns ? etch_clock_measure(&calibration, NULL, budget_ns, true, g->options->clock_fresh) : NULL;
 
-    if (clock) {
-        etch_recorder_write(&g->recorder, ETCH__RECORD__BODY_CLOCK, clock);
-        etch__clock__free_unpacked(clock, NULL);
-    }
     etch_calibration_free(&calibration);
+    return clock;
+}
+
+static void write_clock(struct group *g)
+{
+    Etch__Clock *clock = measure_clock(g);
+
+    if (!clock)
+        return;
+    etch_recorder_write(&g->recorder, ETCH__RECORD__BODY_CLOCK, clock);
+    etch__clock__free_unpacked(clock, NULL);
 }
 
 /* The first process stands for the others. */
@@ -57,6 +66,8 @@ static void write_program(struct group *g, pid_t pid)
     Etch__Program program = ETCH__PROGRAM__INIT;
     struct etch_program_file file;
 
+    if (g->cores)
+        return;
     if (pid)
         etch_program_set_file(&program, pid, &file);
     program.pid = (uint32_t)pid;
@@ -165,11 +176,14 @@ static void follow(struct group *g)
     bool ended = false;
 
     while (!ended) {
-        size_t n = 1 + etch_pt_poll(g->pt, g->fds + 1, POLL_MAX - 1);
+        size_t n = 2 + etch_pt_poll(g->pt, g->fds + 2, POLL_MAX - 2);
 
         g->fds[0] = (struct pollfd){.fd = g->signals, .events = POLLIN};
+        g->fds[1] = (struct pollfd){.fd = g->cores ? g->cores->standby.listener : -1, .events = POLLIN};
         poll(g->fds, n, TICK_MS);
         ended = g->fds[0].revents != 0;
+        if (g->cores)
+            etch_pt_for_cores_serve(g->cores, g->pt);
         etch_pt_drain(g->pt);
         ended |=
             g->options->wall_s > 0 && (double)(etch_unix_ns() - g->recorder.start_unix_ns) / 1e9 >= g->options->wall_s;
@@ -193,6 +207,56 @@ static int run(struct group *g, struct etch_error *err)
     return 0;
 }
 
+/* Nothing is written until a process crashes. */
+static int stand_by(struct group *g, struct etch_error *err)
+{
+    struct etch_pt_for_cores cores;
+    int status = -1;
+
+    g->cores = &cores;
+    if (etch_pt_for_cores_open(&cores, g->options, g->summary, err) == 0 &&
+        etch_pt_open(&g->pt, g->options, &cores.sink, err) == 0) {
+        etch_recorder_begin(&g->recorder);
+        cores.clock = measure_clock(g);
+        if (take_signals(g, err) == 0)
+            status = g->options->cgroup ? add_cgroup(g, err) : add_processes(g, err);
+        if (status == 0)
+            status = etch_pt_for_cores_listen(&cores, err);
+        if (status == 0)
+            follow(g);
+        give_back_signals(g);
+    }
+    etch_pt_for_cores_close(&cores);
+    return status;
+}
+
+static int record(struct group *g, struct etch_error *err)
+{
+    int status = -1;
+
+    if (etch_pt_open(&g->pt, g->options, &g->recorder.sink, err) == 0 &&
+        etch_recorder_create(&g->recorder, g->options->output, g->options->privacy, err) == 0) {
+        if (take_signals(g, err) == 0)
+            status = run(g, err);
+        give_back_signals(g);
+        etch_recorder_close(&g->recorder, status == 0);
+    }
+    return status;
+}
+
+static int refuse(const struct etch_record_options *o, struct etch_error *err)
+{
+    if (o->n_watches || o->plan || o->n_filters) {
+        etch_error_set(err, "watches, plans and filters are for one program, not for several or a control group");
+        return etch_error_advise(err, "--pid of one process, without --for-cores");
+    }
+    if (o->for_cores && o->full) {
+        etch_error_set(err, "--for-cores keeps the newest bytes, and --full keeps all");
+        return etch_error_advise(err, "--snapshot SIZE, which sets the size of the rings");
+    }
+    return 0;
+}
+
 int etch_pt_record_group(const struct etch_record_options *options, struct etch_record_summary *summary,
                          struct etch_error *err)
 {
@@ -206,16 +270,8 @@ int etch_pt_record_group(const struct etch_record_options *options, struct etch_
     g->signals = -1;
     etch_recorder_init(&g->recorder, options->max_size, summary);
     summary->source = etch_source_pt.name;
-    if (options->n_watches || options->plan || options->n_filters) {
-        etch_error_set(err, "watches, plans and filters are for one program, not for several or a control group");
-        etch_error_advise(err, "--pid of one process");
-    } else if (etch_pt_open(&g->pt, options, &g->recorder.sink, err) == 0 &&
-               etch_recorder_create(&g->recorder, options->output, options->privacy, err) == 0) {
-        if (take_signals(g, err) == 0)
-            status = run(g, err);
-        give_back_signals(g);
-        etch_recorder_close(&g->recorder, status == 0);
-    }
+    if (refuse(options, err) == 0)
+        status = options->for_cores ? stand_by(g, err) : record(g, err);
     etch_pt_close(g->pt);
     free(g);
     return status;

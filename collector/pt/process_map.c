@@ -430,6 +430,26 @@ void etch_process_map_conclude(struct etch_process_map *map)
         write_thread(map, &map->threads.v[i], 0);
 }
 
+void etch_process_map_write(struct etch_process_map *map)
+{
+    for (size_t i = 0; i < map->processes.n; i++)
+        for (size_t k = 0; k < map->processes.v[i].images.n; k++)
+            write_image(map, map->processes.v[i].pid, &map->processes.v[i].images.v[k], 0);
+}
+
+void etch_process_map_redirect(struct etch_process_map *map, const struct etch_sink *sink)
+{
+    map->sink = *sink;
+}
+
+bool etch_process_map_has(const struct etch_process_map *map, pid_t pid)
+{
+    for (size_t i = 0; i < map->threads.n; i++)
+        if (map->threads.v[i].pid == (uint32_t)pid)
+            return true;
+    return false;
+}
+
 uint64_t etch_process_map_processes(const struct etch_process_map *map)
 {
     return map->n_processes;

@@ -29,6 +29,15 @@ void etch_process_map_apply(struct etch_process_map *map, uint64_t time);
 /* Writes the threads that are still there, applied records only. */
 void etch_process_map_conclude(struct etch_process_map *map);
 
+/* Writes the mappings of all processes as they are now, applied records only. */
+void etch_process_map_write(struct etch_process_map *map);
+
+/* Another receiver from now on. */
+void etch_process_map_redirect(struct etch_process_map *map, const struct etch_sink *sink);
+
+/* True if a thread of the process has not ended. */
+bool etch_process_map_has(const struct etch_process_map *map, pid_t pid);
+
 /* How many processes and threads there were, those left to another part not counted. */
 uint64_t etch_process_map_processes(const struct etch_process_map *map);
 uint64_t etch_process_map_threads(const struct etch_process_map *map);

@@ -302,6 +302,45 @@ bool etch_pt_alive(const struct etch_pt *p)
     return etch_process_map_alive(p->processes);
 }
 
+/* ---- A snapshot while others go on ---- */
+
+bool etch_pt_has(const struct etch_pt *p, pid_t pid)
+{
+    return etch_process_map_has(p->processes, pid);
+}
+
+/* Two turns: after the second, every record from before the first has come. */
+static void settle(struct etch_pt *p)
+{
+    etch_pt_streams_drain(&p->streams, false);
+    etch_pt_streams_drain(&p->streams, false);
+    etch_pt_streams_settle(&p->streams, false);
+}
+
+/* The process is dying, but has not gone. If memory is short, the trace stays off until the rings are read. */
+void etch_pt_hold(struct etch_pt *p)
+{
+    etch_pt_events_pause(&p->events);
+    settle(p);
+    if (etch_pt_streams_hold(&p->streams))
+        etch_pt_events_resume(&p->events);
+}
+
+void etch_pt_snapshot(struct etch_pt *p, const struct etch_sink *sink)
+{
+    const struct etch_sink standing = p->sink;
+
+    p->sink = *sink;
+    etch_process_map_redirect(p->processes, sink);
+    write_streams(p);
+    etch_process_map_write(p->processes);
+    etch_process_map_conclude(p->processes);
+    etch_pt_streams_snapshot(&p->streams);
+    p->sink = standing;
+    etch_process_map_redirect(p->processes, &standing);
+    etch_pt_events_resume(&p->events); /* no change if they are on */
+}
+
 bool etch_pt_usable(struct etch_error *err)
 {
     struct etch_pt_caps caps;

@@ -56,6 +56,7 @@ void etch_pt_streams_release(struct etch_pt_streams *p)
         return;
     for (size_t i = 0; i < p->n; i++) {
         free(p->list[i].changes);
+        free(p->list[i].held);
         etch_array_free(&p->list[i].pieces);
         etch_array_free(&p->list[i].doubts);
     }
@@ -345,13 +346,56 @@ static void write_changes(struct etch_pt_streams *p, const struct etch_pt_stream
         write_change(p, c->ring->cpu, &c->changes[i % c->max_changes]);
 }
 
+static void hold_bytes(void *context, uint64_t offset, const uint8_t *bytes, size_t size)
+{
+    struct etch_pt_stream *c = context;
+
+    (void)offset; /* they come one after the other, from 0 on */
+    memcpy(c->held + c->n_held, bytes, size);
+    c->n_held += size;
+}
+
+static void let_go(struct etch_pt_stream *c)
+{
+    free(c->held);
+    c->held = NULL;
+    c->n_held = 0;
+}
+
+bool etch_pt_streams_hold(struct etch_pt_streams *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        struct etch_pt_stream *c = &p->list[i];
+
+        c->held = malloc(c->ring->aux.size);
+        if (!c->held) {
+            for (size_t k = 0; k < i; k++)
+                let_go(&p->list[k]);
+            return false;
+        }
+        c->held_wrapped = etch_aux_ring_snapshot(&c->ring->aux, hold_bytes, c);
+    }
+    return true;
+}
+
+/* Returns whether there were older bytes. */
+static bool take_held(struct etch_pt_stream *c)
+{
+    if (!c->held)
+        return etch_aux_ring_snapshot(&c->ring->aux, take_bytes, c);
+    if (c->n_held)
+        take_bytes(c, 0, c->held, c->n_held);
+    let_go(c);
+    return c->held_wrapped;
+}
+
 void etch_pt_streams_snapshot(struct etch_pt_streams *p)
 {
     for (size_t i = 0; i < p->n; i++) {
         struct etch_pt_stream *c = &p->list[i];
 
         write_changes(p, c);
-        if (etch_aux_ring_snapshot(&c->ring->aux, take_bytes, c))
+        if (take_held(c))
             report(c, ETCH__LOSS_CAUSE__LOSS_RING_WRAPPED, 0, 0, 0, 0, "older than the snapshot");
     }
     flush_switches(p);

@@ -42,6 +42,9 @@ struct etch_pt_stream {
     bool off;           /* the events may have been switched off by a full ring */
     struct etch_pt_change *changes; /* the newest, in a ring, where the trace is one */
     size_t n_changes, max_changes;
+    uint8_t *held; /* a copy of an overwritten ring; NULL: none */
+    size_t n_held;
+    bool held_wrapped;
 };
 
 struct etch_pt_streams {
@@ -70,7 +73,11 @@ bool etch_pt_streams_drain(struct etch_pt_streams *streams, bool last);
 /* After a turn: applies the records of processes and mappings that no other CPU's records can precede. */
 void etch_pt_streams_settle(struct etch_pt_streams *streams, bool last);
 
-/* Reads rings that are overwritten. The events are off. */
+/* Copies rings that are overwritten, so that the trace can go on before they are read. The events are off. Returns
+ * false if memory is short: then nothing is copied. */
+bool etch_pt_streams_hold(struct etch_pt_streams *streams);
+
+/* Reads rings that are overwritten, or their copies, which are released. Without copies the events are off. */
 void etch_pt_streams_snapshot(struct etch_pt_streams *streams);
 
 void etch_pt_streams_release(struct etch_pt_streams *streams);

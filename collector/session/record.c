@@ -55,7 +55,7 @@ static int record_guarded(const struct etch_record_options *options, struct etch
 {
     const char *name = options->source;
     bool running = options->pid || options->n_pids || options->cgroup;
-    bool group = options->n_pids || options->cgroup;
+    bool group = options->n_pids || options->cgroup || options->for_cores;
 
     if ((options->plan || options->n_watches) && !running && etch_record_has_recorder(options->argv[0]) &&
         setenv(ETCH_SOFT_ON_VARIABLE, "1", 1) < 0) /* the plan's instructions are those of recorded code */

@@ -84,6 +84,8 @@ case_of joined_filters --full --filter a --filter b --filter c --filter step "$p
 case_of filter_outside --full --filter 0x1-0x10 "$programs/switches-static"
 case_of no_such_setting --pt cyc "$programs/switches-static"
 
+case_of watched --full --watch shared "$programs/watched"
+
 if begin overflow; then # the CPU's own buffer
   echo 3000 >$knobs/ovf_every # fewer than between two switches of tasks, also on a busy host: each begins to count anew
   record --full "$programs/switches-static"
@@ -210,10 +212,52 @@ if begin cycles; then
   end
 fi
 
+# wait_for COMMAND: as long as the guest lives
+wait_for() {
+  until eval "$1"; do sleep 0.05; done
+}
+
+# The rings of running processes, kept for their cores. Two crash, one after the other, and the recorder goes on.
+if begin for_cores; then
+  ulimit -c unlimited
+  cat /proc/sys/kernel/core_pattern >pattern
+  "$etch" core --install --to /tmp/cores >install 2>&1
+  "$RIG_SHARE/later" >one & one=$!
+  "$RIG_SHARE/later" >two & two=$!
+  "$programs/endless" >endless & third=$!
+  wait_for '[ -s one ] && [ -s two ] && [ -s endless ]'
+  "$etch" record --source pt --clock 0 --for-cores=/tmp/cores --snapshot 2M --pid $one,$two,$third >record.out 2>err & recorder=$!
+  wait_for 'ls /tmp/cores/*.sock >/dev/null 2>&1 || ! kill -0 $recorder 2>/dev/null'
+  kill -USR1 $one
+  wait $one
+  wait_for '[ -e /tmp/cores/later.'$one'.*.pt.etch ] || ! kill -0 $recorder 2>/dev/null'
+  kill -USR1 $two
+  wait $two
+  wait_for '[ "$(ls /tmp/cores/later.*.pt.etch 2>/dev/null | wc -l)" = 2 ] || ! kill -0 $recorder 2>/dev/null'
+  kill -INT $recorder
+  wait $recorder
+  echo $? >status
+  kill $third
+  "$etch" core --list --to /tmp/cores >list 2>&1
+  "$etch" core --uninstall --to /tmp/cores >uninstall 2>&1
+  rm -f /tmp/cores/*.sock
+  cp -r /tmp/cores "$RIG_SHARE/for_cores"
+  echo "$one $two" >pids
+  end
+fi
+
 if begin diagnose; then # from runs to a sketch, by control flow
   echo N >$knobs/log
   status=0
   "$etch" diagnose --source pt --runs 60 --timeout 300 --store store --json sketch.json -- "$RIG_SHARE/null-check" >out 2>err || status=$?
+  echo $status >status
+  end
+fi
+
+if [[ $wanted == *" diagnose_order "* ]] && begin diagnose_order; then # by watches; takes minutes
+  echo N >$knobs/log
+  status=0
+  "$etch" diagnose --source pt --runs 60 --timeout 300 --store store --json sketch.json -- "$RIG_SHARE/order-init" >out 2>err || status=$?
   echo $status >status
   end
 fi

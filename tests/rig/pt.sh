@@ -11,6 +11,8 @@ cycles=${ETCH_RIG_CYCLES:-10} crashes=${ETCH_RIG_CRASHES:-5} status=0
 share=$(mktemp -d)
 trap 'rm -rf "$share"' EXIT
 "$build/etch" cc -g -O0 -pthread "$here/../corpus/null-check/bug.c" -o "$share/null-check"
+"$build/etch" cc -g -O0 -pthread "$here/../corpus/order-init/bug.c" -o "$share/order-init"
+"$build/etch" cc -g -O0 "$here/programs/later.c" -o "$share/later"
 bash "$here/run-in-guest" -o "$build/rig" -s "$share" -t "${RIG_SECONDS:-840}" "$here/pt-guest.sh" "$build" "$cycles" "$crashes" "$@" ||
   status=$?
 [ $status -ne 77 ] || exit 77

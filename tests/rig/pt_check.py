@@ -251,6 +251,17 @@ def check_no_such_setting(case):
     refused(case, "Invalid argument", "leave out --pt")
 
 
+def check_watched(case):
+    """Each access of the variable, and no other, in the order of the program."""
+    equal(case)
+    accesses = [a for r in case.records("accesses") for a in r["accesses"]]
+    at, end = symbol("watched", "main")
+    assert len(accesses) == 5, accesses
+    base = int(accesses[0]["ip"], 16) & ~0xfff
+    places = [int(a["ip"], 16) - base + (at & ~0xfff) for a in accesses]
+    assert places == sorted(places) and all(at < p <= end for p in places), (places, at, end)
+
+
 def check_overflow(case):
     got, lost = pieces(case.bundle)
     want = case.truth()
@@ -330,6 +341,28 @@ def check_cycles(case):
         assert "nothing lost" in line, line
 
 
+def check_for_cores(case):
+    """The rings that etch core asked for: what ran is what they hold, and the sketch of the core shows it."""
+    assert case.status == 0, case.text("err")
+    case.says("2 traces of crashed processes")
+    assert case.text("list").count("with a trace of Intel PT") == 2, case.text("list")
+    want = case.truth()
+    cores = sorted(os.path.join(case.path("cores"), f) for f in os.listdir(case.path("cores")) if f.endswith(".core"))
+    assert len(cores) == 2, cores
+    for core in cores:
+        pid = int(core.rsplit(".", 3)[1])
+        got, _ = pieces(core[:-5] + ".pt.etch")
+        assert sum(map(len, got[pid])) > 100, got[pid]
+        assert sound(got, want) > 100
+        shown = case.path("sketch.json")
+        run("sketch", os.path.join(share, "later"), "--core", core, "--json", shown)
+        with open(shown, encoding="utf-8") as file:
+            sketch = json.load(file)
+        assert sketch["source"] == "pt", sketch["source"]
+        functions = [s["place"]["function"] for s in sketch["steps"]]
+        assert "find" in functions and functions[-1] == "sum", functions
+
+
 def check_diagnose(case):
     """The lookup that finds nothing: the crash tells of the pointer, control flow that its last line runs in failing runs only."""
     assert case.status == 0, case.text("err")
@@ -342,10 +375,21 @@ def check_diagnose(case):
     assert "find" in [s["place"]["function"] for s in sketch["steps"]], sketch["steps"]
 
 
+def check_diagnose_order(case):
+    """Two threads: watches show that one reads before the other writes."""
+    assert case.status == 0, case.text("err")
+    sketch = json.loads(case.text("sketch.json"))
+    best = sketch["predictors"][0]
+    assert best["f"] > 0.99 and best["kind"] == "order" and "config" in best["text"], best
+
+
+LONG = ["diagnose_order"]  # minutes, and only where asked for by name
+
+
 def main():
     failed = 0
     cases = {name[6:]: check for name, check in globals().items() if name.startswith("check_")}
-    wanted = sys.argv[6:] or cases
+    wanted = sys.argv[6:] or [name for name in cases if name not in LONG]
     for name in wanted:
         case = Case(name)
         try:
