@@ -4,6 +4,7 @@
 #include "sketch/render/html.h"
 #include "sketch/render/sentence.h"
 #include "sketch/render/stack.h"
+#include "sketch/render/unordered.h"
 #include "sketch/render_html_css.h"
 #include "sketch/render_html_js.h"
 
@@ -455,6 +456,11 @@ static void put_item(struct etch_page *page, bool doubt, const char *before, con
     etch_page_write(page, "</li>\n");
 }
 
+static void put_unordered(void *context, const char *sentence)
+{
+    put_item(context, true, "", sentence);
+}
+
 static void put_doubts(struct etch_page *page)
 {
     const Etch__Sketch *s = page->sketch;
@@ -465,18 +471,7 @@ static void put_doubts(struct etch_page *page)
             put_item(page, true, "", "~ steps in one row are unordered. Nothing proves which came first.");
             reported = 1;
         }
-    for (size_t k = 0; k < s->n_unordered; k++) {
-        const Etch__SketchUnordered *u = s->unordered[k];
-
-        if (u->one >= s->n_steps || u->other >= s->n_steps)
-            continue;
-        etch_page_write(page, "<li class=\"doubt\">T%u\u2019s step %zu and T%u\u2019s step %zu are unordered",
-                        s->steps[u->one]->thread + 1, page->model.row_of[u->one] + 1, s->steps[u->other]->thread + 1,
-                        page->model.row_of[u->other] + 1);
-        etch_page_write(page, etch_render_string(u->evidence)[0] ? ": " : "");
-        etch_page_escape(page, u->evidence);
-        etch_page_write(page, ".</li>\n");
-    }
+    etch_render_unordered(s, page->model.row_of, put_unordered, page);
     for (size_t i = 0; i < s->n_losses; i++) {
         etch_render_loss(s->losses[i], loss, sizeof(loss));
         put_item(page, true, "Lost: ", loss);

@@ -2,36 +2,24 @@
 /* The foot of a picture: unordered steps, losses, contradictions, notes, and counts. */
 #include "sketch/render/picture.h"
 #include "sketch/render/stack.h"
+#include "sketch/render/unordered.h"
 
 #include <stdio.h>
 
-static const char *step_name(const struct picture *p, size_t i, char name[48])
+static void draw_sentence(void *context, const char *sentence)
 {
-    snprintf(name, 48, "T%u's step %zu", p->sketch->steps[i]->thread + 1, p->model.row_of[i] + 1);
-    return name;
+    etch_picture_write(context, LOOK_LOSS, 2, sentence);
 }
 
 static void draw_unordered(struct picture *p)
 {
-    const Etch__Sketch *s = p->sketch;
-    char text[512], one[48], other[48];
-
     for (size_t r = 0; r < p->model.n_rows; r++)
         if (p->model.rows[r].unordered) {
             etch_picture_write(p, LOOK_LOSS, 2,
                                "~ steps of one number are unordered. Nothing proves which came first.");
             break;
         }
-    for (size_t k = 0; k < s->n_unordered; k++) {
-        const Etch__SketchUnordered *u = s->unordered[k];
-        const char *evidence = etch_render_string(u->evidence);
-
-        if (u->one >= s->n_steps || u->other >= s->n_steps)
-            continue;
-        snprintf(text, sizeof(text), "%s and %s are unordered%s%.300s%s", step_name(p, u->one, one),
-                 step_name(p, u->other, other), evidence[0] ? " (" : "", evidence, evidence[0] ? ")." : ".");
-        etch_picture_write(p, LOOK_LOSS, 2, text);
-    }
+    etch_render_unordered(p->sketch, p->model.row_of, draw_sentence, p);
 }
 
 static bool has_unknown_value(const Etch__Sketch *s)
