@@ -56,6 +56,8 @@ static void show_progress(void *context, const struct etch_diagnose_state *s)
 {
     (void)context;
     fprintf(stderr, "\r\033[K%u runs, %u failed", s->runs, s->failures);
+    if (s->schedules)
+        fprintf(stderr, ", %llu schedules in the lab", (unsigned long long)s->schedules);
     if (s->round)
         fprintf(stderr, ", round %u (%u statements)", s->round, s->sigma);
     if (s->best)
@@ -70,11 +72,11 @@ static int conclude(struct etch_diagnosis *d, const struct options *o, struct et
     Etch__Sketch *sketch;
     int status;
 
-    if (!state.failures && !state.unplaced) {
+    if (!state.failures && !state.unplaced && !state.lab_failed) {
         printf("%sno failure in %u runs of %s\n", interrupted ? "interrupted; " : "", state.runs,
                etch_shown(o->d.argv[0]));
-        if (!interrupted)
-            printf("etch explore can search for a schedule of the threads that fails\n");
+        if (state.schedules)
+            printf("and none in %llu schedules of the lab\n", (unsigned long long)state.schedules);
         return ETCH_EXIT_FAILED;
     }
     sketch = etch_diagnosis_sketch(d, o->output.all, err);
@@ -88,13 +90,17 @@ static int conclude(struct etch_diagnosis *d, const struct options *o, struct et
 static void summarise(const struct etch_diagnosis *d)
 {
     struct etch_diagnose_state s = etch_diagnosis_state(d);
-    char needed[80] = "";
+    char needed[80] = "", lab[160] = "";
 
     if (s.needed)
         snprintf(needed, sizeof(needed), ", the cause was clear after %u failure%s", s.needed,
                  s.needed == 1 ? "" : "s");
-    fprintf(stderr, "etch diagnose: %u runs, %u failed, %.1f s%s; kept in %s\n", s.runs, s.failures, s.seconds, needed,
-            etch_shown(s.folder));
+    if (s.schedules)
+        snprintf(lab, sizeof(lab), ", %llu schedules and %llu experiments in the lab%s%s",
+                 (unsigned long long)s.schedules, (unsigned long long)s.experiments, s.sureness ? ": " : "",
+                 s.sureness ? s.sureness : "");
+    fprintf(stderr, "etch diagnose: %u runs, %u failed%s, %.1f s%s; kept in %s\n", s.runs, s.failures, lab, s.seconds,
+            needed, etch_shown(s.folder));
 }
 
 static int diagnose(const struct etch_command *self, const struct options *o)
@@ -167,16 +173,25 @@ static const char *choose_source(const char *started, bool by_script)
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},          {"runs", required_argument, NULL, 'r'},
-        {"time", required_argument, NULL, 't'},    {"jobs", required_argument, NULL, 'J'},
-        {"timeout", required_argument, NULL, 'T'}, {"fails-if", required_argument, NULL, 'f'},
-        {"store", required_argument, NULL, 'S'},   {"fresh", no_argument, NULL, 'F'},
-        {"html", required_argument, NULL, 'H'},    {"json", required_argument, NULL, 'j'},
-        {"sarif", required_argument, NULL, 's'},   {"all", no_argument, NULL, 'a'},
-        {"source", required_argument, NULL, 'o'},  {"input", required_argument, NULL, 'i'},
-        {"program", required_argument, NULL, 'p'}, {"bug", required_argument, NULL, 'b'},
-        {"sigma", required_argument, NULL, 'g'},   {0}};
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"runs", required_argument, NULL, 'r'},
+                                                 {"time", required_argument, NULL, 't'},
+                                                 {"jobs", required_argument, NULL, 'J'},
+                                                 {"timeout", required_argument, NULL, 'T'},
+                                                 {"fails-if", required_argument, NULL, 'f'},
+                                                 {"store", required_argument, NULL, 'S'},
+                                                 {"fresh", no_argument, NULL, 'F'},
+                                                 {"html", required_argument, NULL, 'H'},
+                                                 {"json", required_argument, NULL, 'j'},
+                                                 {"sarif", required_argument, NULL, 's'},
+                                                 {"all", no_argument, NULL, 'a'},
+                                                 {"source", required_argument, NULL, 'o'},
+                                                 {"input", required_argument, NULL, 'i'},
+                                                 {"program", required_argument, NULL, 'p'},
+                                                 {"bug", required_argument, NULL, 'b'},
+                                                 {"sigma", required_argument, NULL, 'g'},
+                                                 {"no-lab", no_argument, NULL, 'L'},
+                                                 {0}};
     struct options o = {.d = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "auto"}};
     double value;
     int c;
@@ -227,6 +242,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
             break;
         case 'F':
             o.d.fresh = true;
+            break;
+        case 'L':
+            o.d.no_lab = true;
             break;
         case 'o':
             if (!is_source(optarg))
@@ -301,6 +319,7 @@ const struct etch_command etch_command_diagnose = {
         "                 (auto)\n"
         "  --sigma N      begin with the N statements nearest to the failure (16); each round doubles N\n"
         "  --store DIR    the folder for kept runs (.etch)\n"
+        "  --no-lab       make no experiments in the lab, and compare runs only\n"
         "  --fresh        forget the runs kept before\n"
         "  --html FILE, --json FILE, --sarif FILE, --all\n"
         "                 the same as for etch sketch\n\n"

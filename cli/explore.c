@@ -5,9 +5,9 @@
 #include "cli/command.h"
 #include "cli/lab_file.h"
 #include "cli/summaries.h"
-#include "collector/lab_cause.h"
 #include "collector/lab_explore.h"
 #include "collector/lab_journal.h"
+#include "diagnose/lab_cause.h"
 #include "diagnose/lab_runs.h"
 #include "diagnose/lab_twin.h"
 
@@ -36,6 +36,12 @@ static void on_signal(int number)
 {
     (void)number;
     stopped = 1;
+}
+
+static bool is_stopped(void *context)
+{
+    (void)context;
+    return stopped;
 }
 
 static bool observe(void *context, uint64_t done, const struct etch_lab_result *result)
@@ -196,7 +202,9 @@ static void print_found(const struct etch_lab_found *f)
 static int print_cause(const struct options *o, const struct etch_lab_found *f, struct etch_lab_experiment *e,
                        const char *twin, struct etch_error *err)
 {
-    if (etch_lab_experiment(e, f, &o->explore, err) < 0)
+    const struct etch_lab_budget budget = {.runs = 500, .is_over = is_stopped};
+
+    if (etch_lab_experiment(e, f, &o->explore, &budget, NULL, err) < 0)
         return -1;
     etch_lab_print_cause(&e->cause, twin, stdout);
     return 0;
@@ -210,8 +218,8 @@ static int keep_runs(const struct options *o, const struct etch_lab_found *f, co
 
     if (mkdir(o->bundles, 0700) < 0 && errno != EEXIST)
         return etch_error_set_errno(err, errno, "cannot make %s", o->bundles);
-    if (etch_lab_runs_record(&runs, f, e->cause.n_orders ? &e->cause : NULL,
-                             e->known.learnt ? e->known.learnt : f->learnt, &o->explore.request, o->bundles, err) < 0)
+    if (etch_lab_runs_record(&runs, f, e->cause.orders.n ? &e->cause : NULL,
+                             e->known.learnt ? e->known.learnt : f->learnt, &o->explore, o->bundles, err) < 0)
         return -1;
     printf("recorded   %u failing and %u passing runs: etch sketch %s %s/*.etch\n", runs.failing, runs.passing, argv[0],
            o->bundles);

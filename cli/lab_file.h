@@ -3,7 +3,7 @@
 #ifndef ETCH_CLI_LAB_FILE_H
 #define ETCH_CLI_LAB_FILE_H
 
-#include "collector/lab_cause.h"
+#include "diagnose/lab_cause.h"
 #include "collector/lab_explore.h"
 
 #include <limits.h>

@@ -33,8 +33,14 @@ struct etch_lab_explore {
 
     /* Called after each run; false ends the search. May be NULL. */
     bool (*observe)(void *context, uint64_t done, const struct etch_lab_result *result);
+    /* True if a failing run is one that is looked for; NULL: every one is. */
+    bool (*accept)(void *context, const struct etch_lab_result *result);
     void *context;
 };
+
+/* The instruction at which a run failed by a signal or by misuse; 0: it failed otherwise. */
+uint64_t etch_lab_failing_site(const struct etch_lab_result *result);
+
 
 struct etch_lab_found {
     uint64_t schedules;             /* that ran */

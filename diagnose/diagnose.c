@@ -161,10 +161,16 @@ static int take_result(struct etch_diagnosis *d, const struct etch_runner_result
 static int loop(struct etch_diagnosis *d, struct etch_error *err)
 {
     while (!is_over(d)) {
+        if (etch_diagnosis_lab_is_due(d) && !etch_runner_busy(&d->runner)) {
+            if (etch_diagnosis_use_lab(d, err) < 0)
+                return -1;
+            d->done |= d->lab.proven;
+            continue;
+        }
         struct etch_diagnose_state state = etch_diagnosis_state(d);
         struct etch_runner_result result;
 
-        if (start_more(d, d->o->runs, err) < 0)
+        if (!etch_diagnosis_lab_is_due(d) && start_more(d, d->o->runs, err) < 0)
             return -1;
         if (!etch_runner_busy(&d->runner))
             return 0;
@@ -263,22 +269,32 @@ struct etch_diagnose_state etch_diagnosis_state(const struct etch_diagnosis *d)
                                         .best_f = best->f,
                                         .needed = best->text && best->f >= ETCH_STOP_STRONG ? d->needed : 0,
                                         .seconds = etch_time_seconds() - d->began,
-                                        .folder = d->folder};
+                                        .folder = d->folder,
+                                        .schedules = d->lab.schedules,
+                                        .experiments = d->lab.experiment.cause.runs,
+                                        .lab_failed = d->lab.usable,
+                                        .sureness = !d->lab.experiment.cause.claim.n ? NULL
+                                                    : d->lab.proven                  ? "proven"
+                                                                                     : "necessary"};
 }
 
 struct etch_run_set *etch_diagnosis_runs(struct etch_diagnosis *d)
 {
-    return &d->runs;
+    return etch_diagnosis_prefers_lab(d) ? &d->lab.runs : &d->runs;
 }
 
 Etch__Sketch *etch_diagnosis_sketch(struct etch_diagnosis *d, bool all, struct etch_error *err)
 {
+    if (etch_diagnosis_prefers_lab(d))
+        return etch_diagnosis_lab_sketch(d, all, err);
     if (!d->failures && d->unplaced) {
         etch_error_set(err, "%u of %u runs failed, none of them at a known place of %s", d->unplaced, d->stop.runs,
                        d->o->argv[0]);
         etch_error_advise(err, "a longer --timeout, if they hang; build it with etch cc -g");
         return NULL;
     }
+    if (d->lab.why[0])
+        etch_run_set_note(&d->runs, d->lab.why);
     if (etch_run_set_prepare(&d->runs, err) < 0)
         return NULL;
     return etch_run_set_compose(&d->runs, d->round.number, d->round.sigma, all, err);
@@ -292,6 +308,7 @@ void etch_diagnosis_free(struct etch_diagnosis *d)
     etch_round_release(&d->round);
     etch_run_set_release(&d->runs);
     etch_store_close(d->store);
+    etch_lab_phase_release(&d->lab);
     if (d->clock)
         etch__clock__free_unpacked(d->clock, NULL);
     free(d->stop.best.text);

@@ -15,6 +15,7 @@ struct etch_diagnose_options {
     double time, timeout;
     const char *fails_if, *store, *source, *input, *program, *bug;
     bool fresh;
+    bool no_lab;  /* no experiments in the lab */
     bool patient; /* the user said how many runs, or how long */
 };
 
@@ -28,7 +29,10 @@ struct etch_diagnose_state {
     double best_f;
     unsigned needed; /* failures of the bug when the best cause became strong; 0: there is none */
     double seconds;
-    const char *folder; /* of the store */
+    const char *folder;              /* of the store */
+    uint64_t schedules, experiments; /* runs in the lab: of the search, and for the proof */
+    bool lab_failed;                 /* a schedule of the lab fails */
+    const char *sureness;            /* "proven", "necessary"; NULL: no experiment has an answer */
 };
 
 struct etch_diagnose_observer {

@@ -11,12 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SCHEDULES 60u /* that are tried */
-#define EACH 6u       /* failing and passing runs that are kept */
+#define SCHEDULES 40u /* that are tried */
+#define EACH 5u       /* failing and passing runs that are kept */
 
 struct work {
     struct etch_lab_runs *runs;
     const struct etch_lab_found *found;
+    const struct etch_lab_explore *explore;
     const char *folder;
     uint64_t *sites; /* that are known so far */
     uint64_t expected[ETCH_LAB_THREADS];
@@ -33,7 +34,8 @@ static bool is_same_failure(const struct work *w, const struct etch_lab_result *
 {
     const struct etch_lab_schedule *s = &w->found->schedule;
 
-    return r->end == s->end && (r->end == ETCH_LAB_HUNG || r->number == s->number);
+    return r->end == s->end && (r->end == ETCH_LAB_HUNG || r->number == s->number) &&
+           (!w->explore->accept || w->explore->accept(w->explore->context, r));
 }
 
 /* Runs without a recorder are quick. They show which schedules are worth recording. Returns 1 to record it as failing,
@@ -135,9 +137,9 @@ static int record_turned(struct work *w, struct etch_lab_request request, const 
     request.n_repeat = (uint32_t)cause->schedule.segments.n;
     request.loosely = true;
     request.n_rules = 1;
-    for (uint32_t i = 0; i < cause->n_orders && w->runs->passing < EACH; i++)
+    for (uint32_t i = 0; i < cause->orders.n && w->runs->passing < EACH; i++)
         for (uint32_t k = 0; k < ETCH_LAB_TRIES && w->runs->passing < EACH; k++) {
-            const struct etch_lab_rule turned = etch_lab_order_turned(&cause->orders[i]);
+            const struct etch_lab_rule turned = etch_order_turned(&cause->orders.v[i]);
             int wanted;
 
             request.rules = &turned;
@@ -151,9 +153,10 @@ static int record_turned(struct work *w, struct etch_lab_request request, const 
 
 int etch_lab_runs_record(struct etch_lab_runs *runs, const struct etch_lab_found *found,
                          const struct etch_lab_cause *cause, const uint64_t *learnt,
-                         const struct etch_lab_request *like, const char *folder, struct etch_error *err)
+                         const struct etch_lab_explore *explore, const char *folder, struct etch_error *err)
 {
-    struct work w = {.runs = runs, .found = found, .folder = folder};
+    struct work w = {.runs = runs, .found = found, .explore = explore, .folder = folder};
+    const struct etch_lab_request *like = &explore->request;
     int status;
 
     *runs = (struct etch_lab_runs){0};

@@ -3,7 +3,7 @@
 #ifndef ETCH_DIAGNOSE_LAB_RUNS_H
 #define ETCH_DIAGNOSE_LAB_RUNS_H
 
-#include "collector/lab_cause.h"
+#include "diagnose/lab_cause.h"
 
 struct etch_lab_runs {
     uint32_t failing, passing; /* bundles that were written: failing-N.etch, passing-N.etch, from 1 */
@@ -11,10 +11,11 @@ struct etch_lab_runs {
 
 /* Records runs of the program into `folder`: schedules from seeds, the failing schedule if none of these fails, and the
  * failing schedule with an order of `cause` turned round if none of these passes. `cause` may be NULL. `learnt` are
- * the instructions that share memory, as far as they are known; NULL: none are. `like` names the
- * program to run. Returns 0, or -1 with `err` set. */
+ * the instructions that share memory, as far as they are known; NULL: none are. `explore` is the search
+ * that found the failure: it names the program to run, and says which failures are the same. Returns 0, or -1 with
+ * `err` set. */
 int etch_lab_runs_record(struct etch_lab_runs *runs, const struct etch_lab_found *found,
                          const struct etch_lab_cause *cause, const uint64_t *learnt,
-                         const struct etch_lab_request *like, const char *folder, struct etch_error *err);
+                         const struct etch_lab_explore *explore, const char *folder, struct etch_error *err);
 
 #endif

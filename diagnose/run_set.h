@@ -73,7 +73,8 @@ struct etch_run_set {
     struct etch_source_text *source;
     struct etch_policy *policy; /* of recovered values; NULL: not read yet */
     struct etch_symbols *symbols;
-    size_t kept; /* bytes of recordings and steps that are kept for another slice */
+    const struct etch_experiment *experiment; /* the answer of experiments, for the sketch; NULL: none */
+    size_t kept;                              /* bytes of recordings and steps that are kept for another slice */
     struct etch_run_counts counts;
 };
 

@@ -107,7 +107,8 @@ Etch__Sketch *etch_run_set_compose(struct etch_run_set *s, uint32_t round, uint3
                                            .sigma = sigma,
                                            .bucket = s->sliced,
                                            .all = all,
-                                           .source = etch_source_text_line};
+                                           .source = etch_source_text_line,
+                                           .experiment = s->experiment};
     struct etch_run **runs = list_runs(s);
     Etch__Sketch *sketch = NULL;
 

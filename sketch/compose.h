@@ -20,6 +20,7 @@ struct etch_compose_options {
     void *source_context;
     char *const *notes; /* notes of the caller */
     size_t n_notes;
+    const struct etch_experiment *experiment; /* the answer of experiments, for the first place; NULL: none */
 };
 
 /* `runs` may be of several bugs: the runs of the commonest failure are taken, the others are counted. At least one run

@@ -30,6 +30,24 @@ enum etch_truth { ETCH_FALSE, ETCH_TRUE, ETCH_UNKNOWN };
 
 #define ETCH_PREDICTOR_PLACES 8u
 
+/* How sure a predictor is. */
+enum etch_sureness {
+    ETCH_SUSPECT,   /* by comparison of runs alone */
+    ETCH_NECESSARY, /* by experiment: the failure disappears without it */
+    ETCH_PROVEN,    /* by experiment: necessary, and enough for the failure */
+};
+
+/* The answer of experiments: what was turned round and enforced, and how often the program failed then. */
+struct etch_experiment {
+    enum etch_sureness sureness;
+    enum etch_predictor_kind kind;
+    uint32_t n_places;
+    uint32_t places[ETCH_PREDICTOR_PLACES];
+    char pattern[8];
+    uint32_t turned_failed, turned; /* runs that failed, of those with the opposite enforced */
+    uint32_t alone_failed, alone;   /* the same, of those in which nothing else was enforced */
+};
+
 struct etch_predictor {
     enum etch_predictor_kind kind;
     uint32_t n_places;
@@ -43,8 +61,9 @@ struct etch_predictor {
     uint32_t size; /* of the value */
     uint32_t to;   /* where the branch went, in the run that brought it up */
     uint32_t failing_true, failing, passing_true, passing, unknown;
-    uint32_t distance, spread; /* of its nearest statement, and of all its statements, from the failure */
-    char pattern[8];           /* WR, RWR, ... */
+    uint32_t distance, spread;         /* of its nearest statement, and of all its statements, from the failure */
+    char pattern[8];                   /* WR, RWR, ... */
+    struct etch_experiment experiment; /* suspect: none was made */
     bool ever;   /* the predictor counts any time; otherwise the last time. A value at the failing statement: no passing
                     run may have had the value at any time */
     bool torn;   /* atomicity of two variables, seen in the calls that made the accesses */
@@ -73,6 +92,11 @@ struct etch_predictors {
  * on their order. Returns 0, or -1 when memory is short. */
 int etch_predictors_find(struct etch_predictors *predictors, const struct etch_names *names,
                          const struct etch_run *const *runs, size_t n);
+/* Puts the answer of experiments first: the predictor that says the same, or a new one. Returns 0, or -1 when memory is
+ * short. */
+int etch_predictors_promote(struct etch_predictors *predictors, const struct etch_experiment *experiment,
+                            const struct etch_names *names, const struct etch_run *const *runs, size_t n);
+
 void etch_predictors_release(struct etch_predictors *predictors);
 
 /* The things that a search over a run left out because of a limit. */

@@ -15,6 +15,7 @@
 #define MANY 0xffffu
 #define ACCESS_NS 5   /* of virtual time that an access takes */
 #define QUIET 1000000 /* accesses of a thread without a point, before others may run */
+#define FREED_LEARNT 1024u /* bytes of a freed block that are compared with the accesses of other threads */
 
 struct granule {
     uint64_t site : 48;   /* of the last access */
@@ -219,6 +220,28 @@ void lab_access(const void *at, size_t size, bool write, uint64_t site)
 void lab_access_called(const void *at, size_t size, bool write, uint64_t site)
 {
     access_memory(at, size, write, true, site);
+}
+
+void lab_access_freed(const void *block, size_t size, uint64_t site)
+{
+    size_t learnt = size < FREED_LEARNT ? size : FREED_LEARNT;
+    struct etch_lab_op op = {.object = LAB_OBJECT(block) & ~UINT64_C(7),
+                             .write = true,
+                             .interesting = true,
+                             .size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX};
+
+    if (!lab_controlled())
+        return;
+    lab_note_settle();
+    lab_flow(site);
+    lab->thread[lab_me].site = site;
+    for (size_t at = 0; at < learnt; at += 8)
+        learn(LAB_OBJECT(block) + at, true, site);
+    if (lab_alive > 1 && is_point(site))
+        lab_point(op, site);
+    if (lab->recorded && is_point(site))
+        lab_note_access(block, 1, true, true, site);
+    check_heap(LAB_OBJECT(block), site);
 }
 
 /* ---- What the pass calls ---- */

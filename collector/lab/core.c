@@ -225,6 +225,8 @@ static void note_event(uint32_t thread, const struct etch_lab_op *op)
     e->thread = thread;
     e->visit = visit_of(thread, t->site);
     e->write = op->write;
+    e->sync = op->sync;
+    e->size = op->size;
     for (uint32_t i = 0; i < ETCH_LAB_CALLERS && i < t->depth && t->depth <= ETCH_LAB_FRAMES; i++)
         e->callers[i] = t->frames[t->depth - 1 - i];
 }
@@ -544,7 +546,7 @@ bool lab_block(enum etch_lab_wait wait, uint64_t object, uint64_t deadline, uint
     t->timed_out = false;
     t->interrupted = false;
     t->turn = turns++;
-    t->op = (struct etch_lab_op){.object = object, .write = true, .interesting = true};
+    t->op = (struct etch_lab_op){.object = object, .write = true, .interesting = true, .sync = true};
     lab->thread[lab_me].site = site;
     pass(false);
     t->wait = ETCH_LAB_NOTHING;
@@ -587,7 +589,7 @@ uint32_t lab_wake(uint64_t object, bool all)
 
 struct etch_lab_op lab_sync_op(const volatile void *object)
 {
-    return (struct etch_lab_op){.object = LAB_OBJECT(object), .write = true, .interesting = true};
+    return (struct etch_lab_op){.object = LAB_OBJECT(object), .write = true, .interesting = true, .sync = true};
 }
 
 int lab_noted(enum lab_sync op, const volatile void *object, int result, uint64_t site)

@@ -41,7 +41,7 @@ bool lab_await_fd(int fd, short events, uint64_t site)
 
     if (!lab_controlled() || lab_alive < 2)
         return true;
-    lab_point((struct etch_lab_op){.object = (uint64_t)fd, .write = true}, site);
+    lab_point((struct etch_lab_op){.object = (uint64_t)fd, .write = true, .sync = true}, site);
     pthread_testcancel();
     while (look_again(fd, events) == WAITS) {
         lab_block_fds(&p, 1, LAB_NEVER, site);

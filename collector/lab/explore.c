@@ -118,6 +118,11 @@ static int keep(struct etch_lab_schedule *k, const struct search *s, const struc
     return 0;
 }
 
+uint64_t etch_lab_failing_site(const struct etch_lab_result *r)
+{
+    return r->end == ETCH_LAB_SIGNALED || r->end == ETCH_LAB_WRONG ? r->shared->thread[r->shared->running].site : 0;
+}
+
 static uint64_t end_code(const struct etch_lab_result *r)
 {
     return (uint64_t)r->end << 32 | (uint32_t)(r->end == ETCH_LAB_HUNG ? 0 : r->number);
@@ -151,6 +156,8 @@ static int take(struct search *s, const struct etch_lab_result *r, struct etch_e
     if (is_failure(r)) {
         f->failing++;
         count_distinct(s, r);
+    }
+    if (is_failure(r) && (!s->about->accept || s->about->accept(s->about->context, r))) {
         if (f->first && s->about->latest)
             etch_lab_schedule_release(&f->schedule);
         if ((!f->first || s->about->latest) && keep(&f->schedule, s, r, err) < 0)

@@ -229,7 +229,7 @@ void free(void *block)
     }
     size = size_of(block);
     if (size && size != SIZE_MAX)
-        lab_access_called(block, 1, true, site); /* to free is to write: others may come first */
+        lab_access_freed(block, size, site);
     enter();
     b = find(LAB_OBJECT(block), false);
     if (b && b->state == ALIVE) {

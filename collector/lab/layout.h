@@ -35,7 +35,9 @@ struct etch_lab_event {
     uint64_t site, object;
     uint64_t callers[ETCH_LAB_CALLERS]; /* the innermost first; 0: none */
     uint32_t thread, visit; /* the `visit`-th time that the thread was at this site, from 1; 0: too many to count */
+    uint32_t size;          /* bytes from `object` on; 0: eight */
     bool write;
+    bool sync; /* of a synchronisation */
 };
 
 /* An access to shared memory, or a synchronisation, of a run that is recorded. */

@@ -59,7 +59,7 @@ static int poll_for(struct pollfd *list, nfds_t n, int64_t ns, uint64_t site)
 {
     if (is_alone() && (n || lab->real_time))
         return look_at(list, n, ns < 0 ? -1 : (int)((ns + 999999) / 1000000));
-    lab_point((struct etch_lab_op){.object = n ? (uint64_t)list->fd : 0, .write = true}, site);
+    lab_point((struct etch_lab_op){.object = n ? (uint64_t)list->fd : 0, .write = true, .sync = true}, site);
     return lab_poll(list, n, deadline_of(ns), site);
 }
 

@@ -288,6 +288,9 @@ static inline void lab_flow(uint64_t site)
     lab_threads[lab_me].flow = (lab_threads[lab_me].flow ^ site) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+/* The block is about to be freed. To free is to write to the whole block: others may come first. */
+void lab_access_freed(const void *block, size_t size, uint64_t site);
+
 /* ---- Orders to enforce (rules.c) ---- */
 
 /* The thread passes an instruction. */

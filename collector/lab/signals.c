@@ -230,7 +230,7 @@ static uint32_t number_of(pthread_t thread)
 
 static struct etch_lab_op signal_op(uint64_t object)
 {
-    return (struct etch_lab_op){.object = object, .write = true, .interesting = true};
+    return (struct etch_lab_op){.object = object, .write = true, .interesting = true, .sync = true};
 }
 
 LAB_API int pthread_kill(pthread_t thread, int number);

@@ -113,7 +113,7 @@ int connect(int fd, const struct sockaddr *to, socklen_t size)
 {
     LAB_ENTER();
     if (lab_controlled())
-        lab_point((struct etch_lab_op){.object = (uint64_t)fd, .write = true}, LAB_SITE);
+        lab_point((struct etch_lab_op){.object = (uint64_t)fd, .write = true, .sync = true}, LAB_SITE);
     return (int)LAB_ANSWERED(ETCH_LAB_CALL_CONNECT, fd, lab_real_connect(fd, to, size));
 }
 

@@ -32,6 +32,8 @@ struct etch_lab_op {
     uint64_t object;  /* the address, or the synchronisation object; 0: none */
     bool write;       /* may change the object */
     bool interesting; /* for surw */
+    bool sync;        /* of a synchronisation, not of memory that the program reads or writes itself */
+    uint32_t size;    /* bytes from `object` on; 0: eight */
 };
 
 struct etch_lab_candidate {

@@ -92,7 +92,7 @@ static bool await_end(pthread_t self, uint64_t deadline, uint64_t site)
 {
     struct lab_thread *t = find(self);
 
-    lab_point((struct etch_lab_op){.object = LAB_OBJECT(t), .write = true, .interesting = true}, site);
+    lab_point((struct etch_lab_op){.object = LAB_OBJECT(t), .write = true, .interesting = true, .sync = true}, site);
     while (t && t->state != LAB_DEAD) {
         pthread_testcancel();
         if (!lab_block(ETCH_LAB_JOIN, LAB_OBJECT(t), deadline, site))
@@ -123,7 +123,7 @@ int pthread_tryjoin_np(pthread_t self, void **result)
     if (!lab_controlled())
         return lab_real_pthread_tryjoin_np(self, result);
     t = find(self);
-    lab_point((struct etch_lab_op){.object = LAB_OBJECT(t)}, LAB_SITE);
+    lab_point((struct etch_lab_op){.object = LAB_OBJECT(t), .sync = true}, LAB_SITE);
     return t && t->state != LAB_DEAD ? EBUSY : lab_real_pthread_join(self, result);
 }
 
@@ -164,7 +164,7 @@ int pthread_cancel(pthread_t self)
     if (!lab_controlled())
         return lab_real_pthread_cancel(self);
     t = find(self);
-    lab_point((struct etch_lab_op){.object = LAB_OBJECT(t), .write = true, .interesting = true}, LAB_SITE);
+    lab_point((struct etch_lab_op){.object = LAB_OBJECT(t), .write = true, .interesting = true, .sync = true}, LAB_SITE);
     if (!t || t->state == LAB_DEAD || self == pthread_self())
         return lab_real_pthread_cancel(self);
     t->cancel = true;

@@ -131,6 +131,18 @@ static const char *variable_name(const struct composition *c, uint32_t variable)
     return variable < c->names->variables.n ? c->names->variables.v[variable] : "";
 }
 
+static void add_experiment(struct composition *c, Etch__Predictor *to, const struct etch_experiment *from)
+{
+    if (!from->sureness || !(to->experiment = etch_compose_new(c, sizeof(*to->experiment))))
+        return;
+    etch__experiment__init(to->experiment);
+    to->experiment->proven = from->sureness == ETCH_PROVEN;
+    to->experiment->turned_failed = from->turned_failed;
+    to->experiment->turned = from->turned;
+    to->experiment->alone_failed = from->alone_failed;
+    to->experiment->alone = from->alone;
+}
+
 static void add_predictor(struct composition *c, const struct etch_predictor *from)
 {
     Etch__Predictor *to = etch_compose_new(c, sizeof(*to));
@@ -157,6 +169,7 @@ static void add_predictor(struct composition *c, const struct etch_predictor *fr
     to->f = from->f;
     to->f_lo = from->f_lo;
     to->f_hi = from->f_hi;
+    add_experiment(c, to, &from->experiment);
     to->distance = from->distance == UINT32_MAX ? 0 : from->distance;
     etch_compose_push(c, &c->sketch->predictors, &c->sketch->n_predictors, to);
 }
@@ -320,9 +333,9 @@ static void pick_best(struct composition *c)
     for (size_t i = 0; i < c->predictors.all.n; i++) {
         struct etch_predictor *p = &c->predictors.all.v[i];
 
-        if (!c->top && p->f > 0)
+        if (!c->top && (p->f > 0 || p->experiment.sureness))
             c->top = p;
-        if (!c->best[p->kind] && p->f >= 0.5)
+        if (!c->best[p->kind] && (p->f >= 0.5 || p->experiment.sureness))
             c->best[p->kind] = p;
     }
 }
@@ -358,6 +371,9 @@ static int rank(struct composition *c, struct etch_run *const *runs, size_t n, s
     if (c->passing &&
         etch_predictors_find(&c->predictors, c->names, (const struct etch_run *const *)c->runs, c->n_runs) < 0)
         return etch_error_no_memory(err);
+    if (c->options->experiment && etch_predictors_promote(&c->predictors, c->options->experiment, c->names,
+                                                          (const struct etch_run *const *)c->runs, c->n_runs) < 0)
+        return etch_error_no_memory(err);
     return 0;
 }
 
@@ -375,6 +391,11 @@ int etch_rank(struct etch_predictors *predictors, const struct etch_names *names
     return status;
 }
 
+static bool is_shown(const struct etch_predictor *p)
+{
+    return p->f > 0 || p->experiment.sureness;
+}
+
 static int fill(struct composition *c, struct etch_run *const *runs, size_t n, struct etch_error *err)
 {
     if (rank(c, runs, n, err) < 0)
@@ -388,7 +409,7 @@ static int fill(struct composition *c, struct etch_run *const *runs, size_t n, s
     if (!c->run || !c->run->failure)
         return etch_error_set(err, "no run failed as '%.300s'", c->options->bucket ? c->options->bucket : "");
     fill_head(c);
-    for (size_t i = 0; i < c->predictors.all.n && i < ETCH_SHOWN_PREDICTORS && c->predictors.all.v[i].f > 0; i++)
+    for (size_t i = 0; i < c->predictors.all.n && i < ETCH_SHOWN_PREDICTORS && is_shown(&c->predictors.all.v[i]); i++)
         add_predictor(c, &c->predictors.all.v[i]);
     etch_layout_fill(c);
     etch_conflict_fill(c);

@@ -82,6 +82,10 @@ struct search {
     struct etch_index known; /* into found */
 };
 
+/* Takes the facts of all runs. False if memory is short; to be ended in either case. */
+bool etch_search_start(struct search *s, bool early);
+void etch_search_end(struct search *s);
+
 bool etch_is_one_function(const struct search *s, uint32_t a, uint32_t b);
 
 /* Find candidates, each once: all candidates of failing runs; only orders of their threads; pairs of orders that were

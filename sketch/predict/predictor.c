@@ -13,7 +13,7 @@ bool etch_predictor_is_threaded(const struct etch_predictor *p)
     return p->kind <= ETCH_PREDICTOR_ORDER;
 }
 
-static bool start_search(struct search *s, bool early)
+bool etch_search_start(struct search *s, bool early)
 {
     bool good;
 
@@ -24,7 +24,7 @@ static bool start_search(struct search *s, bool early)
     return good;
 }
 
-static void end_search(struct search *s)
+void etch_search_end(struct search *s)
 {
     free(s->facts);
     etch_index_release(&s->known);
@@ -58,14 +58,14 @@ static bool find_early(struct etch_predictors *found, const struct search *late)
 
     if (!etch_has_first_symptom(late))
         return true;
-    good = start_search(&s, true) && etch_candidates_find_orders(&s) && judge_all(&s);
+    good = etch_search_start(&s, true) && etch_candidates_find_orders(&s) && judge_all(&s);
     for (size_t i = 0; good && i < early.all.n; i++) {
         early.all.v[i].first_symptom = true;
         if (etch_predictor_is_threaded(&early.all.v[i]) && early.all.v[i].f > SYMPTOM_ENOUGH)
             good = etch_array_push(&found->all, early.all.v[i]);
     }
     etch_predictors_release(&early);
-    end_search(&s);
+    etch_search_end(&s);
     return good;
 }
 
@@ -97,11 +97,11 @@ int etch_predictors_find(struct etch_predictors *predictors, const struct etch_n
     bool good;
 
     predictors->all.n = 0;
-    good = start_search(&s, false) && etch_candidates_find(&s) && judge_all(&s) && find_early(predictors, &s);
+    good = etch_search_start(&s, false) && etch_candidates_find(&s) && judge_all(&s) && find_early(predictors, &s);
     if (good)
         etch_predictors_rank(predictors, names);
     log_best(predictors, names, n);
-    end_search(&s);
+    etch_search_end(&s);
     return good ? 0 : -1;
 }
 

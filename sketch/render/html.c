@@ -147,7 +147,7 @@ static void put_header(struct etch_page *page)
 static void put_cause(struct etch_page *page, size_t i, bool top)
 {
     const Etch__Predictor *p = page->sketch->predictors[i];
-    char counts[128];
+    char counts[256];
 
     etch_render_counts(p, counts, sizeof(counts));
     etch_page_write(page,
@@ -183,10 +183,11 @@ static void put_causes(struct etch_page *page)
 {
     bool cause = etch_render_has_cause(page->sketch);
 
-    if (!page->sketch->compared || !page->sketch->failing_runs)
+    if ((!page->sketch->compared && !cause) || !page->sketch->failing_runs)
         return;
     etch_page_write(page, "<section class=\"causes\">\n<h2>%s</h2>\n<ol>\n",
-                    cause                 ? "Cause: what failing runs do and passing runs do not"
+                    cause && page->sketch->predictors[0]->experiment ? "Cause, by experiment"
+                    : cause               ? "Cause: what failing runs do and passing runs do not"
                     : page->model.n_shown ? "No strong predictor yet; the best hints"
                                           : "No predictor separates failing runs from passing runs yet");
     for (size_t i = 0; i < page->model.n_shown; i++)

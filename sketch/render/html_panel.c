@@ -125,7 +125,7 @@ static void put_orders(struct etch_page *page, size_t i)
 static void put_predictor(struct etch_page *page, size_t i)
 {
     const Etch__Predictor *p = page->sketch->predictors[i];
-    char counts[128];
+    char counts[256];
 
     etch_render_counts(p, counts, sizeof(counts));
     etch_page_write(page, "<dt>");

@@ -32,6 +32,17 @@ static json_t *range_json(double lo, double hi, bool *failed)
     return o;
 }
 
+static json_t *experiment_json(const Etch__Experiment *e, bool *failed)
+{
+    json_t *o = json_object();
+
+    etch_json_set(o, "turned_failed", json_integer(e->turned_failed), failed);
+    etch_json_set(o, "turned", json_integer(e->turned), failed);
+    etch_json_set(o, "alone_failed", json_integer(e->alone_failed), failed);
+    etch_json_set(o, "alone", json_integer(e->alone), failed);
+    return o;
+}
+
 static json_t *predictor_json(const Etch__Predictor *p, bool *failed)
 {
     json_t *o = json_object(), *statements = json_array();
@@ -52,6 +63,9 @@ static json_t *predictor_json(const Etch__Predictor *p, bool *failed)
     etch_json_set(o, "unknown", json_integer(p->unknown), failed);
     etch_json_set(o, "distance", json_integer(p->distance), failed);
     etch_json_set(o, "statements", statements, failed);
+    etch_json_set(o, "sureness", etch_json_text(etch_render_sureness(p)), failed);
+    if (p->experiment)
+        etch_json_set(o, "experiment", experiment_json(p->experiment, failed), failed);
     return o;
 }
 

@@ -128,6 +128,8 @@ static bool is_strong(const Etch__Predictor *p)
     double failing = p->failing ? (double)p->failing_true / p->failing : 0;
     double passing = p->passing ? (double)p->passing_true / p->passing : 1;
 
+    if (p->experiment)
+        return true;
     return p->f >= ETCH_RENDER_STRONG && failing - passing >= ETCH_RENDER_STRONG;
 }
 
@@ -135,7 +137,7 @@ static int pick_predictors(struct etch_render_model *m, bool all)
 {
     const Etch__Sketch *s = m->sketch;
     bool strong = etch_render_has_cause(s);
-    size_t n = s->compared ? s->n_predictors : 0;
+    size_t n = s->compared || strong ? s->n_predictors : 0;
 
     m->shown = calloc(n + 1, sizeof(*m->shown));
     if (!m->shown)
@@ -194,7 +196,8 @@ bool etch_render_order_is_sound(const Etch__Sketch *sketch, const Etch__SketchOr
 
 bool etch_render_has_cause(const Etch__Sketch *sketch)
 {
-    return sketch->compared && sketch->n_predictors > 0 && is_strong(sketch->predictors[0]);
+    return sketch->n_predictors > 0 && (sketch->compared || sketch->predictors[0]->experiment) &&
+           is_strong(sketch->predictors[0]);
 }
 
 void etch_render_runs(const Etch__Sketch *s, char *text, size_t size)
@@ -210,14 +213,23 @@ void etch_render_runs(const Etch__Sketch *s, char *text, size_t size)
                  s->passing_runs == 1 ? "" : "s", s->compared ? "" : ", no comparison yet");
 }
 
+const char *etch_render_sureness(const Etch__Predictor *p)
+{
+    return !p->experiment ? "suspect" : p->experiment->proven ? "proven" : "necessary";
+}
+
 void etch_render_counts(const Etch__Predictor *p, char *text, size_t size)
 {
-    char unknown[40] = "";
+    char unknown[40] = "", experiment[128] = "";
 
     if (p->unknown)
         snprintf(unknown, sizeof(unknown), ", unknown in %u", p->unknown);
-    snprintf(text, size, "in %u/%u failing, %u/%u passing%s", p->failing_true, p->failing, p->passing_true, p->passing,
-             unknown);
+    if (p->experiment)
+        snprintf(experiment, sizeof(experiment), "%s: turned round %u of %u fail, alone %u of %u fail; ",
+                 etch_render_sureness(p), p->experiment->turned_failed, p->experiment->turned,
+                 p->experiment->alone_failed, p->experiment->alone);
+    snprintf(text, size, "%sin %u/%u failing, %u/%u passing%s", experiment, p->failing_true, p->failing,
+             p->passing_true, p->passing, unknown);
 }
 
 void etch_render_headline(const Etch__Sketch *s, char *text, size_t size)

@@ -52,6 +52,9 @@ bool etch_render_has_cause(const Etch__Sketch *sketch);
 void etch_render_runs(const Etch__Sketch *sketch, char *text, size_t size);
 
 /* "in 5/5 failing, 0/43 passing", and in how many it is unknown. */
+/* "proven", "necessary" or "suspect". */
+const char *etch_render_sureness(const Etch__Predictor *predictor);
+
 void etch_render_counts(const Etch__Predictor *predictor, char *text, size_t size);
 
 /* The headline, or what the failure record says where there is none. */

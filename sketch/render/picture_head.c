@@ -78,7 +78,7 @@ static void draw_predictor(struct picture *p, size_t shown, unsigned x, unsigned
 {
     const Etch__Predictor *q = p->sketch->predictors[p->model.shown[shown]];
     unsigned text_x = x + 2 + kind_width + 2, width = p->canvas.width - text_x;
-    char letter[2], counts[128], f[64];
+    char letter[2], counts[256], f[64];
 
     etch_picture_letter(shown, letter);
     etch_render_counts(q, counts, sizeof(counts));
@@ -107,7 +107,7 @@ void etch_picture_causes(struct picture *p)
     unsigned kind_width = longest_kind(p), text_width = longest_cause(p);
     char more[128];
 
-    if (!p->sketch->compared || !p->sketch->failing_runs)
+    if ((!p->sketch->compared && !cause) || !p->sketch->failing_runs)
         return;
     if (!p->model.n_shown) {
         etch_picture_write(p, LOOK_BOLD, 0, "No predictor separates failing runs from passing runs yet.");

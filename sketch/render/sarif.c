@@ -191,7 +191,7 @@ static json_t *code_flows_json(const struct etch_render_model *m, struct sarif *
 
 static void predictor_text(const Etch__Predictor *p, char *text, size_t size)
 {
-    char counts[128];
+    char counts[256];
 
     etch_render_counts(p, counts, sizeof(counts));
     snprintf(text, size, "%.40s: %.400s (%s, F %.2f)", etch_render_string(p->kind), etch_render_string(p->text), counts,

@@ -412,7 +412,13 @@ static bool say_cause(struct sentence *s)
 static void say_sureness(struct sentence *s)
 {
     const Etch__Predictor *p = s->cause;
+    const Etch__Experiment *e = p->experiment;
 
+    if (e) {
+        say(s, " %s: turned round, %u of %u runs fail; enforced alone, %u of %u runs fail.",
+            e->proven ? "Proven" : "Necessary", e->turned_failed, e->turned, e->alone_failed, e->alone);
+        return;
+    }
     say(s, " Suspected: so in %u of %u failing and %u of %u passing runs.", p->failing_true, p->failing,
         p->passing_true, p->passing);
 }
