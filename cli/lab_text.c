@@ -205,16 +205,35 @@ static void print_moment(struct etch_symbols *symbols, const Etch__Image *image,
     fprintf(out, " (%s)", e->write ? "write" : "read");
 }
 
+static const char *claim_kind(enum etch_claim_kind kind)
+{
+    static const char *const names[] = {"", "order", "atomicity", "atomicity", "lock_order", "wait", "orders"};
+
+    return names[kind];
+}
+
 static void print_order(struct etch_symbols *symbols, const Etch__Image *image, const struct etch_lab_order *o,
                         FILE *out)
 {
-    fprintf(out, "  %-9s  ", etch_lab_order_is_proven(o) ? "proven" : "necessary");
     print_moment(symbols, image, &o->before, out);
     fprintf(out, " before ");
     print_moment(symbols, image, &o->after, out);
-    fprintf(out, "\n             turned round%s: %u of %u fail; enforced alone: %u of %u fail\n",
-            o->whole ? " (held until the other thread has ended)" : "", o->turned.failed + o->turned.otherwise,
-            o->turned.of, o->alone.failed, o->alone.of);
+    fprintf(out, "%s\n", o->whole ? ", and before the end of that thread" : "");
+}
+
+static void print_claim(struct etch_symbols *symbols, const Etch__Image *image, const struct etch_lab_cause *c,
+                        FILE *out)
+{
+    const struct etch_claim *claim = &c->claim;
+
+    fprintf(out, "cause      %s\n", claim_kind(claim->kind));
+    for (uint32_t i = 0; i < claim->n; i++) {
+        fprintf(out, "  %-9s  ", i ? "and" : etch_claim_is_proven(claim) ? "proven" : "necessary");
+        print_order(symbols, image, &c->orders.v[claim->orders[i]], out);
+    }
+    fprintf(out, "             turned round: %u of %u fail; enforced alone: %u of %u fail\n",
+            claim->turned.failed + claim->turned.otherwise, claim->turned.of,
+            claim->alone.failed + claim->alone.otherwise, claim->alone.of);
 }
 
 void etch_lab_print_cause(const struct etch_lab_cause *c, const char *twin, FILE *out)
@@ -229,13 +248,11 @@ void etch_lab_print_cause(const struct etch_lab_cause *c, const char *twin, FILE
     image.size = c->end - c->base;
     image.prot = 5;
     fprintf(out, "shortened  to %zu switch%s\n", switches, switches == 1 ? "" : "es");
-    fprintf(out, "%s\n", c->n_orders ? "cause" : "cause      no order of two accesses alone decides the failure");
-    for (uint32_t i = 0; i < c->n_orders && i < 4; i++)
-        print_order(symbols, &image, &c->orders[i], out);
-    if (c->n_orders > 4)
-        fprintf(out, "  %u more\n", c->n_orders - 4);
-    if (c->together.of)
-        fprintf(out, "  all of them enforced together: %u of %u fail\n", c->together.failed, c->together.of);
-    fprintf(out, "           %u order%s tried, %" PRIu64 " runs\n", c->n_tried, c->n_tried == 1 ? "" : "s", c->runs);
+    if (c->claim.n)
+        print_claim(symbols, &image, c, out);
+    else
+        fprintf(out, "cause      no order of two accesses alone decides the failure\n");
+    fprintf(out, "           %u order%s tried, %u necessary, %" PRIu64 " runs\n", c->n_tried,
+            c->n_tried == 1 ? "" : "s", c->orders.n, c->runs);
     etch_symbols_free(symbols);
 }

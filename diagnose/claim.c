@@ -295,7 +295,7 @@ bool etch_claim_is_proven(const struct etch_claim *c)
 {
     return c->n && c->kind != ETCH_CLAIM_SET && c->kind != ETCH_CLAIM_NONE && c->turned.of >= ETCH_CLAIM_TRIES &&
            !c->turned.failed && !c->turned.otherwise && c->alone.of >= ETCH_CLAIM_TRIES &&
-           c->alone.failed == c->alone.of;
+           c->alone.failed + c->alone.otherwise == c->alone.of && 2 * c->alone.failed >= c->alone.of;
 }
 
 double etch_claim_bound(const struct etch_claim *c)

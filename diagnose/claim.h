@@ -56,8 +56,8 @@ struct etch_claim etch_claim_without(const struct etch_lab_orders *orders, const
 /* The claim of the order that begins the chain, if no set is enough for the failure. */
 struct etch_claim etch_claim_of_source(const struct etch_lab_orders *orders);
 
-/* True if the experiments prove the claim: no run fails with any of its orders turned round, and every run fails in the
- * same way with all of them enforced; ETCH_CLAIM_TRIES runs each. */
+/* True if the experiments prove the claim: no run fails with any of its orders turned round, and every run fails
+ * with all of them enforced, at least half of them in the same way and at the same place; ETCH_CLAIM_TRIES runs each. */
 bool etch_claim_is_proven(const struct etch_claim *claim);
 
 /* The lower Wilson bound, at 95 %, of being necessary and enough. */

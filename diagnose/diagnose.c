@@ -164,7 +164,7 @@ static int loop(struct etch_diagnosis *d, struct etch_error *err)
         if (etch_diagnosis_lab_is_due(d) && !etch_runner_busy(&d->runner)) {
             if (etch_diagnosis_use_lab(d, err) < 0)
                 return -1;
-            d->done |= d->lab.proven;
+            d->done |= etch_diagnosis_prefers_lab(d);
             continue;
         }
         struct etch_diagnose_state state = etch_diagnosis_state(d);

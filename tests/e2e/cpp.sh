@@ -29,11 +29,11 @@ PY
 # The whole loop on the smallest program that used to end it, and the same in C with a function that the linker knows by another name.
 printf 'static void f(int *p) { *p = 1; }\nint main(int c, char **) { f(c > 1 ? &c : nullptr); }\n' >a.cpp
 "$ETCH" c++ -g a.cpp -o a
-expect 0 "$ETCH" diagnose --fresh --source none --runs 4 -- ./a
+expect 0 "$ETCH" diagnose --no-lab --fresh --source none --runs 4 -- ./a
 has out "SIGSEGV in f()  a.cpp:1"
 printf 'void f(int *p) __asm__("renamed");\nvoid f(int *p) { *p = 1; }\nint main(int c, char **v) { (void)v; f(c > 1 ? &c : 0); }\n' >b.c
 "$ETCH" cc -g b.c -o b
-expect 0 "$ETCH" diagnose --fresh --source none --runs 4 -- ./b
+expect 0 "$ETCH" diagnose --no-lab --fresh --source none --runs 4 -- ./b
 has out "SIGSEGV in f()  b.c:2"
 
 for level in -O0 -O2; do

@@ -24,7 +24,7 @@ is() { # WANT GOT
 
 # An order violation: the write before the read, by threads of other names.
 compile pbzip2
-expect 0 "$ETCH" diagnose --time 200 --timeout 20 --json sketch.json --html sketch.html ./pbzip2
+expect 0 "$ETCH" diagnose --no-lab --time 200 --timeout 20 --json sketch.json --html sketch.html ./pbzip2
 is order "$(top kind)"
 failed=$(python3 -c 'import json; print(json.load(open("sketch.json"))["failing_place"]["line"])') # which use of the mutex: chance
 grep -nE 'mutex_(un)?lock' "$corpus/pbzip2/bug.c" | grep -q "^$failed:" || fail "it failed at line $failed"
@@ -45,19 +45,19 @@ same one.txt two.txt
 
 # A second call goes on.
 before=$(ls "$store"/*.etch | wc -l)
-expect 0 "$ETCH" diagnose --runs 2 --timeout 20 --time 60 ./pbzip2
+expect 0 "$ETCH" diagnose --no-lab --runs 2 --timeout 20 --time 60 ./pbzip2
 has "$work/err" "runs"
 [ "$(ls "$store"/*.etch | wc -l)" -ge "$before" ] || fail "runs were forgotten"
 
 # A value, without threads.
 compile curl-965
-expect 0 "$ETCH" diagnose --time 200 --timeout 20 --json sketch.json ./curl-965
+expect 0 "$ETCH" diagnose --no-lab --time 200 --timeout 20 --json sketch.json ./curl-965
 is value "$(top kind)"
 has "$work/sketch.json" "urls->current == 0"
 
 # The fixed twin: nothing is made up.
 compile pbzip2 -DFIXED
-expect 1 "$ETCH" diagnose --runs 6 --timeout 60 ./pbzip2-DFIXED
+expect 1 "$ETCH" diagnose --no-lab --runs 6 --timeout 60 ./pbzip2-DFIXED
 has "$work/out" "no failure in 6 runs"
 
 # The user's own check.
@@ -73,7 +73,7 @@ int main(void)
 }
 C
 "$ETCH" cc $recorder -O0 -g check.c -o check
-expect 0 "$ETCH" diagnose --jobs 1 --runs 12 --timeout 20 --fails-if 'grep -q corrupt' ./check
+expect 0 "$ETCH" diagnose --no-lab --jobs 1 --runs 12 --timeout 20 --fails-if 'grep -q corrupt' ./check
 has "$work/out" "the check failed"
 
 # One failing run alone: a sketch, and no cause. Passing runs alone: said.
@@ -95,12 +95,12 @@ mkdir changed
 cp "$corpus/corpus.h" .
 sed 's|"../corpus.h"|"../corpus.h"|' "$corpus/pbzip2/bug.c" >changed/bug.c
 "$ETCH" cc $recorder -O0 -g -w changed/bug.c -o changed/program -pthread
-expect 0 "$ETCH" diagnose --runs 300 --time 100 --timeout 20 changed/program
+expect 0 "$ETCH" diagnose --no-lab --runs 300 --time 100 --timeout 20 changed/program
 echo '/* one line more */' >>changed/bug.c
 expect 0 "$ETCH" sketch changed/program .etch/program-*/*.etch
 has "$work/out" "has changed since"
 expect 1 "$ETCH" sketch ./pbzip2 nothing.etch
 expect 2 "$ETCH" sketch ./pbzip2
 expect 2 "$ETCH" diagnose
-expect 2 "$ETCH" diagnose --jobs none ./pbzip2
+expect 2 "$ETCH" diagnose --no-lab --jobs none ./pbzip2
 done_checking

@@ -29,20 +29,20 @@ if watches; then sources="$flow none" native=yes; fi
 # A ring of locks.
 compile deadlock-abba
 for source in $sources; do
-  expect 0 "$ETCH" diagnose --source $source --store s-$source --time 200 --timeout $([ $source = vpt ] && echo 6 || echo 3) --json sketch.json ./deadlock-abba
+  expect 0 "$ETCH" diagnose --no-lab --source $source --store s-$source --time 200 --timeout $([ $source = vpt ] && echo 6 || echo 3) --json sketch.json ./deadlock-abba
   is lock_order "$(field kind)"
   is "$(lines deadlock-abba a1 b1 b2 a2)" "$(field lines)"
 done
 
 # Who wrote what was read. Only control flow and the thread's own variables tell that.
 compile off-by-one
-expect 0 "$ETCH" diagnose --store s-$flow --time 200 --timeout 20 --json sketch.json ./off-by-one
+expect 0 "$ETCH" diagnose --no-lab --store s-$flow --time 200 --timeout 20 --json sketch.json ./off-by-one
 is origin "$(field kind)"
 is "$(lines off-by-one write use)" "$(field lines)"
 
 # A value, and the way that it came.
 compile bad-input
-expect 0 "$ETCH" diagnose --store s-$flow --time 200 --timeout 20 --json sketch.json ./bad-input
+expect 0 "$ETCH" diagnose --no-lab --store s-$flow --time 200 --timeout 20 --json sketch.json ./bad-input
 is value "$(field kind)"
 is "$(lines bad-input input width divide)" "$(field steps | tr ' ' '\n' | sort | tr '\n' ' ' | sed 's/ $//')"
 
@@ -61,7 +61,7 @@ int main(void)
 }
 C
   "$ETCH" cc $recorder -O0 -g far.c -o far
-  expect 0 "$ETCH" diagnose --source none --sigma 1 --store s-none --jobs 1 --time 200 --timeout 20 --json sketch.json ./far
+  expect 0 "$ETCH" diagnose --no-lab --source none --sigma 1 --store s-none --jobs 1 --time 200 --timeout 20 --json sketch.json ./far
   is value "$(field kind)"
   has "$work/sketch.json" "more == 2"
   [ "$(python3 -c 'import json; print(json.load(open("sketch.json"))["round"])')" -gt 1 ] || fail "it was not widened"
@@ -96,7 +96,7 @@ int main(void)
 }
 C
   "$ETCH" cc $recorder -O0 -g inside.c -o inside -pthread
-  expect 0 "$ETCH" diagnose --source none --jobs 1 --store s-none --time 200 --timeout 20 --json sketch.json ./inside
+  expect 0 "$ETCH" diagnose --no-lab --source none --jobs 1 --store s-none --time 200 --timeout 20 --json sketch.json ./inside
   is "$(grep -n '//@here' inside.c | cut -d: -f1)" "$(field failing)"
 fi
 label() { grep -n "//@$2\b" "$1" | cut -d: -f1; }
@@ -119,7 +119,7 @@ int main(void)
 C
 if [ -n "$native" ]; then
   "$ETCH" cc $recorder -O0 -g leaf.c -o leaf
-  expect 0 "$ETCH" diagnose --source none --store s-leaf --time 200 --timeout 20 --json sketch.json ./leaf
+  expect 0 "$ETCH" diagnose --no-lab --source none --store s-leaf --time 200 --timeout 20 --json sketch.json ./leaf
   is "$(label leaf.c here)" "$(field failing)"
 fi
 
@@ -144,7 +144,7 @@ int main(void)
 }
 C
 if "$ETCH" cc --record -O0 -g null.c -o null 2>/dev/null; then
-  expect 0 "$ETCH" diagnose --source soft --store s-null --time 200 --timeout 20 --json sketch.json ./null
+  expect 0 "$ETCH" diagnose --no-lab --source soft --store s-null --time 200 --timeout 20 --json sketch.json ./null
   is value "$(field kind)"
   is "u == 0 at main null.c:$(label null.c use)" "$(field text)"
   case " $(field steps) " in *" $(label null.c find) "*) ;; *) fail "the call that gave the pointer is not shown: $(field steps)" ;; esac
@@ -170,7 +170,7 @@ int main(void)
 }
 C
 "$ETCH" cc $recorder -O0 -g stray.c -o stray
-expect 0 "$ETCH" diagnose --source $flow --store s-stray --time 200 --timeout 20 --json sketch.json ./stray
+expect 0 "$ETCH" diagnose --no-lab --source $flow --store s-stray --time 200 --timeout 20 --json sketch.json ./stray
 is origin "$(field kind)"
 is "$(labels stray.c end divide)" "$(field lines)"
 
@@ -196,11 +196,11 @@ int main(void)
 }
 C
 "$ETCH" cc $recorder -O0 -g handler.c -o handler
-expect 0 "$ETCH" diagnose --source $flow --store s-handler --time 200 --timeout 20 --json sketch.json ./handler
+expect 0 "$ETCH" diagnose --no-lab --source $flow --store s-handler --time 200 --timeout 20 --json sketch.json ./handler
 is atomicity "$(field kind)"
 is "$(labels handler.c clear test use)" "$(field lines)"
 
-expect 2 "$ETCH" diagnose --source magic ./off-by-one
+expect 2 "$ETCH" diagnose --no-lab --source magic ./off-by-one
 has "$work/err" "vpt, none, pt or auto"
 done_checking
 
@@ -267,7 +267,7 @@ C
 if [ -n "$native" ]; then
   for name in said sets; do
     "$ETCH" cc --record -O0 -g $name.c -o $name -pthread
-    expect 0 "$ETCH" diagnose --source soft --sigma $([ $name = said ] && echo 2 || echo 99) --store s-$name --time 200 --timeout 20 --json sketch.json ./$name
+    expect 0 "$ETCH" diagnose --no-lab --source soft --sigma $([ $name = said ] && echo 2 || echo 99) --store s-$name --time 200 --timeout 20 --json sketch.json ./$name
     is order "$(field kind)"
     is "$(labels $name.c look fill)" "$(field lines)"
   done
@@ -328,7 +328,7 @@ int main(void)
 }
 C
   "$ETCH" cc --record -O0 -g found.c -o found -pthread
-  expect 0 "$ETCH" diagnose --source soft --store s-found --time 200 --timeout 20 --json sketch.json ./found
+  expect 0 "$ETCH" diagnose --no-lab --source soft --store s-found --time 200 --timeout 20 --json sketch.json ./found
   is atomicity "$(field kind)"
   is "$(labels found.c lead look fetch data)" "$(field lines)"
 
@@ -381,6 +381,6 @@ int main(void)
 }
 C
   "$ETCH" cc --record -O0 -g later.c -o later -pthread
-  expect 0 "$ETCH" diagnose --source soft --sigma 99 --store s-later --time 200 --timeout 20 --json sketch.json ./later
+  expect 0 "$ETCH" diagnose --no-lab --source soft --sigma 99 --store s-later --time 200 --timeout 20 --json sketch.json ./later
   is "boxes[i]->at == 0 at use later.c:$(labels later.c use)" "$(field text)"
 fi

@@ -7,7 +7,7 @@ export LC_ALL=C COLUMNS=120
 cd "$work"
 cp "$ETCH_SOURCE"/tests/programs/diagnose/*.[ch] .
 "$ETCH" cc $recorder -g -O0 caught.c -o prog
-expect 0 "$ETCH" diagnose --runs 4 ./prog
+expect 0 "$ETCH" diagnose --no-lab --runs 4 ./prog
 store=$(echo .etch/prog-*)
 failing="$store/000001.etch $store/000003.etch"
 passing="$store/000002.etch $store/000004.etch"
@@ -46,12 +46,12 @@ expect 2 "$ETCH" sketch ./prog
 
 # No debug information, no bitcode: said before anything runs.
 "$ETCH_CC" -O0 caught.c -o plain
-expect 1 "$ETCH" diagnose ./plain
+expect 1 "$ETCH" diagnose --no-lab ./plain
 has err "etch cc"
 [ ! -e .etch/plain-* ] || fail "it ran"
 cp prog stripped
 strip stripped
-expect 1 "$ETCH" diagnose ./stripped
+expect 1 "$ETCH" diagnose --no-lab ./stripped
 has err "etch cc"
 
 # A source that has changed since, which its time does not tell; one that only got another time; one that is gone.
@@ -71,28 +71,28 @@ cp -p keep.c caught.c
 # Stores: empty, of another program, damaged, in use, where nothing can be written.
 mkdir -p empty
 touch "empty/$(basename "$store")"
-expect 1 "$ETCH" diagnose --runs 2 --store empty ./prog
+expect 1 "$ETCH" diagnose --no-lab --runs 2 --store empty ./prog
 has err "--store DIR where you may write"
 rm "empty/$(basename "$store")"
 mkdir "empty/$(basename "$store")"
 touch "empty/$(basename "$store")/runs.db"
-expect 0 "$ETCH" diagnose --runs 2 --store empty ./prog
+expect 0 "$ETCH" diagnose --no-lab --runs 2 --store empty ./prog
 has err "2 runs, 1 failed"
 "$ETCH" cc $recorder -g -O0 child.c -o child
-expect 0 "$ETCH" diagnose --runs 2 --store empty ./child
+expect 0 "$ETCH" diagnose --no-lab --runs 2 --store empty ./child
 has err "2 runs, 1 failed"
 echo "this is no database, and it is long enough to be seen as none" >"$store/runs.db"
 rm -f "$store"/runs.db-*
-expect 1 "$ETCH" diagnose --runs 2 ./prog
+expect 1 "$ETCH" diagnose --no-lab --runs 2 ./prog
 has err "--fresh, which forgets the runs in it"
-expect 0 "$ETCH" diagnose --runs 2 --fresh ./prog
+expect 0 "$ETCH" diagnose --no-lab --runs 2 --fresh ./prog
 has err "2 runs, 1 failed"
 exec 9>"$store/lock"
 flock -s 9
-expect 1 "$ETCH" diagnose --runs 2 --fresh ./prog
+expect 1 "$ETCH" diagnose --no-lab --runs 2 --fresh ./prog
 has err "another etch diagnose is at work"
 exec 9>&-
-expect 1 "$ETCH" diagnose --store /proc/etch ./prog
+expect 1 "$ETCH" diagnose --no-lab --store /proc/etch ./prog
 has err "--store DIR where you may write"
 
 # A disk that fills up: what is known by then is shown.
@@ -100,7 +100,7 @@ if unshare -rm mount -t tmpfs -o size=64k none "$work/empty" 2>/dev/null; then
   mkdir full
   cat >fill.sh <<S
 mount -t tmpfs -o size=160k none full
-exec "$ETCH" diagnose --runs 60 --store full ./prog
+exec "$ETCH" diagnose --no-lab --runs 60 --store full ./prog
 S
   expect 1 unshare -rm bash fill.sh
   has err "cannot write"
@@ -108,16 +108,16 @@ S
   rm full/* -rf
   cat >fill.sh <<S
 mount -t tmpfs -o size=4k none full
-exec "$ETCH" diagnose --store full ./prog
+exec "$ETCH" diagnose --no-lab --store full ./prog
 S
   expect 1 unshare -rm bash fill.sh
   has err "room on the disk"
 fi
 
 expect 2 "$ETCH" diagnose
-expect 2 "$ETCH" diagnose --jobs none ./prog
-expect 2 "$ETCH" diagnose --timeout 0 ./prog
-expect 1 "$ETCH" diagnose ./no-such-program
-expect 1 "$ETCH" diagnose no-such-program
-expect 1 "$ETCH" diagnose /
+expect 2 "$ETCH" diagnose --no-lab --jobs none ./prog
+expect 2 "$ETCH" diagnose --no-lab --timeout 0 ./prog
+expect 1 "$ETCH" diagnose --no-lab ./no-such-program
+expect 1 "$ETCH" diagnose --no-lab no-such-program
+expect 1 "$ETCH" diagnose --no-lab /
 done_checking

@@ -12,12 +12,12 @@ line() { grep -n "//@$2\b" "$1" | cut -d: -f1; } # FILE LABEL
 
 "$ETCH" cc $recorder -g -O2 "$programs/reader.c" "$programs/shelf.c" -o reader
 printf 'one\ndrop\nthree\n' >lines
-expect 0 "$ETCH" diagnose --input lines --json s.json ./reader
+expect 0 "$ETCH" diagnose --no-lab --input lines --json s.json ./reader
 has out "SIGSEGV in main()  reader.c:$(line "$programs/reader.c" use)"
 has s.json "shelf.top.title == 0 at main reader.c:$(line "$programs/reader.c" use)"
 
 "$ETCH" cc $recorder -g -O2 "$programs/inlined.c" -o inlined
-expect 0 "$ETCH" diagnose --json s.json ./inlined
+expect 0 "$ETCH" diagnose --no-lab --json s.json ./inlined
 has out "SIGSEGV in pages_of()  inlined.c:$(line "$programs/inlined.c" use)"
 has out "the value of book at line $(line "$programs/inlined.c" use) is not known: the compiler has it"
 has out "//@use  X"
@@ -27,7 +27,7 @@ has out "//@use  X"
 for bug in pbzip2:consumer use-after-free:logger; do
   function=${bug#*:} bug=${bug%:*}
   "$ETCH" cc $recorder -O2 -g -w "$corpus/$bug/bug.c" -o $bug -pthread
-  expect 0 "$ETCH" diagnose --time 150 --timeout 30 ./$bug
+  expect 0 "$ETCH" diagnose --no-lab --time 150 --timeout 30 ./$bug
   has out " in $function()  bug.c:"
   has out "passing runs"
 done

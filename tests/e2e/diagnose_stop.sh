@@ -19,7 +19,7 @@ is() { # WANT GOT
 # start ARG...: a diagnosis in the background, pid in $diagnosis; SIGINT is not ignored in it, as it would be by a plain &
 start() {
   python3 -c 'import os,signal,sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])' \
-    "$ETCH" diagnose "$@" >out 2>err </dev/null &
+    "$ETCH" diagnose --no-lab "$@" >out 2>err </dev/null &
   diagnosis=$!
 }
 ended() { # STATUS
@@ -71,7 +71,7 @@ for _ in $(seq 100); do # its recorder is told to end, and does
 done
 folder=$(echo .etch/steady-*)
 touch "$folder/999999.etch" "$folder/999999.etch.output" # as a run that was not finished leaves them
-expect 0 "$ETCH" diagnose --runs 2 ./steady
+expect 0 "$ETCH" diagnose --no-lab --runs 2 ./steady
 has err "$((counted + 2)) runs, $((counted + 2)) failed"
 is "" "$(ls .etch/steady-*/999999* 2>/dev/null)"
 is "$(runs steady "count(*) from runs where bundle <> ''")" "$(ls .etch/steady-*/*.etch | wc -l)"
@@ -98,15 +98,15 @@ done
 ! running stubborn || fail "the program outlived etch"
 
 # Time is a limit, and so are runs; runs at the same time do not mix.
-expect 1 "$ETCH" diagnose --time 1 --timeout 100 --store timed ./stubborn
+expect 1 "$ETCH" diagnose --no-lab --time 1 --timeout 100 --store timed ./stubborn
 has out "no failure in 0 runs"
-expect 0 "$ETCH" diagnose --runs 8 --jobs 4 --json s.json ./caught
+expect 0 "$ETCH" diagnose --no-lab --runs 8 --jobs 4 --json s.json ./caught
 is 8 "$(runs caught 'count(*) from runs')"
 is 4 "$(runs caught "count(*) from runs where verdict = 'fail' and id % 2 = 1")"
 is 4 "$(runs caught "count(*) from runs where verdict = 'pass' and id % 2 = 0")"
 
 # A program that hardly ever fails: few bundles are kept, all runs are counted, and reading the store stays quick.
-expect 1 "$ETCH" diagnose --runs 12 --jobs 2 ./steady 1000000
+expect 1 "$ETCH" diagnose --no-lab --runs 12 --jobs 2 ./steady 1000000
 has out "no failure in 12 runs"
 rare=$(dirname "$(ls -t .etch/steady-*/runs.db | head -n 1)")
 [ "$(ls "$rare"/*.etch | wc -l)" -le 4 ] || fail "all bundles were kept"
@@ -117,7 +117,7 @@ db.executemany("insert into runs values (?, '', 'pass', 0, 0.1)", ((i,) for i in
 db.execute("update numbers set last = 1000000")
 db.commit()
 PY
-expect 0 "$ETCH" diagnose --runs 3 ./steady 1000000
+expect 0 "$ETCH" diagnose --no-lab --runs 3 ./steady 1000000
 has err "10015 runs, 3 failed"
 has out "exit status 4"
 done_checking

@@ -97,6 +97,6 @@ fill 0
 expect 1 "$ETCH" slice ./fails --failure fails.etch --plan "$disk/plan"
 has err "No space left"
 [ ! -e "$disk/plan" ] || fail "a part of the plan is there"
-expect 1 "$ETCH" diagnose --store "$disk/store" --runs 3 ./fails
+expect 1 "$ETCH" diagnose --no-lab --store "$disk/store" --runs 3 ./fails
 has err "etch diagnose: "
 done_checking

@@ -14,7 +14,7 @@ limits="--wall 20 --kill"
 # The runs of a diagnosis that hang: one that was waited for would take longer than all may.
 "$ETCH" cc -g -w -O0 -pthread "$ETCH_SOURCE/tests/corpus/deadlock-abba/bug.c" -o "$work/abba"
 start=$SECONDS
-expect 0 "$ETCH" diagnose --source none --store "$work/store" --timeout 100 --time 90 --fresh "$work/abba"
+expect 0 "$ETCH" diagnose --no-lab --source none --store "$work/store" --timeout 100 --time 90 --fresh "$work/abba"
 [ $((SECONDS - start)) -lt 60 ] || fail "hanging runs were waited for, $((SECONDS - start)) s"
 has "$work/out" "CAUSE  A lock_order"
 has "$work/out" "$found"

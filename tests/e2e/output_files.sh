@@ -95,13 +95,13 @@ static int *volatile nothing;
 int main(void) { return *nothing; }
 END
 "$ETCH" cc -g -O1 -o fails fails.c
-"$ETCH" diagnose --source none --runs 2 --store deep/store ./fails >/dev/null 2>&1 || true
+"$ETCH" diagnose --no-lab --source none --runs 2 --store deep/store ./fails >/dev/null 2>&1 || true
 mode deep 700
 for f in deep/store/*/*; do mode "$f" 600; done
 mkdir shared
 chmod 777 shared
 for store in deep/store/*; do mkdir "shared/$(basename "$store")" && chmod 777 "shared/$(basename "$store")"; done
-expect 1 "$ETCH" diagnose --source none --runs 2 --store shared ./fails
+expect 1 "$ETCH" diagnose --no-lab --source none --runs 2 --store shared ./fails
 has err "everybody may write to it"
 
 [ "$(find . -name '*.svg.*' | wc -l)" -eq 0 ] || fail "a part of a report is left"

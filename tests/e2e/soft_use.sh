@@ -141,7 +141,7 @@ int main(void)
 }
 C
 expect 0 "$ETCH" cc --record -O0 -g -w -pthread abba.c -o abba
-"$ETCH" diagnose --source soft --timeout 2 --time 40 --store abba.store ./abba >cause 2>&1 || true
+"$ETCH" diagnose --no-lab --source soft --timeout 2 --time 40 --store abba.store ./abba >cause 2>&1 || true
 has cause "lock_order"
 
 # What another version of etch left, or compiled, is said to be that: nothing is read or linked wrongly.

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* The orders of a failing run that are worth an experiment. */
+#include "diagnose/orders.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define N(a) (uint32_t)(sizeof(a) / sizeof((a)[0]))
+
+static struct etch_lab_event read_of(uint32_t thread, uint64_t site, uint64_t object)
+{
+    return (struct etch_lab_event){.site = site, .object = object, .thread = thread, .visit = 1};
+}
+
+static struct etch_lab_event write_of(uint32_t thread, uint64_t site, uint64_t object)
+{
+    struct etch_lab_event e = read_of(thread, site, object);
+
+    e.write = true;
+    return e;
+}
+
+static bool is_listed(const struct etch_lab_order *v, uint32_t n, uint64_t before, uint64_t after)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (v[i].before.site == before && v[i].after.site == after)
+            return true;
+    return false;
+}
+
+/* A check, a write by another thread, and the use. */
+static void list_has_each_conflict(void **state)
+{
+    const struct etch_lab_event run[] = {read_of(1, 10, 64), write_of(0, 20, 64), read_of(1, 30, 64)};
+    struct etch_lab_order v[ETCH_ORDERS_MAX];
+    uint32_t n = etch_orders_list(v, (struct etch_lab_events){run, N(run)}, (struct etch_lab_events){0});
+
+    (void)state;
+    assert_int_equal(n, 2);
+    assert_int_equal(v[0].before.site, 20); /* the last before the failure comes first */
+    assert_int_equal(v[0].after.site, 30);
+    assert_true(is_listed(v, n, 10, 20));
+    assert_int_equal(v[0].at_before, 1);
+    assert_int_equal(v[0].at_after, 2);
+}
+
+static void list_leaves_out_reads_and_other_memory(void **state)
+{
+    const struct etch_lab_event run[] = {read_of(1, 10, 64), read_of(0, 20, 64), write_of(0, 30, 72),
+                                         write_of(0, 40, 64), write_of(0, 50, 64)};
+    struct etch_lab_order v[ETCH_ORDERS_MAX];
+    uint32_t n = etch_orders_list(v, (struct etch_lab_events){run, N(run)}, (struct etch_lab_events){0});
+
+    (void)state;
+    assert_int_equal(n, 2);
+    assert_true(is_listed(v, n, 10, 40));
+    assert_true(is_listed(v, n, 10, 50));
+}
+
+static void conflict_of_a_freed_block(void **state)
+{
+    struct etch_lab_event freed = write_of(0, 10, 64), use = read_of(1, 20, 96);
+
+    (void)state;
+    assert_false(etch_event_conflicts(&freed, &use));
+    freed.size = 40;
+    assert_true(etch_event_conflicts(&freed, &use));
+    freed.size = 32;
+    assert_false(etch_event_conflicts(&freed, &use));
+}
+
+/* The use failed before the initialisation came, which a passing run shows. */
+static void list_takes_what_is_missing_from_a_passing_run(void **state)
+{
+    const struct etch_lab_event failing[] = {read_of(1, 20, 64)};
+    const struct etch_lab_event passing[] = {write_of(0, 10, 64), read_of(1, 20, 64)};
+    struct etch_lab_order v[ETCH_ORDERS_MAX];
+    uint32_t n =
+        etch_orders_list(v, (struct etch_lab_events){failing, N(failing)}, (struct etch_lab_events){passing, 2});
+
+    (void)state;
+    assert_int_equal(n, 1);
+    assert_true(v[0].absent);
+    assert_int_equal(v[0].before.site, 20);
+    assert_int_equal(v[0].after.site, 10);
+    assert_true(etch_order_holds(&v[0], (struct etch_lab_events){failing, N(failing)}));
+    assert_false(etch_order_holds(&v[0], (struct etch_lab_events){passing, 2}));
+}
+
+static void holds_needs_both_moments(void **state)
+{
+    const struct etch_lab_event run[] = {write_of(0, 10, 64), read_of(1, 20, 64)};
+    const struct etch_lab_order order = {.before = run[0], .after = run[1]};
+
+    (void)state;
+    assert_true(etch_order_holds(&order, (struct etch_lab_events){run, 2}));
+    assert_false(etch_order_holds(&order, (struct etch_lab_events){run, 1}));
+    assert_false(etch_order_holds(&order, (struct etch_lab_events){run + 1, 1}));
+}
+
+static void moment_goes_back_in_its_own_thread(void **state)
+{
+    const struct etch_lab_event run[] = {write_of(0, 10, 8), write_of(1, 20, 8), read_of(0, 30, 64)};
+    struct etch_lab_moment m = {0};
+
+    (void)state;
+    assert_true(etch_moment_back((struct etch_lab_events){run, N(run)}, &run[2], 1, &m));
+    assert_int_equal(m.site, 10);
+    assert_false(etch_moment_back((struct etch_lab_events){run, N(run)}, &run[2], 2, &m));
+}
+
+static void turned_is_the_opposite(void **state)
+{
+    const struct etch_lab_event a = write_of(0, 10, 64), b = read_of(1, 20, 64);
+    struct etch_lab_order o = {
+        .before = a, .after = b, .hold_before = etch_moment_of(&a), .hold_after = etch_moment_of(&b)};
+
+    (void)state;
+    assert_int_equal(etch_order_kept(&o).first.site, 10);
+    assert_int_equal(etch_order_kept(&o).then.site, 20);
+    assert_int_equal(etch_order_turned(&o).first.site, 20);
+    assert_int_equal(etch_order_turned(&o).then.site, 10);
+    o.whole = true;
+    assert_int_equal(etch_order_turned(&o).first.site, 0);
+    assert_int_equal(etch_order_turned(&o).first.thread, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(list_has_each_conflict),    cmocka_unit_test(list_leaves_out_reads_and_other_memory),
+        cmocka_unit_test(conflict_of_a_freed_block), cmocka_unit_test(list_takes_what_is_missing_from_a_passing_run),
+        cmocka_unit_test(holds_needs_both_moments),  cmocka_unit_test(moment_goes_back_in_its_own_thread),
+        cmocka_unit_test(turned_is_the_opposite),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
