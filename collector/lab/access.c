@@ -203,7 +203,7 @@ static void access_memory(const void *at, size_t size, bool write, bool called, 
     learn(LAB_OBJECT(at), write, site);
     if (size > 8)
         learn(LAB_OBJECT(at) + size - 1, write, site);
-    if (lab_alive > 1 && is_point(site))
+    if (lab->threads > 1 && is_point(site))
         lab_point(op, site);
     if (lab->recorded && is_point(site))
         lab_note_access(at, size, write, called, site);
@@ -237,7 +237,7 @@ void lab_access_freed(const void *block, size_t size, uint64_t site)
     lab->thread[lab_me].site = site;
     for (size_t at = 0; at < learnt; at += 8)
         learn(LAB_OBJECT(block) + at, true, site);
-    if (lab_alive > 1 && is_point(site))
+    if (lab->threads > 1 && is_point(site))
         lab_point(op, site);
     if (lab->recorded && is_point(site))
         lab_note_access(block, 1, true, true, site);

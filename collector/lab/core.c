@@ -511,8 +511,11 @@ void lab_point(struct etch_lab_op op, uint64_t site)
     }
     lab_note_settle();
     lab->thread[lab_me].site = site;
-    if (lab_alive < 2)
+    if (lab_alive < 2) { /* no choice: but what the last thread does is compared with what the others did */
+        if (lab->threads > 1)
+            note_event(lab_me, &op);
         return;
+    }
     lab_threads[lab_me].op = op;
     pass(false);
 }
