@@ -7,6 +7,7 @@ target_link_libraries(sketch_picture PRIVATE etch_options etch_sketch_render ske
 set_target_properties(sketch_picture PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 etch_unit(render_terminal LINKS etch_sketch_render sketch_samples)
 etch_unit(sentence LINKS etch_sketch_render)
+etch_unit(unordered LINKS etch_sketch_render)
 etch_e2e(sketch_picture)
 etch_e2e(sketch_html)
 etch_e2e(sketch_soft)
