@@ -149,7 +149,7 @@ bool etch_lab_twin_is_of(const char *path, const char *program)
 {
     struct etch_error ignored;
     char cache[PATH_MAX], key[33] = "";
-    uint8_t sum[16];
+    uint8_t sum[16] = {0};
     size_t n;
 
     if (cache_folder(cache, &ignored) < 0 || sum_of(program, sum, &ignored) < 0)

@@ -192,7 +192,7 @@ static void find_stack(struct etch_last_memory *m, uint32_t pid)
     m->stack_high = m->state->stack_start + m->state->stack.len;
     if (m->stack_high < sp)
         m->stack_high = sp;
-    for (size_t i = 0; i < f->n_threads; i++) { /* below may be the stack of another */
+    for (size_t i = 0; f && i < f->n_threads; i++) { /* below may be the stack of another */
         const Etch__ThreadState *other = f->threads[i];
 
         if (other != m->state && other->stack_start < sp && other->stack_start + other->stack.len > m->stack_low)
