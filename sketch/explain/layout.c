@@ -280,6 +280,7 @@ static void add_recovered(struct composition *c, Etch__SketchStep *step, const s
     v->write = a->write;
     v->known_case = ETCH__SKETCH_VALUE__KNOWN_VALUE;
     v->value = a->value;
+    v->recovered = true;
     say_how(c, a, text, sizeof(text));
     v->evidence = etch_compose_text(c, text);
     etch_compose_push(c, &step->values, &step->n_values, v);

@@ -98,6 +98,8 @@ static json_t *value_json(const Etch__SketchValue *v, bool *failed)
     etch_json_set(o, "value", known ? etch_json_hex(v->value) : json_null(), failed);
     etch_json_set(o, "deciding", json_boolean(v->deciding), failed);
     etch_json_set(o, "evidence", etch_json_text(v->evidence), failed);
+    if (v->recovered)
+        etch_json_set(o, "recovered", json_true(), failed);
     return o;
 }
 

@@ -177,7 +177,7 @@ unsigned etch_picture_value(const struct picture *p, const Etch__SketchValue *va
     etch_render_value(value, number);
     if (named)
         snprintf(who, sizeof(who), "T%zu ", thread + 1);
-    snprintf(text, size, "%s%c %s%s", who, value->write ? 'W' : 'R', number,
+    snprintf(text, size, "%s%c %s%s%s", who, value->write ? 'W' : 'R', number, value->recovered ? " ~" : "",
              etch_picture_is_deciding(p, value) ? (p->canvas.unicode ? " ◀" : " <") : "");
     return (unsigned)(strlen(text) - (etch_picture_is_deciding(p, value) && p->canvas.unicode ? 2 : 0));
 }

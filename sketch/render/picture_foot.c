@@ -31,6 +31,15 @@ static bool has_unknown_value(const Etch__Sketch *s)
     return false;
 }
 
+static bool has_recovered_value(const Etch__Sketch *s)
+{
+    for (size_t i = 0; i < s->n_steps; i++)
+        for (size_t k = 0; k < s->steps[i]->n_values; k++)
+            if (s->steps[i]->values[k]->recovered)
+                return true;
+    return false;
+}
+
 static bool has_tag_order(const struct picture *p)
 {
     for (size_t k = 0; k < p->sketch->n_orders; k++)
@@ -155,6 +164,8 @@ void etch_picture_foot(struct picture *p)
     draw_unordered(p);
     if (has_unknown_value(s))
         etch_picture_write(p, LOOK_LOSS, 2, "? is a value that is not known.");
+    if (has_recovered_value(s))
+        etch_picture_write(p, LOOK_DIM, 2, "~ is a value that was recovered from the end, not observed.");
     if (has_tag_order(p))
         etch_picture_write(p, LOOK_DIM, 0,
                            p->canvas.unicode ? "─▶N: proven to be before step N." : "->N: proven to be before step N.");

@@ -372,6 +372,60 @@ has out 'choose own.c:18'
 expect 1 "$ETCH" sketch own --rings rings --core elsewhere.core
 has err 'no process of the program with that number'
 
+# ---- Values backwards from the core, along the control flow of the rings ----
+cat >sums.c <<'END'
+#include <stdlib.h>
+int table[16];
+int *volatile last;
+int total;
+
+__attribute__((noinline)) static int scale(int x, int f)
+{
+    int y = x * f;
+    total += y;
+    return y;
+}
+
+__attribute__((noinline)) static void fill(int n)
+{
+    for (int i = 0; i < n; i++)
+        table[i & 15] = scale(i, n);
+}
+
+__attribute__((noinline)) static void use(int i)
+{
+    int *p = &table[i];
+    total -= i;
+    if (total > 100)
+        p = NULL;
+    *p = total;
+    last = p;
+}
+
+int main(int argc, char **argv)
+{
+    int n = atoi(argv[1]);
+    fill(n);
+    use(n);
+    return argc > 9;
+}
+END
+"$ETCH" cc --record -g -O2 sums.c -o sums
+mkdir sums-rings
+export ETCH_RING=$work/sums-rings
+./sums 2
+core_by "$work/sums" 9 || fail "no core of sums"
+unset ETCH_RING
+expect 0 "$ETCH" sketch sums --rings sums-rings --core core --json sums.json --html sums.html
+has out 'W 315 ~' # 9 * (0 + ... + 8) - 9
+has out '~ is a value that was recovered'
+python3 - sums.json <<'END' || fail "JSON does not say how a value is known"
+import json, sys
+values = [v for s in json.load(open(sys.argv[1]))['steps'] for v in s['values']]
+assert any(v.get('recovered') and int(v['value'], 16) == 315 and v['evidence'].startswith('recovered from the core') for v in values), values
+END
+has sums.html 'recovered from the core'
+
 # ---- The kernel's own handler ----
 # Changes core_pattern for a moment, where this is root of the machine itself.
 if [ "$(id -u)" -eq 0 ] && [ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ] && [ -w /proc/sys/kernel/core_pattern ] &&
