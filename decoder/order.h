@@ -159,6 +159,7 @@ struct etch_order_size {
     size_t events, edges, rows; /* rows: vector clocks */
     size_t bytes;               /* of memory in use */
     unsigned turns;             /* until nothing new could be derived */
+    uint64_t bounded; /* locks, sections and reads that were not compared with all others: orders may be missing */
 };
 
 void etch_order_measure(const struct etch_order *order, struct etch_order_size *size);

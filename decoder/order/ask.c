@@ -114,6 +114,7 @@ void etch_order_measure(const struct etch_order *o, struct etch_order_size *size
     size->edges = o->edges.n;
     size->rows = o->rows.n / (o->threads ? o->threads : 1);
     size->turns = o->turns;
+    size->bounded = o->held_bounded + o->bounded;
     size->bytes = o->n * (4 * sizeof(int64_t) + 9 * sizeof(uint32_t)) +
                   o->edges.capacity * (sizeof(struct edge) + sizeof(uint32_t)) + o->rows.capacity * sizeof(uint32_t) +
                   o->sections.capacity * sizeof(struct section);

@@ -72,6 +72,8 @@ struct etch_order {
     struct etch_cpu_range any; /* of all CPUs' clocks together */
     uint32_t *sequence;
     unsigned turns;
+    uint64_t held_bounded; /* acquires beyond the locks that a thread is followed through holding */
+    uint64_t bounded;      /* in the last turn: sections and reads that were not compared with all others */
 };
 
 static inline uint32_t etch_event_at(const struct etch_order *o, uint32_t thread, uint32_t position)

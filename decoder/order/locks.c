@@ -41,6 +41,7 @@ static bool acquire(struct etch_order *o, struct holding *h, uint64_t object, ui
         }
     if (h->n == HELD_MAX) {
         h->incomplete = true;
+        o->held_bounded++;
         return add_moment(o, object, event, shared);
     }
     h->v[h->n++] = (struct held){.object = object, .event = event, .depth = 1, .shared = shared};
@@ -162,6 +163,8 @@ static int64_t derive_lock(struct etch_order *o, const struct section *v, size_t
     int64_t found = 0;
 
     for (size_t j = 1; j < n; j++) {
+        bool closed = j <= NEIGHBOURS; /* all sections before it are accounted for */
+
         for (size_t back = 1; back <= NEIGHBOURS && back <= j; back++) {
             const struct section *theirs = &v[j - back];
             bool certain;
@@ -173,9 +176,12 @@ static int64_t derive_lock(struct etch_order *o, const struct section *v, size_t
             if (news < 0)
                 return news;
             found += news;
-            if (certain && !theirs->shared)
-                break; /* a section before theirs is before v[j] too */
+            if (certain && !theirs->shared) {
+                closed = true; /* a section before theirs is before v[j] too */
+                break;
+            }
         }
+        o->bounded += !closed;
     }
     return found;
 }

@@ -184,6 +184,7 @@ static enum etch_order_result settle(struct etch_order *o)
 
     o->edges.n = 0;
     o->sections.n = 0;
+    o->held_bounded = 0;
     drop_lists(o);
     set_times(o);
     if (etch_order_sync_collect(o) < 0)
@@ -194,6 +195,7 @@ static enum etch_order_result settle(struct etch_order *o)
 
         if (result != ETCH_ORDER_GOOD || o->turns == TURNS || enough)
             return result;
+        o->bounded = 0;
         found = etch_order_sync_derive(o);
         values = etch_order_values_derive(o);
         if (values == ETCH_DERIVE_CONFLICT)

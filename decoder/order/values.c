@@ -114,7 +114,8 @@ static size_t first_of(const struct values *v, bool known, uint64_t value, int64
 /* The writes that a read may have read from. */
 struct sources {
     const struct write *one;
-    size_t n; /* 0, 1, or 2 for several (or too many to try) */
+    size_t n;     /* 0, 1, or 2 for several (or too many to try) */
+    bool bounded; /* there were too many to try */
 };
 
 static void try_sources(const struct values *v, uint32_t read, bool known, uint64_t value, int64_t floor,
@@ -131,6 +132,7 @@ static void try_sources(const struct values *v, uint32_t read, bool known, uint6
             break; /* all further writes are behind the read */
         if (++scanned > SCANNED) {
             s->n = 2;
+            s->bounded = true;
             break;
         }
         if (w->event == read || etch_order_before(o, read, w->event))
@@ -240,6 +242,7 @@ static bool derive_read(struct values *v, uint32_t read, uint32_t own)
         floor = o->l[own];
     try_sources(v, read, true, seen, floor, &s);
     try_sources(v, read, false, 0, floor, &s);
+    v->o->bounded += s.bounded;
     if (initial_possible(v, seen, before > 0 || own != ETCH_NO_EVENT)) {
         if (s.n == 0 && v->location->initial_known)
             return place_first(v, read);

@@ -6,6 +6,7 @@
 #include "sketch/explain/cause.h"
 #include "sketch/explain/conflict.h"
 #include "sketch/explain/layout.h"
+#include "sketch/runs/order.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -258,6 +259,7 @@ static void note_limits(struct composition *c)
 {
     struct etch_search_limits limits = etch_predictors_limits(c->run);
     size_t predictors = 0;
+    uint64_t bounded;
     char text[256];
 
     for (size_t i = ETCH_SHOWN_PREDICTORS; i < c->predictors.all.n; i++)
@@ -267,6 +269,13 @@ static void note_limits(struct composition *c)
         add_note(c, text);
     snprintf(text, sizeof(text), "%zu more variables have values and no column.", c->unshown_variables);
     if (c->unshown_variables)
+        add_note(c, text);
+    bounded = c->run->order ? etch_run_order_bounded(c->run->order) : 0;
+    snprintf(text, sizeof(text),
+             "%" PRIu64
+             " locks, critical sections or reads were not compared with all others: an order may be missing.",
+             bounded);
+    if (bounded)
         add_note(c, text);
     if (c->walk_cut)
         add_note(c, "The failing address has a longer history than the statements shown.");

@@ -179,6 +179,14 @@ const struct etch_conflict *etch_run_order_conflicts(const struct etch_run_order
     return etch_order_conflicts(o->order, n);
 }
 
+uint64_t etch_run_order_bounded(const struct etch_run_order *o)
+{
+    struct etch_order_size size;
+
+    etch_order_measure(o->order, &size);
+    return size.bounded;
+}
+
 void etch_run_order_conflict_text(const struct etch_conflict *conflict, char *text, size_t size)
 {
     char apart[128] = "";

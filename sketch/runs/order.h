@@ -43,6 +43,10 @@ struct etch_conflict;
 /* The contradictions that the order found: `n` of them. Valid as long as the order. */
 const struct etch_conflict *etch_run_order_conflicts(const struct etch_run_order *order, size_t *n);
 
+/* Locks, critical sections and reads that were not compared with all others. An order that they would show may be
+ * missing. No order that is shown depends on them. */
+uint64_t etch_run_order_bounded(const struct etch_run_order *order);
+
 /* A contradiction in whole sentences. It names the clock or the records that were not used. */
 void etch_run_order_conflict_text(const struct etch_conflict *conflict, char *text, size_t size);
 

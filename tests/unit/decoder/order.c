@@ -126,6 +126,28 @@ static void locks_exclude_each_other(void **state)
     etch_order_free(order);
 }
 
+/* Sections that nothing orders are compared with twelve others each. What that leaves out is counted. */
+static void sections_beyond_the_bound_are_counted(void **state)
+{
+    struct etch_event events[80];
+    struct etch_order_input input = {0};
+    struct etch_order_size size;
+    struct etch_order *order;
+
+    (void)state;
+    for (size_t i = 0; i < 80; i++)
+        events[i] = sync_at(i < 40 ? 0 : 1, 0, 0, 1000,
+                            i % 2 ? ETCH__SYNC_OP__SYNC_MUTEX_UNLOCK : ETCH__SYNC_OP__SYNC_MUTEX_LOCK);
+    order = build(&input, events, 80);
+    etch_order_measure(order, &size);
+    assert_true(size.bounded > 0);
+    etch_order_free(order);
+    order = build(&input, events + 34, 12); /* three sections of each thread */
+    etch_order_measure(order, &size);
+    assert_int_equal(size.bounded, 0);
+    etch_order_free(order);
+}
+
 /* A program that unlocks what it does not hold: from then on the lock excludes nobody, and the sections overlap. */
 static void a_lock_that_is_misused_orders_nothing(void **state)
 {
@@ -468,6 +490,7 @@ int main(void)
         cmocka_unit_test(equal_stamps_order_nothing),
         cmocka_unit_test(an_unknown_clock_orders_its_own_cpu_only),
         cmocka_unit_test(locks_exclude_each_other),
+        cmocka_unit_test(sections_beyond_the_bound_are_counted),
         cmocka_unit_test(a_lock_that_is_misused_orders_nothing),
         cmocka_unit_test(lives_need_every_record),
         cmocka_unit_test(a_join_is_behind_one_life),
