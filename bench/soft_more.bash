@@ -2,7 +2,7 @@
 # Sourced by soft_programs.bash: more programs from Debian's sources, on which the recorder was not tuned. Each has NAME_source
 # (the Debian package), NAME_prepare, NAME_make and NAME_run. NAME_make takes the compiler in the arrays cc and cxx and makes $out.
 # What a program's own makefile generates is made once, by clang; what is measured is compiled by the column's compiler.
-more_programs='brotli lz4 zstd gzip lzip mujs duktape tcl mawk jq expat pugixml leveldb memcached pbzip2x100'
+more_programs='brotli lz4 zstd gzip lzip mujs duktape tcl mawk jq expat pugixml leveldb server pbzip2x100'
 
 is_more() { [[ " $more_programs " == *" $1 "* ]]; }
 
@@ -178,15 +178,15 @@ leveldb_prepare() {
 }
 leveldb_run() { "$1" $(scale 60000); }
 
-memcached_source=memcached # a server under load: the server's time alone
-memcached_make() {
+server_source=memcached # a server under load: the server's time alone
+server_make() {
   local tree=$out.tree
   rm -rf "$tree" && cp -a . "$tree"
   (cd "$tree" && make -j2 CC="${cc[*]}" CFLAGS="-pthread" memcached)
   cp "$tree/memcached" "$out"
 }
-memcached_prepare() { made_once memcached 'CC=clang-19 ./configure --disable-docs'; }
-memcached_run() { python3 "$here/soft_load.py" "$work" $(scale 12000) "$1" -A -t 4 -m 64 -u root; }
+server_prepare() { made_once memcached 'CC=clang-19 ./configure --disable-docs'; }
+server_run() { python3 "$here/soft_load.py" "$work" $(scale 12000) "$1" -A -t 4 -m 64 -u root; }
 
 pbzip2x100_source='pbzip2 bzip2' # C++, a hundred threads
 pbzip2x100_make() {

@@ -2,6 +2,8 @@
 # Sourced by what builds real programs with the software recorder: how each is built with a given compiler, and what it
 # then does. Needs $here (bench/), $sources and fetch (debian.bash), $work, and $build/etch.
 
+. "$here/soft_more.bash"
+
 # stop MESSAGE: with what was last logged
 stop() {
   tail -n 20 "$work/log" >&2
@@ -11,6 +13,7 @@ stop() {
 
 # prepare PROGRAM: its source, and what it is fed, in $work/PROGRAM
 prepare() {
+  is_more "$1" && { prepare_more "$1"; return; }
   mkdir -p "$work/$1"
   case $1 in
   bzip2) fetch bzip2 && cp -a "$sources"/bzip2-*/. "$work/bzip2" ;;
@@ -88,6 +91,7 @@ SQL
 # make_program PROGRAM COMPILER... : $work/PROGRAM, all of it at once, to the file $to
 make_program() {
   local program=$1
+  is_more "$1" && { make_more "$@"; return; }
   shift
   (
     cd "$work/$program"
@@ -118,6 +122,7 @@ make_package() {
 
 # run_program PROGRAM BINARY: does its work
 run_program() {
+  is_more "$1" && { "$1_run" "$2" >/dev/null; return; }
   case $1 in
   bzip2) "$2" -9 <"$work/bzip2.text" | "$2" -d >/dev/null ;;
   lua) "$2" "$work/lua.script" ;;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# soft_suites.sh BUILD: do pbzip2 and memcached pass their own tests, built with etch cc --record and recording, where they pass them
-# built with clang? pbzip2's are those that Debian's package names, and files of several sizes there and back. Some of memcached's
-# depend on time, so one that fails is tried thrice. Fails where the recorder makes one fail. ETCH_BENCH_SOURCES keeps sources.
-# ETCH_BENCH_PROGRAMS: pbzip2 memcached.
+# soft_suites.sh BUILD: do five programs pass their own tests, built with etch cc --record and recording, where they pass them built
+# with clang? pbzip2's are those that Debian's package names, and files of several sizes there and back. Some of memcached's depend
+# on time, so one that fails is tried thrice. Fails where the recorder makes one fail. ETCH_BENCH_SOURCES keeps sources.
+# ETCH_BENCH_PROGRAMS: pbzip2 memcached bzip2 mawk jq. ETCH_RING_BUDGET=off: with everything recorded.
 set -eu
 build=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
@@ -55,10 +55,48 @@ memcached_tests() { # HOW
   return 0
 }
 
-for program in ${ETCH_BENCH_PROGRAMS:-pbzip2 memcached}; do
+bzip2_tests() { # HOW: what its makefile's "test" does
+  local i
+  cd "$work/bzip2"
+  for i in 1 2 3; do
+    passes bash -c "'$work/bzip2.$1' -$i <sample$i.ref | cmp - sample$i.bz2" && echo "compress sample$i"
+    passes bash -c "'$work/bzip2.$1' -d <sample$i.bz2 | cmp - sample$i.ref" && echo "expand sample$i"
+  done
+  return 0
+}
+
+mawk_tests() { # HOW: each part of its script that says OK, and that it ends
+  cd "$work/mawk/test"
+  mkdir -p "$work/mawk.$1.bin" && cp "$work/mawk.$1" "$work/mawk.$1.bin/mawk"
+  : >"$work/suite.log"
+  PATH=$work/mawk.$1.bin:$PATH passes ./mawktest && echo "mawktest"
+  grep -i 'ok$\|passed' "$work/suite.log" | sort | uniq -c
+  return 0
+}
+
+jq_tests() { # HOW: its count of passed tests, without those of the regular expressions that it was built without
+  local list
+  cd "$work/jq/tests"
+  for list in jq.test base64.test optional.test; do
+    : >"$work/suite.log"
+    passes "$work/jq.$1" -L modules --run-tests "$list" || true
+    grep 'tests passed' "$work/suite.log" | tail -n 1 | sed "s/^/$list: /"
+  done
+}
+
+build_one() { # PROGRAM HOW
+  local compiler=(clang-19)
+  [ "$2" = record ] && compiler=("$build/etch" cc --record)
+  case $1 in
+  pbzip2 | memcached) make_package "$1" "$build/etch" "$2" "$work/$1.$2" ;;
+  *) make_program "$1" "${compiler[@]}" -O2 -g -w -o "$work/$1.$2" ;;
+  esac
+}
+
+for program in ${ETCH_BENCH_PROGRAMS:-pbzip2 memcached bzip2 mawk jq}; do
   prepare "$program"
   for how in plain record; do
-    make_package "$program" "$build/etch" $how "$work/$program.$how"
+    build_one "$program" $how
     ("${program}_tests" $how) >"$work/$program.$how.passed"
   done
   lost=$(comm -23 <(sort "$work/$program.plain.passed") <(sort "$work/$program.record.passed"))

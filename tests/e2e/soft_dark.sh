@@ -156,4 +156,12 @@ for level in -O0 -O2; do
   build soft/threaded $level
   replay all 16384 0% ./threaded 2000
 done
+build recursion -O1
+replay all 16384 0% ./recursion
+build soft/pointers -O3
+replay pieces 16 0% ./pointers
+build soft/threaded -O3
+replay pieces 16 0% ./threaded 2000
+build exceptions -O3
+replay all 16384 dive ./exceptions
 echo "$checks checks"
