@@ -120,7 +120,7 @@ volume() { # PROGRAM: bytes of the recording build, and instructions of the plai
 sizes() {
   local column
   for column in plain full; do
-    { size "$work/$1.$column" "$work/$1.$column".lib/*.so "$work/$1.$column".tree/unix/*.so 2>/dev/null || true; } | awk 'NR > 1 { n += $1 } END { print n + 0 }'
+    { size "$work/$1.$column" "$work/$1.$column".lib/*.so 2>/dev/null || true; } | awk 'NR > 1 { n += $1 } END { print n + 0 }'
   done >"$work/$1.sizes"
 }
 

@@ -2,7 +2,7 @@
 # Sourced by soft_programs.bash: more programs from Debian's sources, on which the recorder was not tuned. Each has NAME_source
 # (the Debian package), NAME_prepare, NAME_make and NAME_run. NAME_make takes the compiler in the arrays cc and cxx and makes $out.
 # What a program's own makefile generates is made once, by clang; what is measured is compiled by the column's compiler.
-more_programs='brotli lz4 zstd gzip lzip mujs duktape tcl mawk jq expat pugixml leveldb server pbzip2x100'
+more_programs='brotli lz4 zstd gzip lzip mujs duktape mawk jq expat pugixml leveldb server pbzip2x100'
 
 is_more() { [[ " $more_programs " == *" $1 "* ]]; }
 
@@ -88,33 +88,6 @@ duktape_make() { "${cc[@]}" -DDUK_CMDLINE_PRINTALERT_SUPPORT -Iexamples/cmdline 
   extras/print-alert/duk_print_alert.c -lm -o "$out"; }
 duktape_prepare() { script $(scale 8) >"$work/duktape.script"; }
 duktape_run() { "$1" "$work/duktape.script"; }
-
-tcl_source=tcl8.6 # a shared library
-tcl_make() {
-  local tree=$out.tree
-  rm -rf "$tree" && cp -a . "$tree"
-  (cd "$tree/unix" && make -j2 CC="${cc[*]}" CFLAGS_OPTIMIZE= CFLAGS="-fPIC" binaries)
-  printf '#!/bin/sh\nLD_LIBRARY_PATH=%s TCL_LIBRARY=%s exec %s "$@"\n' "$tree/unix" "$tree/library" "$tree/unix/tclsh" >"$out"
-  chmod +x "$out"
-}
-tcl_prepare() {
-  made_once tcl8.6 'cd unix && CC=clang-19 ./configure --enable-shared'
-  cat >"$work/tcl.script" <<TCL
-proc fib {n} { if {\$n < 2} { return \$n }; expr {[fib [expr {\$n - 1}]] + [fib [expr {\$n - 2}]]} }
-set seed 42
-proc random {n} { global seed; set seed [expr {(\$seed * 1103515245 + 12345) % 2147483648}]; expr {\$seed % \$n} }
-for {set round 0} {\$round < $(scale 9)} {incr round} {
-  fib 16
-  set words {}
-  for {set i 0} {\$i < 2000} {incr i} { lappend words [format %c%c%d [expr {97 + [random 26]}] [expr {97 + [random 26]}] [random 1000]] }
-  array unset counts
-  foreach w [lsort \$words] { incr counts([string range \$w 0 1]) }
-  set text [join \$words " "]
-  foreach {all letters} [regexp -all -inline {([a-z]+)[0-9]+} \$text] { append out \$letters; if {[string length \$out] > 1000} { set out "" } }
-}
-TCL
-}
-tcl_run() { "$1" "$work/tcl.script"; }
 
 mawk_source=mawk
 mawk_make() { "${cc[@]}" -I. -DHAVE_CONFIG_H $(ls *.c | grep -v 'makescan\|rexpdb\|fpe_check\|rexp[0-9]*.c\|trace.c\|regexp_system') -lm -o "$out"; }
