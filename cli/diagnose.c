@@ -65,6 +65,17 @@ static void show_progress(void *context, const struct etch_diagnose_state *s)
     fflush(stderr);
 }
 
+static void explain(const struct etch_diagnosis *d)
+{
+    const char *line;
+
+    printf("\nexperiments\n");
+    if (!etch_diagnosis_explain(d, 0))
+        printf("  none: the comparison of runs decided. --all shows every suspect\n");
+    for (size_t i = 0; (line = etch_diagnosis_explain(d, i)); i++)
+        printf("  %s\n", etch_shown(line));
+}
+
 /* Returns the exit status, or -1 with `err` set. */
 static int conclude(struct etch_diagnosis *d, const struct options *o, struct etch_error *err)
 {
@@ -84,6 +95,8 @@ static int conclude(struct etch_diagnosis *d, const struct options *o, struct et
         return -1;
     status = etch_sketch_output_write(etch_diagnosis_runs(d), sketch, &o->output, err);
     etch__sketch__free_unpacked(sketch, NULL);
+    if (status == 0 && o->d.explain)
+        explain(d);
     return status < 0 ? -1 : ETCH_EXIT_DONE;
 }
 
@@ -173,25 +186,17 @@ static const char *choose_source(const char *started, bool by_script)
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
-                                                 {"runs", required_argument, NULL, 'r'},
-                                                 {"time", required_argument, NULL, 't'},
-                                                 {"jobs", required_argument, NULL, 'J'},
-                                                 {"timeout", required_argument, NULL, 'T'},
-                                                 {"fails-if", required_argument, NULL, 'f'},
-                                                 {"store", required_argument, NULL, 'S'},
-                                                 {"fresh", no_argument, NULL, 'F'},
-                                                 {"html", required_argument, NULL, 'H'},
-                                                 {"json", required_argument, NULL, 'j'},
-                                                 {"sarif", required_argument, NULL, 's'},
-                                                 {"all", no_argument, NULL, 'a'},
-                                                 {"source", required_argument, NULL, 'o'},
-                                                 {"input", required_argument, NULL, 'i'},
-                                                 {"program", required_argument, NULL, 'p'},
-                                                 {"bug", required_argument, NULL, 'b'},
-                                                 {"sigma", required_argument, NULL, 'g'},
-                                                 {"no-lab", no_argument, NULL, 'L'},
-                                                 {0}};
+    static const struct option long_options[] = {
+        {"help", no_argument, NULL, 'h'},          {"runs", required_argument, NULL, 'r'},
+        {"time", required_argument, NULL, 't'},    {"jobs", required_argument, NULL, 'J'},
+        {"timeout", required_argument, NULL, 'T'}, {"fails-if", required_argument, NULL, 'f'},
+        {"store", required_argument, NULL, 'S'},   {"fresh", no_argument, NULL, 'F'},
+        {"html", required_argument, NULL, 'H'},    {"json", required_argument, NULL, 'j'},
+        {"sarif", required_argument, NULL, 's'},   {"all", no_argument, NULL, 'a'},
+        {"source", required_argument, NULL, 'o'},  {"input", required_argument, NULL, 'i'},
+        {"program", required_argument, NULL, 'p'}, {"bug", required_argument, NULL, 'b'},
+        {"sigma", required_argument, NULL, 'g'},   {"no-lab", no_argument, NULL, 'L'},
+        {"explain", no_argument, NULL, 'e'},       {0}};
     struct options o = {.d = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "auto"}};
     double value;
     int c;
@@ -242,6 +247,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
             break;
         case 'F':
             o.d.fresh = true;
+            break;
+        case 'e':
+            o.d.explain = true;
             break;
         case 'L':
             o.d.no_lab = true;
@@ -319,6 +327,7 @@ const struct etch_command etch_command_diagnose = {
         "                 (auto)\n"
         "  --sigma N      begin with the N statements nearest to the failure (16); each round doubles N\n"
         "  --store DIR    the folder for kept runs (.etch)\n"
+        "  --explain      print each experiment, its outcome, and what decided\n"
         "  --no-lab       make no experiments in the lab, and compare runs only\n"
         "  --fresh        forget the runs kept before\n"
         "  --html FILE, --json FILE, --sarif FILE, --all\n"

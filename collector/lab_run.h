@@ -30,7 +30,14 @@ struct etch_lab_request {
     size_t feed_size;      /* at most ETCH_LAB_JOURNAL */
     const uint32_t *flows; /* hashes to compare with, of the first points */
     uint32_t n_flows;
+    const char *output; /* a file for standard output and error; NULL: see `silent` */
+    /* Judges a run that ended by itself, by its output and its wait status; NULL: its exit status says whether it
+     * failed. */
+    bool (*fails)(void *context, const char *output, int status);
+    void *fails_context;
 };
+
+#define ETCH_LAB_CHECK 256 /* `number` of a run that ended by itself, if `fails` says that it failed */
 
 /* How the run ended, by itself or in the lab. */
 enum etch_lab_end {

@@ -300,6 +300,11 @@ Etch__Sketch *etch_diagnosis_sketch(struct etch_diagnosis *d, bool all, struct e
     return etch_run_set_compose(&d->runs, d->round.number, d->round.sigma, all, err);
 }
 
+const char *etch_diagnosis_explain(const struct etch_diagnosis *d, size_t i)
+{
+    return i < d->lab.explain.lines.n ? d->lab.explain.lines.v[i] : NULL;
+}
+
 void etch_diagnosis_free(struct etch_diagnosis *d)
 {
     if (!d)

@@ -15,6 +15,7 @@ struct etch_diagnose_options {
     double time, timeout;
     const char *fails_if, *store, *source, *input, *program, *bug;
     bool fresh;
+    bool explain; /* keeps each experiment in words */
     bool no_lab;  /* no experiments in the lab */
     bool patient; /* the user said how many runs, or how long */
 };
@@ -63,6 +64,9 @@ struct etch_run_set *etch_diagnosis_runs(struct etch_diagnosis *diagnosis);
 /* The sketch of the runs so far, to be freed with etch__sketch__free_unpacked(). At least one run must have failed.
  * NULL with `err` set if there is no sketch. */
 Etch__Sketch *etch_diagnosis_sketch(struct etch_diagnosis *diagnosis, bool all, struct etch_error *err);
+
+/* The `i`-th line about the experiments, with `explain`; NULL: there are no more. */
+const char *etch_diagnosis_explain(const struct etch_diagnosis *diagnosis, size_t i);
 
 void etch_diagnosis_free(struct etch_diagnosis *diagnosis);
 

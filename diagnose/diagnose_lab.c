@@ -87,8 +87,9 @@ static void name_failure(struct etch_diagnosis *d, const struct etch_lab_result 
     request.n_repeat = r->shared->n_segments;
     if (etch_lab_record(&again, &request, r->end == ETCH_LAB_HUNG, path, &ignored) < 0)
         return;
-    if (etch_run_set_add(&set, path, ETCH_VERDICT_AS_RECORDED, true, &ignored) == 0 && set.bundles.n &&
-        set.bundles.v[0].bucket)
+    if (etch_run_set_add(&set, path, r->end == ETCH_LAB_EXITED ? ETCH_VERDICT_FAIL : ETCH_VERDICT_AS_RECORDED, true,
+                         &ignored) == 0 &&
+        set.bundles.n && set.bundles.v[0].bucket)
         snprintf(bucket, size, "%s", set.bundles.v[0].bucket);
     etch_lab_result_release(&again);
     etch_run_set_release(&set);
@@ -140,6 +141,13 @@ static bool observe(void *context, uint64_t done, const struct etch_lab_result *
     return !is_over(d);
 }
 
+static bool check_fails(void *context, const char *output, int status)
+{
+    const struct etch_diagnosis *d = context;
+
+    return etch_runner_check(d->o->fails_if, output, status);
+}
+
 static int search(struct etch_diagnosis *d, struct etch_error *err)
 {
     struct etch_lab_phase *lab = &d->lab;
@@ -155,6 +163,12 @@ static int search(struct etch_diagnosis *d, struct etch_error *err)
                                              .observe = observe,
                                              .accept = accept,
                                              .context = d};
+    if (d->o->fails_if) {
+        path_in(d, "output", lab->output, sizeof(lab->output));
+        lab->explore.request.output = lab->output;
+        lab->explore.request.fails = check_fails;
+        lab->explore.request.fails_context = d;
+    }
     if (etch_lab_explore(&lab->found, &lab->explore, err) < 0)
         return -1;
     if (lab->found.first || !lab->found.failing || d->o->bug || is_over(d))
@@ -216,9 +230,15 @@ static int prove(struct etch_diagnosis *d, struct etch_error *err)
     const struct etch_lab_budget budget = {
         .runs = EXPERIMENTS, .until = remaining_until(d), .is_over = is_over, .context = d};
 
-    if (lab->found.schedule.points &&
-        etch_lab_experiment(&lab->experiment, &lab->found, &lab->explore, &budget, NULL, err) < 0)
+    const struct etch_lab_observer observer = {etch_lab_explain_trial, &lab->explain};
+
+    lab->explain.cause = &lab->experiment.cause;
+    lab->explain.twin = lab->twin.path;
+    if (lab->found.schedule.points && etch_lab_experiment(&lab->experiment, &lab->found, &lab->explore, &budget,
+                                                          d->o->explain ? &observer : NULL, err) < 0)
         return -1;
+    if (d->o->explain)
+        etch_lab_explain_end(&lab->explain);
     if (record_runs(d, err) < 0)
         return -1;
     lab->proven = etch_claim_is_proven(&lab->experiment.cause.claim);
@@ -230,8 +250,6 @@ static int prove(struct etch_diagnosis *d, struct etch_error *err)
 /* Returns why the lab cannot run this; NULL if it can. */
 static const char *refusal(const struct etch_diagnosis *d)
 {
-    if (d->o->fails_if)
-        return "--fails-if judges the output, which the lab does not keep";
     if (d->o->program)
         return "a script starts the program";
     return NULL;
@@ -337,4 +355,5 @@ void etch_lab_phase_release(struct etch_lab_phase *lab)
     etch_lab_experiment_release(&lab->experiment);
     etch_lab_found_release(&lab->found);
     etch_run_set_release(&lab->runs);
+    etch_lab_explain_release(&lab->explain);
 }

@@ -5,6 +5,7 @@
 
 #include "diagnose/diagnose.h"
 #include "diagnose/lab_cause.h"
+#include "diagnose/lab_explain.h"
 #include "diagnose/lab_twin.h"
 #include "diagnose/runner.h"
 #include "diagnose/stop.h"
@@ -37,6 +38,7 @@ struct etch_lab_phase {
     bool usable; /* runs were recorded */
     bool proven;
     bool any;      /* a failure at another place than in native runs was taken */
+    char output[4200]; /* of a run, for --fails-if */
     char why[512]; /* the lab was not used; empty: it was */
     struct etch_lab_twin twin;
     struct etch_lab_explore explore;
@@ -46,6 +48,7 @@ struct etch_lab_phase {
     uint32_t n_known;
     uint64_t schedules;
     struct etch_run_set runs;
+    struct etch_lab_explain explain; /* with --explain */
 };
 
 struct etch_diagnosis {

@@ -36,22 +36,35 @@ static uint32_t place_of(struct etch_symbols *symbols, const Etch__Image *image,
     return found ? etch_names_place(names, frame.file, frame.line, frame.function ? frame.function : "") : ETCH_NOWHERE;
 }
 
-int etch_lab_places(const struct etch_lab_cause *cause, const char *twin, struct etch_names *names, uint32_t *places)
+static Etch__Image image_of(const struct etch_lab_cause *cause, const char *twin)
 {
-    static const struct etch_symbols_options options = {0};
-    struct etch_symbols *symbols = etch_symbols_new(&options);
     Etch__Image image = ETCH__IMAGE__INIT;
-    int status = symbols ? 0 : -1;
 
     image.path = (char *)(uintptr_t)twin;
     image.start = cause->base;
     image.size = cause->end - cause->base;
     image.prot = 5;
-    for (uint32_t i = 0; i < cause->claim.n_moments && status == 0; i++) {
-        places[i] = place_of(symbols, &image, &cause->claim.moments[i], names);
-        if (places[i] == ETCH_NOWHERE)
-            status = -1;
-    }
+    return image;
+}
+
+uint32_t etch_lab_place(const struct etch_lab_cause *cause, const char *twin, const struct etch_lab_event *moment,
+                        struct etch_names *names)
+{
+    static const struct etch_symbols_options options = {0};
+    struct etch_symbols *symbols = etch_symbols_new(&options);
+    Etch__Image image = image_of(cause, twin);
+    uint32_t place = symbols ? place_of(symbols, &image, moment, names) : ETCH_NOWHERE;
+
     etch_symbols_free(symbols);
-    return status;
+    return place;
+}
+
+int etch_lab_places(const struct etch_lab_cause *cause, const char *twin, struct etch_names *names, uint32_t *places)
+{
+    for (uint32_t i = 0; i < cause->claim.n_moments; i++) {
+        places[i] = etch_lab_place(cause, twin, &cause->claim.moments[i], names);
+        if (places[i] == ETCH_NOWHERE)
+            return -1;
+    }
+    return 0;
 }

@@ -10,4 +10,8 @@
  * -1 if a moment has no such line, or memory is short. */
 int etch_lab_places(const struct etch_lab_cause *cause, const char *twin, struct etch_names *names, uint32_t *places);
 
+/* The same of one moment. ETCH_NOWHERE if it has no such line. */
+uint32_t etch_lab_place(const struct etch_lab_cause *cause, const char *twin, const struct etch_lab_event *moment,
+                        struct etch_names *names);
+
 #endif

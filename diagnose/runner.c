@@ -134,24 +134,23 @@ bool etch_runner_start(struct etch_runner *r, int64_t number, const char *bundle
     return job->pid != 0;
 }
 
-/* True if the user's own command judges the run a failure. */
-static bool check_fails(const struct etch_runner *r, const struct etch_runner_job *job, int status)
+bool etch_runner_check(const char *fails_if, const char *output, int status)
 {
     char number[16];
     pid_t pid = fork();
     int result = 0;
 
     if (pid == 0) {
-        int in = open(job->output, O_RDONLY | O_CLOEXEC), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        int in = open(output, O_RDONLY | O_CLOEXEC), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
         snprintf(number, sizeof(number), "%d", WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
         setenv("ETCH_STATUS", number, 1);
-        setenv("ETCH_OUTPUT", job->output, 1);
+        setenv("ETCH_OUTPUT", output, 1);
         if (in >= 0)
             dup2(in, 0);
         if (null >= 0)
             dup2(null, 1);
-        execl("/bin/sh", "sh", "-c", r->fails_if, (char *)NULL);
+        execl("/bin/sh", "sh", "-c", fails_if, (char *)NULL);
         _exit(127);
     }
     while (pid > 0 && waitpid(pid, &result, 0) < 0 && errno == EINTR)
@@ -170,7 +169,7 @@ static enum etch_verdict judge(const struct etch_runner *r, const struct etch_ru
     if ((report->hung || report->out_of_time) && killed)
         return ETCH_VERDICT_HANG;
     if (r->fails_if && !WIFSIGNALED(status))
-        return check_fails(r, job, status) ? ETCH_VERDICT_FAIL : ETCH_VERDICT_PASS;
+        return etch_runner_check(r->fails_if, job->output, status) ? ETCH_VERDICT_FAIL : ETCH_VERDICT_PASS;
     return WIFSIGNALED(status) || WEXITSTATUS(status) ? ETCH_VERDICT_FAIL : ETCH_VERDICT_PASS;
 }
 

@@ -64,6 +64,9 @@ bool etch_runner_start(struct etch_runner *r, int64_t number, const char *bundle
 /* Waits up to `seconds` for a run to end. Returns whether one did. */
 bool etch_runner_wait(struct etch_runner *r, double seconds, struct etch_runner_result *result);
 
+/* True if the user's own command judges a run a failure, by the file of its output and by its wait status. */
+bool etch_runner_check(const char *fails_if, const char *output, int status);
+
 unsigned etch_runner_busy(const struct etch_runner *r);
 
 /* Ends the recorders and their programs, at once; a signal's handler may call it. */

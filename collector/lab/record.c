@@ -54,7 +54,7 @@ static _Noreturn void become_recorder(const struct etch_lab_request *r, struct e
     _exit(0);
 }
 
-static int conclude(struct etch_lab_result *result, const struct report *report, const char *program,
+static int conclude(struct etch_lab_result *result, const struct report *report, const struct etch_lab_request *request,
                     struct etch_error *err)
 {
     if (!report->recorded) {
@@ -65,8 +65,9 @@ static int conclude(struct etch_lab_result *result, const struct report *report,
         return -1;
     }
     if (!result->shared->started)
-        return etch_error_set(err, "%s ended before the lab had control of it", program);
+        return etch_error_set(err, "%s ended before the lab had control of it", request->program);
     etch_lab_judge(result, report->status, report->out_of_time);
+    etch_lab_check(result, request, report->status);
     return 0;
 }
 
@@ -91,8 +92,8 @@ int etch_lab_record(struct etch_lab_result *result, const struct etch_lab_reques
         while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
             ;
         result->seconds = etch_time_seconds() - begin;
-        status = pid < 0 ? etch_error_set_errno(err, errno, "cannot record a run")
-                         : conclude(result, report, request->program, err);
+        status =
+            pid < 0 ? etch_error_set_errno(err, errno, "cannot record a run") : conclude(result, report, request, err);
     }
     if (status < 0)
         etch_lab_result_release(result);

@@ -2,6 +2,7 @@
 /* See lab_run.h. */
 #include "collector/lab/shared.h"
 
+#include "base/output.h"
 #include "base/time.h"
 #include "collector/lab_journal.h"
 
@@ -108,7 +109,13 @@ void etch_lab_settle_in(const struct etch_lab_request *r)
 {
     personality(ADDR_NO_RANDOMIZE);
     redirect(r->input ? r->input : "/dev/null", O_RDONLY, 0);
-    if (r->silent) {
+    if (r->output) {
+        int fd = etch_output_fresh(r->output);
+
+        if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
+            _exit(127);
+        close(fd);
+    } else if (r->silent) {
         redirect("/dev/null", O_WRONLY, 1);
         redirect("/dev/null", O_WRONLY, 2);
     }
@@ -220,6 +227,12 @@ static int refuse(uint32_t outcome, const char *program, struct etch_error *err)
     }
 }
 
+void etch_lab_check(struct etch_lab_result *result, const struct etch_lab_request *r, int status)
+{
+    if (r->fails && result->end == ETCH_LAB_EXITED)
+        result->number = r->fails(r->fails_context, r->output, status) ? ETCH_LAB_CHECK : 0;
+}
+
 int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *request, struct etch_error *err)
 {
     double begin = etch_time_seconds();
@@ -240,6 +253,7 @@ int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *
     killed = await(pid, request->timeout, &status);
     result->seconds = etch_time_seconds() - begin;
     etch_lab_judge(result, status, killed);
+    etch_lab_check(result, request, status);
     if (!result->shared->started) {
         etch_lab_result_release(result);
         return etch_error_set(err, "%s ended before the lab had control of it", request->program);
@@ -278,6 +292,10 @@ void etch_lab_describe(const struct etch_lab_result *result, char *text, size_t 
 
     switch (result->end) {
     case ETCH_LAB_EXITED:
+        if (result->number == ETCH_LAB_CHECK) {
+            snprintf(text, size, "the check failed");
+            break;
+        }
         snprintf(text, size, "exit status %d", result->number);
         break;
     case ETCH_LAB_SIGNALED:

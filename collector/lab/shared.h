@@ -14,4 +14,7 @@ void etch_lab_settle_in(const struct etch_lab_request *request);
 /* Says how the run ended, from the program's status and from the shared memory. */
 void etch_lab_judge(struct etch_lab_result *result, int status, bool killed);
 
+/* Asks the request's own judge about a run that ended by itself. */
+void etch_lab_check(struct etch_lab_result *result, const struct etch_lab_request *request, int status);
+
 #endif

@@ -39,6 +39,11 @@ proves atomicity-rwr -O0 bug.c 'atomicity +main bug.c:42 between user bug.c:25 a
 proves deadlock-abba -O2 hang 'lock_order +the lock taken at (back bug.c:29|forth bug.c:12)'
 proves async-early-use -O0 bug.cpp:30 'order +ui::Session::line_height bug.cpp:30 before ui::Session::load bug.cpp:40'
 
+# Each experiment is told, and what decided.
+expect 0 "$ETCH" diagnose --explain --fresh --source soft --store s-atomicity-rwr --timeout 60 --bug bug.c ./atomicity-rwr
+has out "turned round: T1 main bug.c:42 before T2 user bug.c:27: passes"
+has out "decided: proven by 2 orders: turned round 0 of 20 fail, enforced 20 of 20 fail"
+
 # A mended program has no cause, and the lab says how far it looked.
 "$ETCH" cc --record -DFIXED -g -pthread "$corpus/atomicity-rwr/bug.c" -o fixed
 expect 1 "$ETCH" diagnose --source soft --runs 22 --timeout 60 ./fixed
