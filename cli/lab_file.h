@@ -3,8 +3,8 @@
 #ifndef ETCH_CLI_LAB_FILE_H
 #define ETCH_CLI_LAB_FILE_H
 
-#include "diagnose/lab_cause.h"
 #include "collector/lab_explore.h"
+#include "diagnose/lab_cause.h"
 
 #include <limits.h>
 #include <stdbool.h>

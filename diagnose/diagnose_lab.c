@@ -232,6 +232,8 @@ static int prove(struct etch_diagnosis *d, struct etch_error *err)
 
     const struct etch_lab_observer observer = {etch_lab_explain_trial, &lab->explain};
 
+    if (!lab->found.schedule.points && d->failures)
+        return 0; /* no other thread ran: the schedule decides nothing, and native runs show as much */
     lab->explain.cause = &lab->experiment.cause;
     lab->explain.twin = lab->twin.path;
     if (lab->found.schedule.points && etch_lab_experiment(&lab->experiment, &lab->found, &lab->explore, &budget,
