@@ -110,8 +110,10 @@ void etch_lab_settle_in(const struct etch_lab_request *r)
     personality(ADDR_NO_RANDOMIZE);
     redirect(r->input ? r->input : "/dev/null", O_RDONLY, 0);
     if (r->output) {
-        int fd = etch_output_fresh(r->output);
+        int fd;
 
+        unlink(r->output); /* of the run before */
+        fd = etch_output_fresh(r->output);
         if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
             _exit(127);
         close(fd);

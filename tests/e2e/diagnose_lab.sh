@@ -44,6 +44,33 @@ expect 0 "$ETCH" diagnose --explain --fresh --source soft --store s-atomicity-rw
 has out "turned round: T1 main bug.c:42 before T2 user bug.c:27: passes"
 has out "decided: proven by 2 orders: turned round 0 of 20 fail, enforced 20 of 20 fail"
 
+# A wrong answer is a failure in the lab too.
+cat >sum.c <<'C'
+#include <pthread.h>
+#include <stdio.h>
+static int sum;
+static void *adder(void *unused)
+{
+    int old = sum;
+    sum = old + 1;
+    return unused;
+}
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, NULL, adder, NULL);
+    pthread_create(&b, NULL, adder, NULL);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    printf("sum %d\n", sum);
+    return 0;
+}
+C
+"$ETCH" cc --record -g -pthread sum.c -o sum
+expect 0 env COLUMNS=240 "$ETCH" diagnose --source soft --timeout 60 --fails-if 'grep -qx "sum 1"' ./sum
+grep -qE '^ CAUSE +A +atomicity +adder sum.c:7 between adder sum.c:6 and adder sum.c:7 \(RWW of sum\)' out || { cat out err >&2; fail "sum.c: no cause"; }
+has out "proven: turned round 0 of 20 fail, alone 20 of 20 fail"
+
 # A mended program has no cause, and the lab says how far it looked.
 "$ETCH" cc --record -DFIXED -g -pthread "$corpus/atomicity-rwr/bug.c" -o fixed
 expect 1 "$ETCH" diagnose --source soft --runs 22 --timeout 60 ./fixed
