@@ -96,10 +96,12 @@ void etch_predictor_text(const struct etch_predictor *p, const struct etch_names
                      place[2], place[3], variable, second);
             break;
         }
-        snprintf(text, size, "%s between %s and %s (%s of %s)", place[1], place[0], place[2], p->pattern, variable);
+        snprintf(text, size, "%s between %s and %s (%s%s%s)", place[1], place[0], place[2], p->pattern,
+                 variable[0] ? " of " : "", variable);
         break;
     case ETCH_PREDICTOR_ORDER:
-        snprintf(text, size, "%s before %s (%s of %s)", place[0], place[1], p->pattern, variable);
+        snprintf(text, size, "%s before %s (%s%s%s)", place[0], place[1], p->pattern, variable[0] ? " of " : "",
+                 variable);
         break;
     case ETCH_PREDICTOR_VALUE:
         value_text(p, variable, place[0], text, size);
