@@ -8,6 +8,7 @@
 #include "collector/pt.h"
 #include "collector/record.h"
 #include "collector/vpt_find.h"
+#include "diagnose/lab_twin.h"
 #include "diagnose/runner.h"
 
 #include <getopt.h>
@@ -161,11 +162,26 @@ static int bad_number(const struct etch_command *self, const char *option, const
 
 static bool is_source(const char *name)
 {
-    static const char *const sources[] = {"soft", "vpt", "none", "pt", "auto"};
+    static const char *const sources[] = {"soft", "lab", "vpt", "none", "pt", "auto"};
 
     for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++)
         if (strcmp(name, sources[i]) == 0)
             return true;
+    return false;
+}
+
+/* True if the program has a lab build. If it could have one and has not, says why. */
+static bool has_lab(const char *program)
+{
+    struct etch_lab_twin twin;
+    char path[PATH_MAX];
+    struct etch_error err;
+
+    if (!etch_record_has_lab(program) || etch_record_find_program(program, path, sizeof(path), &err) < 0)
+        return false;
+    if (etch_lab_twin(&twin, path, &err) == 0)
+        return true;
+    fprintf(stderr, "etch diagnose: no lab build: %s\n", err.what);
     return false;
 }
 
@@ -179,6 +195,8 @@ static const char *choose_source(const char *started, bool by_script)
         return "soft";
     if (etch_vpt_usable())
         return "vpt";
+    if (!by_script && has_lab(started))
+        return "lab";
     if (!by_script)
         return "none";
     return etch_pt_usable(&ignored) ? "pt" : NULL;
@@ -256,7 +274,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
             break;
         case 'o':
             if (!is_source(optarg))
-                return etch_command_usage(self, "--source takes soft, vpt, none, pt or auto");
+                return etch_command_usage(self, "--source takes soft, lab, vpt, none, pt or auto");
             o.d.source = optarg;
             break;
         default:
@@ -279,7 +297,8 @@ static int run(const struct etch_command *self, int argc, char **argv)
         if (strcmp(o.d.source, "none") == 0)
             fprintf(stderr, "etch diagnose: " ETCH_NO_CONTROL_FLOW "\n");
     }
-    if (o.d.program && (strcmp(o.d.source, "none") == 0 || strcmp(o.d.source, "soft") == 0))
+    if (o.d.program &&
+        (strcmp(o.d.source, "none") == 0 || strcmp(o.d.source, "soft") == 0 || strcmp(o.d.source, "lab") == 0))
         return etch_command_usage(
             self, "--source %s records only the program that etch starts, so --program cannot be used", o.d.source);
     if (o.d.jobs > ETCH_RUNNER_JOBS_MAX)
@@ -319,11 +338,13 @@ const struct etch_command etch_command_diagnose = {
         "  --bug TEXT     if runs fail in several ways: diagnose the failure whose name contains TEXT\n"
         "  --source S     soft: the recorder that etch cc --record compiled in, at nearly full speed, with the CPU's "
         "four\n"
-        "                 watchpoints, which runs use in turn; vpt: every step of any program, under QEMU; none: the\n"
-        "                 watchpoints alone, without control flow; pt: Intel PT, without watches for now, so values "
-        "and\n"
-        "                 orders stay unknown; auto: soft if PROG has the recorder, else vpt if it is available, else "
-        "none\n"
+        "                 watchpoints, which runs use in turn; lab: under etch's control, one thread at a time, each "
+        "run\n"
+        "                 with another schedule, with every step and all accesses to shared memory; vpt: every step "
+        "of\n"
+        "                 any program, under QEMU; none: the watchpoints alone, without control flow; pt: Intel PT,\n"
+        "                 without watches for now, so values and orders stay unknown; auto: soft if PROG has the\n"
+        "                 recorder, else vpt if it is available, else lab if PROG was built with etch cc, else none\n"
         "                 (auto)\n"
         "  --sigma N      begin with the N statements nearest to the failure (16); each round doubles N\n"
         "  --store DIR    the folder for kept runs (.etch)\n"

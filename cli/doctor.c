@@ -25,7 +25,8 @@ static void print_people(const struct etch_machine *m)
     }
     printf("\nauto takes %s: %s.\n", m->source, etch_shown(m->source_reason));
     if (strcmp(m->source, "pt") != 0)
-        printf("For a program built with etch cc --record, auto takes soft.\n");
+        printf("For a program built with etch cc --record, auto takes soft. For a program linked by etch cc without\n"
+               "--record, etch record takes the lab by itself.\n");
 }
 
 static void print_json(const struct etch_machine *m)

@@ -100,6 +100,10 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
     case 'o':
         o->output = optarg;
         return 0;
+    case 'm':
+        return etch_lab_memory_parse(&o->explore.request.memory, optarg)
+                   ? 0
+                   : etch_command_usage(self, "--memory takes sc, tso or c11, not '%s'", optarg);
     case 'a':
         o->explore.all = true;
         return 0;
@@ -157,6 +161,7 @@ static int keep(const struct options *o, const struct etch_lab_found *found, con
 {
     struct etch_lab_file file = {.real_time = o->explore.request.real_time,
                                  .no_heap_check = o->explore.request.no_heap_check,
+                                 .memory = o->explore.request.memory,
                                  .schedule = found->schedule};
     char name[PATH_MAX];
     const char *path = o->output ? o->output : free_name(name, argv[0]);
@@ -331,6 +336,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"no-cause", no_argument, NULL, 'p'},
                                                  {"bundles", required_argument, NULL, 'b'},
                                                  {"real-time", no_argument, NULL, 'r'},
+                                                 {"memory", required_argument, NULL, 'm'},
                                                  {0}};
     struct options o = {.explore = {.schedules = 1000}};
     int c, status;
@@ -373,6 +379,9 @@ const struct etch_command etch_command_explore = {
         "  --all            do not stop at the first failure; count the failures\n"
         "  --input FILE     standard input of each run (default: none)\n"
         "  --input-policy FILE  which answers from outside are recorded, and which are asked for again in a replay\n"
+        "  --memory M       sc: loads read the newest value; tso: stores of other threads come late, as on x86; c11: "
+        "loads\n"
+        "                   read any value that C11 allows, except by load buffering (default sc)\n"
         "  --real-time      use the machine's sleeps and clocks; by default they are virtual and cost no time\n"
         "  -o FILE          write the schedule to FILE (default PROG-1.schedule.etch, or the next free number)\n\n"
         "Exit status: 0: a failing schedule was found, 1: none was found, or etch could not look for one.\n\n"

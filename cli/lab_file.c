@@ -76,6 +76,7 @@ static int write_schedule(struct etch_bundle_writer *w, const struct etch_lab_fi
         schedule.no_heap_check = f->no_heap_check;
         schedule.asked = f->schedule.asked;
         schedule.cut = f->schedule.cut;
+        schedule.memory = (uint32_t)f->memory;
         schedule.misuse = f->schedule.end == ETCH_LAB_WRONG ? (uint32_t)f->schedule.number : 0;
         record.body_case = ETCH__RECORD__BODY_SCHEDULE;
         record.schedule = &schedule;
@@ -199,6 +200,7 @@ static int take_schedule(struct etch_lab_file *f, const Etch__Schedule *s, struc
     snprintf(f->input, sizeof(f->input), "%s", s->input);
     f->real_time = s->real_time;
     f->no_heap_check = s->no_heap_check;
+    f->memory = s->memory <= ETCH_LAB_C11 ? (enum etch_lab_memory)s->memory : ETCH_LAB_SC;
     f->misuse = s->misuse;
     k->asked = s->asked;
     k->cut = s->cut;

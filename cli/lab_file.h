@@ -17,6 +17,7 @@ struct etch_lab_file {
     ETCH_ARRAY(char *) argv; /* ends with a NULL that is not counted */
     char input[PATH_MAX];    /* empty: none */
     bool real_time, no_heap_check;
+    enum etch_lab_memory memory;
     uint32_t misuse; /* enum etch_lab_misuse */
     struct etch_lab_schedule schedule;
 };

@@ -3,6 +3,7 @@
 #include "collector/record.h"
 #include "binary/variable.h"
 #include "cli/command.h"
+#include "cli/record_lab.h"
 #include "cli/record_left.h"
 #include "cli/record_summary.h"
 #include "collector/core_keep.h"
@@ -85,12 +86,14 @@ static int explain_parts(struct etch_record_options *options, bool natively, cha
 }
 
 /* Returns true if the watches use debug registers, false if QEMU watches. The collector decides in the same way. */
-static bool runs_natively(struct etch_record_options *options)
+static bool runs_natively(struct etch_record_options *options, bool lab)
 {
     if (options->pid || options->n_pids || options->cgroup)
         return true;
     if (strcmp(options->source, "auto") == 0) {
         options->source = etch_record_auto_source(options->argv[0]);
+        if (strcmp(options->source, "lab") == 0 && !lab)
+            options->source = etch_record_source_without_lab();
         if (strcmp(options->source, "none") == 0)
             fprintf(stderr, "etch record: " ETCH_NO_CONTROL_FLOW "\n");
     }
@@ -106,17 +109,28 @@ static int print_traces(const struct etch_record_options *options, const struct 
     return 0;
 }
 
-static int record(const struct etch_command *self, struct etch_record_options *options)
+/* The lab records all accesses to shared memory. A watch or a plan is for the other sources. */
+static bool wants_lab(const struct etch_record_options *options)
+{
+    return options->argv && !options->pid && !options->n_pids && !options->cgroup &&
+           (strcmp(options->source, "lab") == 0 ||
+            (strcmp(options->source, "auto") == 0 && !options->n_watches && !options->plan && !options->truth &&
+             strcmp(etch_record_auto_source(options->argv[0]), "lab") == 0));
+}
+
+static int record(const struct etch_command *self, struct etch_record_options *options, struct etch_record_lab *lab)
 {
     static char texts[ETCH_RECORD_MAX_WATCHES][400];
+    bool in_lab = wants_lab(options);
     struct etch_record_summary summary;
     struct etch_error err;
 
-    if (explain_parts(options, runs_natively(options), texts, &err) < 0) {
+    lab->automatic = strcmp(options->source, "auto") == 0;
+    if (explain_parts(options, runs_natively(options, in_lab), texts, &err) < 0) {
         etch_command_failed(self, &err);
         return ETCH_EXIT_RECORD;
     }
-    if (etch_record(options, &summary, &err) < 0) {
+    if ((in_lab ? etch_record_in_lab(lab, options, &summary, &err) : etch_record(options, &summary, &err)) < 0) {
         etch_command_failed(self, &err);
         return ETCH_EXIT_RECORD;
     }
@@ -165,6 +179,8 @@ enum {
     OPTION_RECOVER,
     OPTION_MAX_SIZE,
     OPTION_MAX_RINGS,
+    OPTION_SCHEDULE,
+    OPTION_MEMORY,
 };
 
 static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
@@ -197,6 +213,8 @@ static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
                                              {"max-size", required_argument, NULL, OPTION_MAX_SIZE},
                                              {"max-rings", required_argument, NULL, OPTION_MAX_RINGS},
                                              {"recover", optional_argument, NULL, OPTION_RECOVER},
+                                             {"schedule", required_argument, NULL, OPTION_SCHEDULE},
+                                             {"memory", required_argument, NULL, OPTION_MEMORY},
                                              {0}};
 
 static int parse_number(const char *text, double least, double most, double *value)
@@ -379,6 +397,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                           .max_size = ETCH_RECORD_MAX_SIZE,
                                           .max_rings = ETCH_RECORD_MAX_RINGS,
                                           .clock_s = 0.2};
+    struct etch_record_lab lab = {.argv = argv};
     const char *rings = NULL, *folder = NULL;
     bool running, recovers = false;
     int c, status;
@@ -395,10 +414,16 @@ static int run(const struct etch_command *self, int argc, char **argv)
             folder = optarg;
             continue;
         }
+        if (c == OPTION_SCHEDULE || c == OPTION_MEMORY) {
+            *(c == OPTION_MEMORY ? &lab.memory : &lab.schedule) = optarg;
+            continue;
+        }
         status = take_option(self, c, argv, &options);
         if (status)
             return status;
     }
+    if ((lab.schedule || lab.memory) && strcmp(options.source, "lab") != 0)
+        return usage(self, "--schedule and --memory are for --source lab", "");
     if (rings)
         return optind == argc ? etch_record_rings(self, rings, &options)
                               : usage(self, "--rings takes no program, but got ", argv[optind]);
@@ -421,7 +446,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
     if (!running)
         options.argv = argv + optind;
     etch_record_mention_killed();
-    return record(self, &options);
+    return record(self, &options, &lab);
 }
 
 const struct etch_command etch_command_record = {
@@ -440,7 +465,9 @@ const struct etch_command etch_command_record = {
         "replace\n"
         "                     a file that etch did not write\n"
         "  --source S         pt: control flow by the CPU's Intel PT; soft: by the recorder that etch cc --record put\n"
-        "                     into PROG; vpt: control flow under QEMU, on any machine, as real Intel PT packets;\n"
+        "                     into PROG; lab: one thread at a time, under etch's control,\n"
+        "                     with all accesses to shared memory, if PROG was built with etch cc; vpt: control flow\n"
+        "                     under QEMU, on any machine, as real Intel PT packets;\n"
         "                     none: no control flow, but hardware watches, synchronisation and failures at full\n"
         "                     speed, which pt and soft have too; auto: the first available source in this order\n"
         "  --watch WHAT       also record each read and write of a variable, with its value. WHAT is NAME of a "
@@ -468,6 +495,13 @@ const struct etch_command etch_command_record = {
         "with source soft:\n"
         "  --snapshot SIZE    the size of each thread's ring (64K)\n"
         "  --pid PID          switch the recorder of a running program on, until Ctrl-C or --wall\n\n"
+        "with source lab:\n"
+        "  --schedule S       which thread runs when: queue, random:SEED, pct:SEED,DEPTH, pos:SEED or surw:SEED "
+        "(queue)\n"
+        "  --memory M         sc: loads read the newest value; tso: stores of other threads come late, as on x86; c11: "
+        "loads\n"
+        "                     read any value that C11 allows (sc)\n"
+        "  --snapshot SIZE    the size of each thread's ring (512K)\n\n"
         "with source vpt:\n"
         "  --watch @PLACE:LENGTH\n"
         "                     the memory that the instruction at PLACE of the program's file (an address, "

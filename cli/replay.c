@@ -31,7 +31,8 @@ static int repeat(const struct etch_lab_file *f, const char *twin, unsigned long
                                     .input = f->input[0] ? f->input : NULL,
                                     .timeout = 60,
                                     .real_time = f->real_time,
-                                    .no_heap_check = f->no_heap_check};
+                                    .no_heap_check = f->no_heap_check,
+                                    .memory = f->memory};
     unsigned long good = 0;
     char text[64];
 

@@ -18,6 +18,7 @@ struct etch_lab_request {
     uint64_t max_points;
     double timeout; /* seconds of real time; 0: none */
     bool real_time, all_points, no_heap_check;
+    enum etch_lab_memory memory;
     const uint64_t *sites;                 /* ETCH_LAB_SITES; NULL: none are known yet */
     const uint64_t *expected;              /* ETCH_LAB_THREADS; NULL: unknown */
     const struct etch_lab_segment *repeat; /* NULL: the strategy decides */
@@ -64,5 +65,10 @@ void etch_lab_result_release(struct etch_lab_result *result);
 
 /* "SIGSEGV", "exit status 3", "no thread can run", ... */
 void etch_lab_describe(const struct etch_lab_result *result, char *text, size_t size);
+
+/* Reads "sc", "tso" or "c11". False if `text` is none of these. */
+bool etch_lab_memory_parse(enum etch_lab_memory *memory, const char *text);
+
+const char *etch_lab_memory_name(enum etch_lab_memory memory);
 
 #endif

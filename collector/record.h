@@ -19,7 +19,7 @@
 
 struct etch_record_options {
     const char *output;
-    const char *source;                               /* "pt", "soft", "vpt", "none" or "auto" */
+    const char *source;                               /* "pt", "soft", "lab", "vpt", "none" or "auto" */
     char *const *argv;                                /* NULL at the end */
     const char *watches[ETCH_RECORD_MAX_WATCHES];     /* in the grammar of session/place.h, which all sources share */
     const char *watch_names[ETCH_RECORD_MAX_WATCHES]; /* their names in the bundle; NULL: as above */
@@ -105,7 +105,13 @@ int etch_record_find_program(const char *name, char *path, size_t size, struct e
 /* Returns true if the program was built with etch cc --record. The program is found as execvp would. */
 bool etch_record_has_recorder(const char *program);
 
-/* The source that `auto` takes to run the program: pt, soft, vpt or none, the first of them that works here. */
+/* Returns true if the program was linked by etch cc: a lab build can be made of it. */
+bool etch_record_has_lab(const char *program);
+
+/* The source that `auto` takes if the program has neither a recorder nor a lab build: vpt or none. */
+const char *etch_record_source_without_lab(void);
+
+/* The source that `auto` takes to run the program: pt, soft, lab, vpt or none, the first of them that works here. */
 const char *etch_record_auto_source(const char *program);
 
 /* Returns 0 if the program ran and was recorded, also if the program failed (`summary` says); -1 with `err` set if etch

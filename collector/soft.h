@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Returns true if the file is an ELF file with this section. */
+bool etch_soft_has_section(const char *path, const char *section);
+
 /* Returns true if the file was built with etch cc --record. */
 bool etch_soft_is_recorded(const char *path);
 

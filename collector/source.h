@@ -61,6 +61,8 @@ struct etch_source {
     /* The program fails now. A source that keeps only the newest bytes stops and preserves these bytes. NULL: nothing
      * to do. */
     void (*freeze)(void *state);
+    /* True if the source knows that no thread of the program can run any more. NULL: it does not know. */
+    bool (*hung)(const void *state);
     /* Ends the recording and takes the rest of the bytes. */
     void (*stop)(void *state);
     /* Releases all. NULL is fine. */

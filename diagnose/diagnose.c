@@ -228,7 +228,9 @@ static int begin(struct etch_diagnosis *d, struct etch_error *err)
     d->runs.lenient = true;
     d->stop.slots = ETCH_WATCH_SLOTS;
     d->stop.patient = d->o->patient;
-    d->stop.native = strcmp(d->o->source, "vpt") != 0;
+    d->stop.native = strcmp(d->o->source, "vpt") != 0 && strcmp(d->o->source, "lab") != 0;
+    if (strcmp(d->o->source, "lab") == 0 && etch_lab_twin(&d->twin, d->program, err) < 0)
+        return -1;
     if (etch_run_set_open(&d->runs, err) < 0 || etch_diagnosis_open_store(d, err) < 0)
         return -1;
     d->runner = (struct etch_runner){.argv = d->o->argv,
@@ -236,6 +238,7 @@ static int begin(struct etch_diagnosis *d, struct etch_error *err)
                                      .fails_if = d->o->fails_if,
                                      .input = d->o->input,
                                      .subject = d->o->program,
+                                     .twin = d->twin.path[0] ? d->twin.path : NULL,
                                      .timeout = d->o->timeout,
                                      .jobs = d->o->jobs};
     if (etch_runner_open(&d->runner, err) < 0)

@@ -58,6 +58,7 @@ struct etch_diagnosis {
     char folder[4096];
     struct etch_run_set runs;
     struct etch_runner runner;
+    struct etch_lab_twin twin; /* with source lab */
     struct etch_store *store;
     Etch__Clock *clock;
     double began;

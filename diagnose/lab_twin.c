@@ -5,6 +5,8 @@
 
 #include "base/input.h"
 #include "base/md5.h"
+#include "base/output.h"
+#include "collector/lab_run.h"
 #include "slicer/lab_build.h"
 
 #include <errno.h>
@@ -158,4 +160,51 @@ bool etch_lab_twin_is_of(const char *path, const char *program)
         snprintf(key + 2 * i, 3, "%02x", sum[i]);
     n = strlen(cache);
     return strncmp(path, cache, n) == 0 && path[n] == '/' && strncmp(path + n + 1, key, 32) == 0;
+}
+
+static void sites_path(const struct etch_lab_twin *twin, char path[PATH_MAX + 8])
+{
+    snprintf(path, PATH_MAX + 8, "%s.sites", twin->path);
+}
+
+bool etch_lab_sites_read(const struct etch_lab_twin *twin, uint64_t *sites)
+{
+    char path[PATH_MAX + 8];
+    size_t n = 0;
+    int fd;
+    char *bytes;
+
+    sites_path(twin, path);
+    fd = etch_input_open(path);
+    bytes = fd >= 0 ? etch_input_read(fd, ETCH_LAB_SITES * sizeof(*sites), &n) : NULL;
+    if (fd >= 0)
+        close(fd);
+    memset(sites, 0, ETCH_LAB_SITES * sizeof(*sites));
+    for (size_t i = 0; bytes && i + sizeof(*sites) <= n; i += sizeof(*sites)) {
+        uint64_t site;
+        uint32_t slot;
+
+        memcpy(&site, bytes + i, sizeof(site));
+        slot = etch_lab_site_slot(sites, site);
+        if (site && slot < ETCH_LAB_SITES)
+            sites[slot] = site;
+    }
+    free(bytes);
+    return bytes != NULL;
+}
+
+void etch_lab_sites_keep(const struct etch_lab_twin *twin, const uint64_t *sites)
+{
+    uint64_t *list = malloc(ETCH_LAB_SITES * sizeof(*list));
+    struct etch_error ignored;
+    char path[PATH_MAX + 8];
+    size_t n = 0;
+
+    sites_path(twin, path);
+    for (uint32_t i = 0; list && i < ETCH_LAB_SITES; i++)
+        if (sites[i])
+            list[n++] = sites[i];
+    if (list)
+        etch_output_write(path, list, n * sizeof(*list), &ignored);
+    free(list);
 }

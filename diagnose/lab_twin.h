@@ -21,4 +21,9 @@ int etch_lab_twin(struct etch_lab_twin *twin, const char *program, struct etch_e
 /* True if `path` is a lab build of `program`, which may have been made with another runtime. */
 bool etch_lab_twin_is_of(const char *path, const char *program);
 
+/* The instructions of a lab build that were seen to share memory, ETCH_LAB_SITES words. They are kept beside the lab
+ * build. Reading returns false if none are known. Keeping them is worth no error. */
+bool etch_lab_sites_read(const struct etch_lab_twin *twin, uint64_t *sites);
+void etch_lab_sites_keep(const struct etch_lab_twin *twin, const uint64_t *sites);
+
 #endif

@@ -2,6 +2,8 @@
 /* Recorded runs in processes of their own; see runner.h. */
 #include "diagnose/runner.h"
 
+#include "diagnose/lab_runner.h"
+
 #include "base/log.h"
 #include "base/output.h"
 #include "base/time.h"
@@ -41,7 +43,24 @@ int etch_runner_open(struct etch_runner *r, struct etch_error *err)
     if (map == MAP_FAILED)
         return etch_error_set_errno(err, errno, "cannot get memory");
     r->reports = map;
+    if (!r->twin)
+        return 0;
+    map = mmap(NULL, sizeof(*r->learnt), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return etch_error_set_errno(err, errno, "cannot get memory");
+    r->learnt = map;
     return 0;
+}
+
+/* The lab records all accesses to shared memory, so it needs no plan. */
+static int record(const struct etch_runner *r, int64_t number, struct etch_record_options *options,
+                  struct etch_record_summary *summary, struct etch_error *err)
+{
+    if (!r->twin)
+        return etch_record(options, summary, err);
+    options->plan = NULL;
+    options->n_watches = 0;
+    return etch_lab_runner_record(r->twin, number, r->learnt, options, summary, err);
 }
 
 /* Only a check needs the output of the program, and a program may print without end. */
@@ -92,7 +111,8 @@ static _Noreturn void become_recorder(struct etch_runner *r, const struct etch_r
     for (size_t i = 0; i < watches->n && i < ETCH_RECORD_MAX_WATCHES; i++)
         options.watches[options.n_watches++] = watches->list[i];
     etch_log_set("warn", unknown, sizeof(unknown)); /* standard error becomes the output that --fails-if reads */
-    report->recorded = redirect(r, job, &report->err) == 0 && etch_record(&options, &summary, &report->err) == 0;
+    report->recorded =
+        redirect(r, job, &report->err) == 0 && record(r, job->number, &options, &summary, &report->err) == 0;
     if (report->recorded && summary.broken[0]) {
         etch_error_set(&report->err, "%s", summary.broken);
         etch_error_advise(&report->err, "room on the disk, or --store DIR on another");
@@ -255,4 +275,7 @@ void etch_runner_close(struct etch_runner *r)
     if (r->reports)
         munmap(r->reports, ETCH_RUNNER_JOBS_MAX * sizeof(*r->reports));
     r->reports = NULL;
+    if (r->learnt)
+        munmap(r->learnt, sizeof(*r->learnt));
+    r->learnt = NULL;
 }

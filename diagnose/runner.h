@@ -30,10 +30,12 @@ struct etch_runner {
     double timeout;
     double tracked_timeout; /* where this is longer: watches make a program slow */
     bool sync;              /* under vpt: record synchronisation too */
+    const char *twin;       /* the lab build, with source lab; else NULL */
     unsigned jobs;
     const struct Etch__Clock *clock;
     struct etch_runner_job job[ETCH_RUNNER_JOBS_MAX];
     struct etch_runner_report *reports; /* shared with the children, one per job */
+    struct etch_lab_learnt *learnt;     /* likewise: what runs in the lab have found out */
 };
 
 struct etch_runner_result {

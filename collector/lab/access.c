@@ -2,6 +2,7 @@
 /* Accesses in the lab. LLVM's ThreadSanitizer pass calls these before each access that other threads can see. An access
  * is a point if its instruction has ever touched memory that two threads use. The set of these instructions is learnt
  * from run to run. A run uses only the set of earlier runs, so that the run can be repeated. */
+#include "collector/lab/memory.h"
 #include "collector/lab/runtime.h"
 
 #include <string.h>
@@ -96,6 +97,7 @@ void lab_forget(const void *memory, size_t size)
 {
     uint64_t from = LAB_OBJECT(memory) & ~UINT64_C(7), to = LAB_OBJECT(memory) + size;
 
+    lab_memory_forget(LAB_OBJECT(memory), size);
     for (uint64_t a = from; a < to; a += 8) {
         struct page *p = page_of(a, false);
 
@@ -204,9 +206,13 @@ static void access_memory(const void *at, size_t size, bool write, bool called, 
     if (size > 8)
         learn(LAB_OBJECT(at) + size - 1, write, site);
     if (lab->threads > 1 && is_point(site))
-        lab_point(op, site);
+        lab_memory_point(op, site);
+    if (is_point(site))
+        lab_memory_plain(at, size, write);
     if (lab->recorded && is_point(site))
         lab_note_access(at, size, write, called, site);
+    else if (lab->recorded)
+        lab_note_aside(at, size, write, called, site);
     check_heap(LAB_OBJECT(at), site); /* after the point, at which another thread may have freed the memory */
     if (size > 8)
         check_heap(LAB_OBJECT(at) + size - 1, site);
@@ -341,95 +347,4 @@ void *__tsan_memset(void *to, int byte, size_t size)
 {
     lab_access_called(to, size, true, LAB_SITE);
     return memset(to, byte, size);
-}
-
-/* ---- Atomic operations: always points ---- */
-
-static void atomic_point(const volatile void *at, bool write, uint64_t site)
-{
-    lab_point((struct etch_lab_op){.object = LAB_OBJECT(at), .write = write, .interesting = true}, site);
-}
-
-#define ATOMIC_RMW(bits, type, name, function)                                                                         \
-    LAB_API type __tsan_atomic##bits##_##name(volatile type *at, type value, int order);                               \
-    type __tsan_atomic##bits##_##name(volatile type *at, type value, int order)                                        \
-    {                                                                                                                  \
-        type before;                                                                                                   \
-                                                                                                                       \
-        (void)order;                                                                                                   \
-        atomic_point(at, true, LAB_SITE);                                                                              \
-        before = function(at, value, __ATOMIC_SEQ_CST);                                                                \
-        lab_note_atomic(at, sizeof(*at), true, true, *at, LAB_SITE);                                                   \
-        return before;                                                                                                 \
-    }
-#define ATOMIC_CAS(bits, type, name, weak)                                                                             \
-    LAB_API int __tsan_atomic##bits##_##name(volatile type *at, type *expected, type value, int order, int failing);   \
-    int __tsan_atomic##bits##_##name(volatile type *at, type *expected, type value, int order, int failing)            \
-    {                                                                                                                  \
-        (void)order;                                                                                                   \
-        int done;                                                                                                      \
-                                                                                                                       \
-        (void)failing;                                                                                                 \
-        atomic_point(at, *at == *expected, LAB_SITE);                                                                  \
-        done = __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);            \
-        lab_note_atomic(at, sizeof(*at), true, done, *at, LAB_SITE);                                                   \
-        return done;                                                                                                   \
-    }
-#define ATOMICS(bits, type)                                                                                            \
-    LAB_API type __tsan_atomic##bits##_load(const volatile type *at, int order);                                       \
-    type __tsan_atomic##bits##_load(const volatile type *at, int order)                                                \
-    {                                                                                                                  \
-        (void)order;                                                                                                   \
-        atomic_point(at, false, LAB_SITE);                                                                             \
-        lab_note_atomic(at, sizeof(*at), true, false, *at, LAB_SITE);                                                  \
-        return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                                  \
-    }                                                                                                                  \
-    LAB_API void __tsan_atomic##bits##_store(volatile type *at, type value, int order);                                \
-    void __tsan_atomic##bits##_store(volatile type *at, type value, int order)                                         \
-    {                                                                                                                  \
-        (void)order;                                                                                                   \
-        atomic_point(at, true, LAB_SITE);                                                                              \
-        __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                                 \
-        lab_note_atomic(at, sizeof(*at), false, true, value, LAB_SITE);                                                \
-    }                                                                                                                  \
-    ATOMIC_RMW(bits, type, exchange, __atomic_exchange_n)                                                              \
-    ATOMIC_RMW(bits, type, fetch_add, __atomic_fetch_add)                                                              \
-    ATOMIC_RMW(bits, type, fetch_sub, __atomic_fetch_sub)                                                              \
-    ATOMIC_RMW(bits, type, fetch_and, __atomic_fetch_and)                                                              \
-    ATOMIC_RMW(bits, type, fetch_or, __atomic_fetch_or)                                                                \
-    ATOMIC_RMW(bits, type, fetch_xor, __atomic_fetch_xor)                                                              \
-    ATOMIC_RMW(bits, type, fetch_nand, __atomic_fetch_nand)                                                            \
-    ATOMIC_CAS(bits, type, compare_exchange_strong, false)                                                             \
-    ATOMIC_CAS(bits, type, compare_exchange_weak, true)                                                                \
-    LAB_API type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type expected, type value, int order,   \
-                                                            int failing);                                              \
-    type __tsan_atomic##bits##_compare_exchange_val(volatile type *at, type expected, type value, int order,           \
-                                                    int failing)                                                       \
-    {                                                                                                                  \
-        (void)order;                                                                                                   \
-        bool done;                                                                                                     \
-                                                                                                                       \
-        (void)failing;                                                                                                 \
-        atomic_point(at, *at == expected, LAB_SITE);                                                                   \
-        done = __atomic_compare_exchange_n(at, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
-        lab_note_atomic(at, sizeof(*at), true, done, *at, LAB_SITE);                                                   \
-        return expected;                                                                                               \
-    }
-
-ATOMICS(8, uint8_t)
-ATOMICS(16, uint16_t)
-ATOMICS(32, uint32_t)
-ATOMICS(64, uint64_t)
-
-LAB_API void __tsan_atomic_thread_fence(int order);
-void __tsan_atomic_thread_fence(int order)
-{
-    (void)order;
-    lab_point((struct etch_lab_op){0}, LAB_SITE);
-}
-
-LAB_API void __tsan_atomic_signal_fence(int order);
-void __tsan_atomic_signal_fence(int order)
-{
-    (void)order;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The lab's scheduler: the baton, points, waiting, and virtual time. See runtime.h. */
+#include "collector/lab/memory.h"
 #include "collector/lab/runtime.h"
 
 #include <dlfcn.h>
@@ -487,6 +488,7 @@ void lab_come_back(void)
         if (t->pending || t->cancel)
             lab_signals_deliver();
     }
+    lab_memory_meet();
 }
 
 bool lab_schedule(void)
@@ -504,6 +506,8 @@ bool lab_schedule(void)
 
 void lab_point(struct etch_lab_op op, uint64_t site)
 {
+    bool quiet = lab_memory_is_quiet();
+
     if (!lab_controlled()) {
         if (lab && controlled)
             lab->uncontrolled++;
@@ -511,6 +515,8 @@ void lab_point(struct etch_lab_op op, uint64_t site)
     }
     lab_note_settle();
     lab->thread[lab_me].site = site;
+    if (!quiet)
+        lab_memory_meet();
     if (lab_alive < 2) { /* no choice: but what the last thread does is compared with what the others did */
         if (lab->threads > 1)
             note_event(lab_me, &op);
@@ -518,6 +524,8 @@ void lab_point(struct etch_lab_op op, uint64_t site)
     }
     lab_threads[lab_me].op = op;
     pass(false);
+    if (!quiet)
+        lab_memory_meet();
 }
 
 void lab_yield(uint64_t site)
@@ -534,7 +542,9 @@ void lab_yield(uint64_t site)
         return;
     }
     lab_threads[lab_me].op = (struct etch_lab_op){0};
+    lab_memory_meet();
     pass(true);
+    lab_memory_meet();
 }
 
 bool lab_block(enum etch_lab_wait wait, uint64_t object, uint64_t deadline, uint64_t site)
@@ -551,7 +561,9 @@ bool lab_block(enum etch_lab_wait wait, uint64_t object, uint64_t deadline, uint
     t->turn = turns++;
     t->op = (struct etch_lab_op){.object = object, .write = true, .interesting = true, .sync = true};
     lab->thread[lab_me].site = site;
+    lab_memory_meet();
     pass(false);
+    lab_memory_meet();
     t->wait = ETCH_LAB_NOTHING;
     t->deadline = LAB_NEVER;
     return !t->timed_out;
@@ -632,6 +644,7 @@ uint32_t lab_new_thread(uint64_t routine)
 
     if (i == ETCH_LAB_THREADS)
         lab_stop(ETCH_LAB_THREADS_OUT);
+    lab_memory_meet();
     lab->threads++;
     lab_alive++;
     lab_threads[i] = (struct lab_thread){.state = LAB_READY, .deadline = LAB_NEVER, .mask = lab_threads[lab_me].mask};
@@ -649,6 +662,7 @@ void lab_begin_thread(uint32_t thread)
     park(&lab_threads[thread]);
     await_leaving();
     controlled = true;
+    lab_memory_meet();
     lab_note_sync(LAB_THREAD_START, (uint64_t)pthread_self(), lab->thread[thread].routine, 0, 0);
 }
 
@@ -667,6 +681,7 @@ void lab_end_thread(void)
     if (!lab_controlled())
         return;
     lab_note_settle();
+    lab_memory_meet();
     lab_note_sync(LAB_THREAD_EXIT, (uint64_t)pthread_self(), 0, 0, 0);
     t->state = LAB_DEAD;
     lab_alive--;

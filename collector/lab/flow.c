@@ -9,17 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WATCHES 4096u   /* places in memory of which accesses are kept */
-#define CHUNK 512u      /* events of a record */
-#define RING (1u << 20) /* bytes of a thread's control flow, unless others are asked for: the newest are kept */
-#define WIDEST 4096u    /* bytes of an access: readers take a wider one for damage */
+#define WATCHES 4096u     /* places in memory of which accesses are kept */
+#define SMALL 16384u      /* accesses and synchronisations of a small run */
+#define CHUNK 512u        /* events of a record */
+#define RING (512u << 10) /* bytes of a thread's control flow, unless others are asked for: the newest are kept */
+#define WIDEST 4096u      /* bytes of an access: readers take a wider one for damage */
 
 /* A place in memory, and whose accesses it has. */
 struct place {
     uint64_t address;
     uint32_t size, thread, first; /* the first note */
-    bool shared;
-    uint32_t id; /* of its watch; 0: none */
+    bool shared, aside;           /* all its accesses are aside */
+    uint32_t id;                  /* of its watch; 0: none */
 };
 
 struct flow {
@@ -30,6 +31,7 @@ struct flow {
     char variable[64];
     struct place *places; /* by address, then size */
     size_t n_places;
+    bool keeps_aside;   /* accesses of instructions that are no points */
     uint64_t unwatched; /* accesses to places without a watch */
 };
 
@@ -78,6 +80,22 @@ static bool is_access(const struct etch_lab_note *n)
     return n->op == 0 && n->size;
 }
 
+/* Accesses of instructions that are no points count only in a run of which no instruction was known to share memory, or
+ * which has one thread. Code without bitcode changes memory too: values of memory that few instructions share would
+ * often contradict each other. A large run keeps them only if two threads use the memory. */
+static bool is_of_interest(const struct flow *f, bool aside, const struct place *p)
+{
+    return p && (!aside || (f->keeps_aside && (p->shared || f->shared->n_notes <= SMALL)));
+}
+
+static bool keeps_aside(const struct etch_lab_shared *s)
+{
+    for (uint32_t i = 0; i < ETCH_LAB_SITES && s->threads > 1; i++)
+        if (s->sites[i])
+            return false;
+    return true;
+}
+
 static bool list_places(struct flow *f)
 {
     const struct etch_lab_shared *s = f->shared;
@@ -88,13 +106,17 @@ static bool list_places(struct flow *f)
         return false;
     for (uint32_t i = 0; i < s->n_notes; i++)
         if (is_access(&s->notes[i]))
-            f->places[n++] = (struct place){
-                .address = s->notes[i].object, .size = size_of(&s->notes[i]), .thread = s->notes[i].thread, .first = i};
+            f->places[n++] = (struct place){.address = s->notes[i].object,
+                                            .size = size_of(&s->notes[i]),
+                                            .thread = s->notes[i].thread,
+                                            .first = i,
+                                            .aside = s->notes[i].aside};
     qsort(f->places, n, sizeof(*f->places), by_address);
     for (size_t i = 0; i < n; i++) {
-        if (k && compare(&f->places[k - 1], f->places[i].address, f->places[i].size) == 0)
+        if (k && compare(&f->places[k - 1], f->places[i].address, f->places[i].size) == 0) {
             f->places[k - 1].shared |= f->places[k - 1].thread != f->places[i].thread;
-        else
+            f->places[k - 1].aside &= f->places[i].aside;
+        } else
             f->places[k++] = f->places[i];
     }
     f->n_places = k;
@@ -112,7 +134,7 @@ static void write_watches(struct flow *f)
             const struct etch_lab_note *n = &f->shared->notes[p->first];
             Etch__Watch watch = ETCH__WATCH__INIT;
 
-            if (p->shared != shared)
+            if (p->shared != shared || !is_of_interest(f, p->aside, p))
                 continue;
             p->id = watch.id = ++id;
             watch.address = p->address;
@@ -166,13 +188,13 @@ static void write_accesses(struct flow *f)
         const struct etch_lab_note *n = &f->shared->notes[i];
         const struct place *p = is_access(n) && n->thread < ETCH_LAB_THREADS ? place_of(f, n) : NULL;
 
-        if (p && p->id) {
+        if (is_of_interest(f, n->aside, p) && p->id) {
             fill_access(f, &events[message.n_accesses], n, p->id);
             list[message.n_accesses] = &events[message.n_accesses];
             message.n_accesses++;
         }
-        f->unwatched += p && !p->id;
-        f->sink.summary->accesses += p && p->id;
+        f->unwatched += is_of_interest(f, n->aside, p) && !p->id;
+        f->sink.summary->accesses += is_of_interest(f, n->aside, p) && p->id;
         if (message.n_accesses == CHUNK || (message.n_accesses && i + 1 == f->shared->n_notes)) {
             f->sink.write(f->sink.context, ETCH__RECORD__BODY_ACCESSES, &message);
             message.n_accesses = 0;
@@ -290,6 +312,13 @@ static int start_lab(void *state, pid_t pid, struct etch_error *err)
     return f->flow->start(f->recorder, pid, err);
 }
 
+static bool is_lab_hung(const void *state)
+{
+    const struct flow *f = state;
+
+    return *(const volatile uint32_t *)&f->shared->outcome == ETCH_LAB_DEADLOCK;
+}
+
 static void stop_lab(void *state)
 {
     struct flow *f = state;
@@ -297,6 +326,7 @@ static void stop_lab(void *state)
     f->flow->stop(f->recorder);
     if (f->shared->n_notes > ETCH_LAB_NOTES)
         f->shared->n_notes = ETCH_LAB_NOTES; /* a program can write anything there */
+    f->keeps_aside = keeps_aside(f->shared);
     if (!list_places(f)) {
         write_loss(f, f->shared->n_notes, "no memory for the accesses");
         return;
@@ -326,6 +356,7 @@ const struct etch_source etch_source_lab = {
     .open = open_lab,
     .environment = lab_environment,
     .start = start_lab,
+    .hung = is_lab_hung,
     .stop = stop_lab,
     .close = close_lab,
 };

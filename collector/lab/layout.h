@@ -51,7 +51,8 @@ struct etch_lab_note {
     uint32_t size;
     uint16_t op; /* Etch__SyncOp; 0: an access */
     bool read : 1, write : 1, known : 1;
-    bool made : 1; /* `site` is behind the access: the lab made the access itself */
+    bool made : 1;  /* `site` is behind the access: the lab made the access itself */
+    bool aside : 1; /* of an instruction that is no point */
 };
 
 /* A moment of a run, named so that it can be found in another run. */
@@ -63,6 +64,13 @@ struct etch_lab_moment {
 /* An order to enforce: `then` does not happen before `first` has. */
 struct etch_lab_rule {
     struct etch_lab_moment first, then;
+};
+
+/* Which values loads may read. */
+enum etch_lab_memory {
+    ETCH_LAB_SC,  /* the newest */
+    ETCH_LAB_TSO, /* the stores of other threads come late */
+    ETCH_LAB_C11, /* any that C11 allows, with the orders that the program states */
 };
 
 /* How `input` is repeated. */
@@ -200,6 +208,7 @@ struct etch_lab_shared {
     uint32_t heap_check;                /* freed memory is kept, and accesses to it end the run */
     uint32_t all_points;                /* every access is a point */
     uint32_t recorded;                  /* `notes` are wanted, and a failure is to be seen by a tracer */
+    uint32_t memory;                    /* enum etch_lab_memory */
     uint32_t repeat;                    /* enum etch_lab_repeat; behind `input`, `spec` goes on */
     uint32_t n_input;
     uint32_t n_rules;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Notes of a run that is recorded: accesses with values, and synchronisations. etch makes records of them when the
  * program has ended (flow.c). The holder of the baton is the only writer. */
+#include "collector/lab/memory.h"
 #include "collector/lab/runtime.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ static bool is_recorded(void)
 }
 
 /* By the kernel: a load would fault where the program's own instruction is about to. */
-static bool peek(uint64_t at, size_t size, uint64_t *value)
+bool lab_peek(uint64_t at, size_t size, uint64_t *value)
 {
     struct iovec to = {value, size}, from = {(void *)(uintptr_t)at, size};
     int before = errno;
@@ -47,7 +48,7 @@ static bool peek(uint64_t at, size_t size, uint64_t *value)
 
     *value = 0;
     good = size <= sizeof(*value) &&
-           lab_real_syscall(SYS_process_vm_readv, (long)getpid(), &to, 1L, &from, 1L, 0L) == (long)size;
+           lab_real_syscall(SYS_process_vm_readv, lab_real_syscall(SYS_getpid), &to, 1L, &from, 1L, 0L) == (long)size;
     errno = before;
     return good;
 }
@@ -56,11 +57,12 @@ void lab_note_settle(void)
 {
     struct etch_lab_note *n;
 
+    lab_memory_settle();
     if (!is_recorded() || !pending[lab_me])
         return;
     n = &lab->notes[pending[lab_me] - 1];
     pending[lab_me] = 0;
-    n->known = peek(n->object, n->size, &n->other);
+    n->known = lab_peek(n->object, n->size, &n->other);
 }
 
 void lab_note_access(const volatile void *at, size_t size, bool write, bool made, uint64_t site)
@@ -69,7 +71,7 @@ void lab_note_access(const volatile void *at, size_t size, bool write, bool made
     uint64_t value;
 
     /* An access that will fault does not happen. */
-    if (!is_recorded() || !peek(LAB_OBJECT(at), size < sizeof(value) ? size : sizeof(value), &value) ||
+    if (!is_recorded() || !lab_peek(LAB_OBJECT(at), size < sizeof(value) ? size : sizeof(value), &value) ||
         !(n = next_note()))
         return;
     n->made = made;
@@ -84,6 +86,18 @@ void lab_note_access(const volatile void *at, size_t size, bool write, bool made
         n->known = size <= sizeof(value); /* nobody else runs before the program's own load */
         n->other = value;
     }
+}
+
+/* Few instructions share memory in a first run, and the first accesses to an object are rarely among them. */
+void lab_note_aside(const volatile void *at, size_t size, bool write, bool made, uint64_t site)
+{
+    uint32_t n = lab->n_notes;
+
+    if (n >= ETCH_LAB_NOTES / 2)
+        return; /* the rest is for accesses that are known to share memory */
+    lab_note_access(at, size, write, made, site);
+    if (lab->n_notes > n)
+        lab->notes[n].aside = true;
 }
 
 void lab_note_atomic(const volatile void *at, size_t size, bool read, bool write, uint64_t value, uint64_t site)

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -98,5 +99,38 @@ int etch_lab_record(struct etch_lab_result *result, const struct etch_lab_reques
     if (status < 0)
         etch_lab_result_release(result);
     munmap(report, sizeof(*report));
+    return status;
+}
+
+int etch_lab_record_here(struct etch_lab_result *result, const struct etch_lab_request *request,
+                         const struct etch_record_options *options, struct etch_record_summary *summary,
+                         struct etch_error *err)
+{
+    struct etch_record_options lab = *options;
+    double begin = etch_time_seconds();
+    int status;
+
+    memset(result, 0, sizeof(*result));
+    lab.lab_fd = etch_lab_share(&result->shared, request, err);
+    if (lab.lab_fd < 0)
+        return -1;
+    result->shared->recorded = true;
+    lab.source = "lab";
+    lab.lab = result->shared;
+    lab.file = request->program;
+    lab.argv = request->argv;
+    lab.no_sync = lab.allow_ptrace = true; /* the lab records synchronisation itself */
+    personality(ADDR_NO_RANDOMIZE);
+    status = etch_record(&lab, summary, err);
+    close(lab.lab_fd);
+    result->seconds = etch_time_seconds() - begin;
+    if (status == 0 && !result->shared->started)
+        status = etch_error_set(err, "%s ended before the lab had control of it", request->argv[0]);
+    if (status == 0)
+        status = etch_lab_refuse(result->shared->outcome, request->argv[0], err);
+    if (status < 0)
+        etch_lab_result_release(result);
+    else
+        etch_lab_judge(result, summary->status, summary->failure_kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT);
     return status;
 }

@@ -36,6 +36,7 @@ static void fill(struct etch_lab_shared *s, const struct etch_lab_request *r)
     s->monotonic_ns = START_MONOTONIC;
     s->real_time = r->real_time;
     s->all_points = r->all_points;
+    s->memory = r->memory;
     s->heap_check = !r->no_heap_check;
     if (r->sites)
         memcpy(s->sites, r->sites, sizeof(s->sites));
@@ -214,8 +215,7 @@ void etch_lab_judge(struct etch_lab_result *result, int status, bool killed)
         result->end = ETCH_LAB_UNKEPT;
 }
 
-/* The program needs more of something than the lab has. Returns 0 if it does not. */
-static int refuse(uint32_t outcome, const char *program, struct etch_error *err)
+int etch_lab_refuse(uint32_t outcome, const char *program, struct etch_error *err)
 {
     switch (outcome) {
     case ETCH_LAB_THREADS_OUT:
@@ -260,7 +260,7 @@ int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *
         etch_lab_result_release(result);
         return etch_error_set(err, "%s ended before the lab had control of it", request->program);
     }
-    if (refuse(result->shared->outcome, request->program, err) < 0) {
+    if (etch_lab_refuse(result->shared->outcome, request->program, err) < 0) {
         etch_lab_result_release(result);
         return -1;
     }
@@ -318,4 +318,23 @@ void etch_lab_describe(const struct etch_lab_result *result, char *text, size_t 
     default:
         snprintf(text, size, "the schedule does not fit");
     }
+}
+
+/* ---- Models of memory ---- */
+
+static const char *const memories[] = {[ETCH_LAB_SC] = "sc", [ETCH_LAB_TSO] = "tso", [ETCH_LAB_C11] = "c11"};
+
+bool etch_lab_memory_parse(enum etch_lab_memory *memory, const char *text)
+{
+    for (unsigned i = 0; i < sizeof(memories) / sizeof(memories[0]); i++)
+        if (strcmp(text, memories[i]) == 0) {
+            *memory = (enum etch_lab_memory)i;
+            return true;
+        }
+    return false;
+}
+
+const char *etch_lab_memory_name(enum etch_lab_memory memory)
+{
+    return memories[memory];
 }

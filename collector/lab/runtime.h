@@ -311,11 +311,17 @@ bool lab_rules_await(uint32_t thread);
  * taken when the thread enters the lab again. */
 void lab_note_access(const volatile void *at, size_t size, bool write, bool made, uint64_t site);
 
+/* The same, of an instruction that is no point. */
+void lab_note_aside(const volatile void *at, size_t size, bool write, bool made, uint64_t site);
+
 /* The lab made an access for the program: an atomic operation. */
 void lab_note_atomic(const volatile void *at, size_t size, bool read, bool write, uint64_t value, uint64_t site);
 
 /* A synchronisation, with the meaning of the arguments that the preloaded library's records have. */
 void lab_note_sync(enum lab_sync op, uint64_t object, uint64_t other, int result, uint64_t site);
+
+/* Reads memory by the kernel, at most eight bytes. False if the memory cannot be read. */
+bool lab_peek(uint64_t at, size_t size, uint64_t *value);
 
 /* The thread is in the lab again: its last write is done. */
 void lab_note_settle(void);

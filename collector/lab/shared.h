@@ -17,4 +17,7 @@ void etch_lab_judge(struct etch_lab_result *result, int status, bool killed);
 /* Asks the request's own judge about a run that ended by itself. */
 void etch_lab_check(struct etch_lab_result *result, const struct etch_lab_request *request, int status);
 
+/* Sets `err` and returns -1 if the run ended because the program needs more of something than the lab has; else 0. */
+int etch_lab_refuse(uint32_t outcome, const char *program, struct etch_error *err);
+
 #endif

@@ -41,12 +41,24 @@ static bool is_stuck(struct native *n, struct native_hang *h, uint64_t now)
     return !h->can_be_woken;
 }
 
+/* The program would wait for ever. */
+static bool is_hung(const struct native *n)
+{
+    return n->flow && n->flow->hung && n->flow->hung(n->flow_state);
+}
+
 bool etch_native_hang_check(struct native *n, struct native_hang *h, uint64_t now)
 {
     uint64_t ran;
 
     if (h->reported)
         return false;
+    if (is_hung(n)) {
+        h->reported = true;
+        etch_native_capture(n, ETCH__FAILURE_KIND__FAILURE_HANG, 0, NULL, true, "no thread can run");
+        kill(n->target.pid, SIGKILL);
+        return false;
+    }
     if (is_stuck(n, h, now)) {
         h->reported = true;
         give_up_on(n, ETCH__FAILURE_KIND__FAILURE_HANG, "all threads wait for each other; not waited for longer");

@@ -15,12 +15,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LINK_SECTION ".etchlink" /* as slicer/link_note.h has it */
+
 bool etch_record_has_recorder(const char *program)
 {
     struct etch_error ignored;
     char path[4096];
 
     return etch_record_find_program(program, path, sizeof(path), &ignored) == 0 && etch_soft_is_recorded(path);
+}
+
+bool etch_record_has_lab(const char *program)
+{
+    struct etch_error ignored;
+    char path[4096];
+
+    return etch_record_find_program(program, path, sizeof(path), &ignored) == 0 &&
+           etch_soft_has_section(path, LINK_SECTION);
+}
+
+const char *etch_record_source_without_lab(void)
+{
+    return etch_vpt_usable() ? "vpt" : "none";
 }
 
 const char *etch_record_auto_source(const char *program)
@@ -31,13 +47,13 @@ const char *etch_record_auto_source(const char *program)
         return "pt";
     if (etch_record_has_recorder(program))
         return "soft";
-    return etch_vpt_usable() ? "vpt" : "none";
+    return etch_record_has_lab(program) ? "lab" : etch_record_source_without_lab();
 }
 
 static int no_source(const char *name, struct etch_error *err)
 {
     etch_error_set(err, "there is no source '%s'", name);
-    return etch_error_advise(err, "--source pt, soft, vpt, none, or auto");
+    return etch_error_advise(err, "--source pt, soft, lab, vpt, none, or auto");
 }
 
 /* A lab build has the software recorder. */
@@ -75,7 +91,9 @@ static int record_guarded(const struct etch_record_options *options, struct etch
         return etch_native_record(options, &etch_source_pt, summary, err);
     if (strcmp(name, "soft") == 0)
         return etch_native_record(options, &etch_source_soft, summary, err);
-    if (strcmp(name, "lab") == 0 && options->lab)
+    if (strcmp(name, "lab") == 0 && !options->lab) /* auto, and no lab build was made */
+        name = etch_record_source_without_lab();
+    if (strcmp(name, "lab") == 0)
         return record_lab(options, summary, err);
     if (strcmp(name, "none") == 0)
         return etch_native_record(options, NULL, summary, err);

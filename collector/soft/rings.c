@@ -61,16 +61,21 @@ static bool has_section(const struct mapped *m, const char *wanted)
     return found;
 }
 
-bool etch_soft_is_recorded(const char *path)
+bool etch_soft_has_section(const char *path, const char *section)
 {
     struct mapped m;
     bool found;
 
     if (!map_file(path, &m))
         return false;
-    found = has_section(&m, ETCH_SOFT_MAP_SECTION);
+    found = has_section(&m, section);
     unmap(&m);
     return found;
+}
+
+bool etch_soft_is_recorded(const char *path)
+{
+    return etch_soft_has_section(path, ETCH_SOFT_MAP_SECTION);
 }
 
 /* ---- With a run ---- */
@@ -84,10 +89,11 @@ struct soft {
     struct etch_soft_attach attach; /* to a running process */
 };
 
-/* All rings are made at the start. Small rings are made in larger numbers. */
-static unsigned rings_for(uint64_t ring)
+/* All rings are made at the start. Small rings are made in larger numbers. A run in the lab has fewer: etch makes many
+ * such runs. */
+static unsigned rings_for(uint64_t ring, bool lab)
 {
-    uint64_t n = (64u << 20) / (ring ? ring : 64u << 10);
+    uint64_t n = ((lab ? 24u : 64u) << 20) / (ring ? ring : 64u << 10);
 
     return n < 8 ? 8 : n > 256 ? 256 : (unsigned)n;
 }
@@ -121,7 +127,8 @@ static int open_soft(void **state, const struct etch_record_options *options, co
     if (etch_folder_make(&s->folder, err) < 0)
         return -1;
     snprintf(s->rings, sizeof(s->rings), ETCH_SOFT_VARIABLE "=%s", s->folder.path);
-    snprintf(s->threads, sizeof(s->threads), ETCH_SOFT_THREADS_VARIABLE "=%u", rings_for(options->snapshot));
+    snprintf(s->threads, sizeof(s->threads), ETCH_SOFT_THREADS_VARIABLE "=%u",
+             rings_for(options->snapshot, options->lab != NULL));
     if (options->snapshot)
         snprintf(s->kb, sizeof(s->kb), ETCH_SOFT_KB_VARIABLE "=%u", (unsigned)(options->snapshot >> 10));
     return 0;
