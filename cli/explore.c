@@ -8,6 +8,7 @@
 #include "collector/lab_explore.h"
 #include "collector/lab_journal.h"
 #include "diagnose/lab_cause.h"
+#include "diagnose/lab_names.h"
 #include "diagnose/lab_runs.h"
 #include "diagnose/lab_twin.h"
 
@@ -21,11 +22,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define POLICY_SIZE ((size_t)1 << 16)
+#define TEXT_SIZE ((size_t)1 << 20) /* of a policy or a script */
 
 struct options {
     struct etch_lab_explore explore;
-    const char *strategy, *output, *input, *bundles, *policy;
+    const char *strategy, *output, *input, *bundles, *policy, *script;
+    struct etch_lab_script orders;
+    const char *twin;
+    uint64_t unkept; /* runs in which the orders of the script were not kept */
     bool quiet;
     bool plain; /* no experiments with the failing schedule */
 };
@@ -46,9 +50,10 @@ static bool is_stopped(void *context)
 
 static bool observe(void *context, uint64_t done, const struct etch_lab_result *result)
 {
-    const struct options *o = context;
+    struct options *o = context;
 
-    (void)result;
+    if (o->orders.orders.n && result->shared->kept < o->orders.orders.n && o->unkept++ == 0)
+        etch_lab_print_unkept(result, &o->orders, o->twin, stdout);
     if (!o->quiet && isatty(2) && done % 50 == 0)
         fprintf(stderr, "\retch explore: %" PRIu64 " schedules", done);
     return !stopped;
@@ -71,6 +76,10 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
     switch (c) {
     case 's':
         o->strategy = optarg;
+        if (strncmp(optarg, "script:", 7) == 0) {
+            o->script = optarg + 7;
+            return 0;
+        }
         if (!etch_lab_spec_parse(&o->explore.request.spec, optarg))
             return etch_command_usage(self, "--strategy takes queue, random, pct, pos or surw, not '%s'", optarg);
         o->explore.given = true;
@@ -109,6 +118,9 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
         return 0;
     case 'H':
         o->explore.request.no_heap_check = true;
+        return 0;
+    case 'x':
+        o->script = optarg;
         return 0;
     case 'P':
         o->policy = optarg;
@@ -156,8 +168,34 @@ static int check_repeats(const struct options *o, const struct etch_lab_schedule
     return 0;
 }
 
-static int keep(const struct options *o, const struct etch_lab_found *found, const struct etch_lab_twin *twin,
-                char **argv, struct etch_error *err)
+/* Names the switches of the failing schedule, or of the shortened one, so that they can be found in another build. */
+static void name_schedule(const struct options *o, const struct etch_lab_found *f, const struct etch_lab_cause *cause,
+                          const struct etch_lab_twin *twin, const char *program, struct etch_lab_script *script)
+{
+    struct etch_lab_schedule shortened = cause->schedule;
+    struct etch_lab_names *names;
+    struct etch_error err;
+    int status = -1;
+
+    shortened.sites = (uint64_t *)cause->sites;
+    shortened.end = f->schedule.end;
+    shortened.number = f->schedule.number;
+    names = etch_lab_names_new(twin->path, program, &err);
+    if (names && shortened.segments.n)
+        status = etch_lab_names_of(names, &shortened, &o->explore.request, script, &err);
+    if (names && status < 0) {
+        etch_lab_script_release(script);
+        status = etch_lab_names_of(names, &f->schedule, &o->explore.request, script, &err);
+    }
+    if (status < 0)
+        etch_lab_script_release(script);
+    if (status < 0)
+        printf("note       the schedule is for this build only: %s\n", err.what);
+    etch_lab_names_free(names);
+}
+
+static int keep(const struct options *o, const struct etch_lab_found *found, const struct etch_lab_experiment *e,
+                const struct etch_lab_twin *twin, char **argv, struct etch_error *err)
 {
     struct etch_lab_file file = {.real_time = o->explore.request.real_time,
                                  .no_heap_check = o->explore.request.no_heap_check,
@@ -175,7 +213,14 @@ static int keep(const struct options *o, const struct etch_lab_found *found, con
         return etch_error_set_errno(err, errno, "cannot find %s", o->input);
     for (char **a = argv; *a; a++)
         good = good && etch_array_push(&file.argv, *a);
+    file.scripted = o->script != NULL;
+    if (file.scripted)
+        file.script = o->orders;
+    else if (found->schedule.points)
+        name_schedule(o, found, &e->cause, twin, file.exe, &file.script);
     status = good ? etch_lab_file_write(path, &file, err) : etch_error_no_memory(err);
+    if (!file.scripted)
+        etch_lab_script_release(&file.script);
     etch_array_free(&file.argv);
     if (status == 0)
         printf("again      etch replay %s\n", path);
@@ -185,9 +230,9 @@ static int keep(const struct options *o, const struct etch_lab_found *found, con
 static void print_input(const struct etch_lab_schedule *s)
 {
     if (s->answers)
-        printf("input      %" PRIu64 " answers from outside, %zu bytes: the run can be repeated without the world "
+        printf("input      %" PRIu64 " answer%s from outside, %zu bytes: the run can be repeated without the world "
                "outside\n",
-               s->answers, s->journal.n * sizeof(uint64_t));
+               s->answers, s->answers == 1 ? "" : "s", s->journal.n * sizeof(uint64_t));
     if (s->cut)
         printf("note       there was more input than etch keeps: the run cannot be repeated\n");
 }
@@ -245,6 +290,8 @@ static int report(const struct options *o, const struct etch_lab_found *f, struc
 {
     unsigned same = 0;
 
+    if (o->unkept)
+        printf("orders     not kept in %" PRIu64 " of %" PRIu64 " schedules\n", o->unkept, f->schedules);
     if (!f->first) {
         printf("no failure in %" PRIu64 " schedules of %s; %" PRIu64 " instructions share memory, %" PRIu64
                " points in a run, hash of all %016" PRIx64 "\n",
@@ -263,7 +310,7 @@ static int report(const struct options *o, const struct etch_lab_found *f, struc
         printf("failing    %" PRIu64 " of %" PRIu64 " schedules, in %u ways\n", f->failing, f->schedules, f->distinct);
     if (!f->schedule.points)
         printf("note       no other thread had begun: the failure does not depend on the schedule\n");
-    else if (same == 3 && !o->plain && print_cause(o, f, e, twin->path, err) < 0)
+    else if (same == 3 && !o->plain && !o->script && print_cause(o, f, e, twin->path, err) < 0)
         return -1;
     if (o->bundles && keep_runs(o, f, e, argv, err) < 0)
         return -1;
@@ -271,34 +318,64 @@ static int report(const struct options *o, const struct etch_lab_found *f, struc
     printf("repeated   %u of 3 times at the same points\n", same);
     if (same < 3)
         printf("note       the program has input that the lab does not control (see docs/lab.md, \"Input\")\n");
-    return keep(o, f, twin, argv, err) < 0 ? -1 : ETCH_EXIT_DONE;
+    return keep(o, f, e, twin, argv, err) < 0 ? -1 : ETCH_EXIT_DONE;
+}
+
+/* All of a file. Returns NULL with `err` set if it cannot be read. */
+static char *read_text(const char *path, size_t *size, struct etch_error *err)
+{
+    int fd = etch_input_open(path);
+    char *text = fd < 0 ? NULL : etch_input_read(fd, TEXT_SIZE, size);
+
+    if (!text)
+        etch_error_set_errno(err, errno, "cannot read %s", path);
+    if (fd >= 0)
+        close(fd);
+    return text;
 }
 
 /* Reads which sources are input. */
 static int read_policy(struct options *o, struct etch_error *err)
 {
-    int fd = o->policy ? etch_input_open(o->policy) : -1, status;
-    uint32_t kept;
     size_t size;
-    char *text;
+    char *text = o->policy ? read_text(o->policy, &size, err) : NULL;
+    uint32_t kept;
+    int status;
 
-    if (!o->policy)
-        return 0;
-    text = fd < 0 ? NULL : etch_input_read(fd, POLICY_SIZE, &size);
-    if (fd >= 0)
-        close(fd);
     if (!text)
-        return etch_error_set_errno(err, errno, "cannot read %s", o->policy);
+        return o->policy ? -1 : 0;
     status = etch_lab_policy_parse(&kept, text, size, err);
     o->explore.request.asked = ETCH_LAB_ALL_SOURCES & ~kept;
     free(text);
     return status < 0 ? etch_error_prefix(err, "%s", o->policy) : 0;
 }
 
+/* Reads the orders to enforce in each run, and finds their lines in the lab build. */
+static int read_script(struct options *o, const char *program, struct etch_lab_enforced *orders, struct etch_error *err)
+{
+    size_t size;
+    char *text = o->script ? read_text(o->script, &size, err) : NULL;
+    struct etch_lab_names *names = NULL;
+    int status = -1;
+
+    if (!text)
+        return o->script ? -1 : 0;
+    if (etch_lab_script_parse(&o->orders, text, size, err) == 0 &&
+        (names = etch_lab_names_new(o->twin, program, err)) != NULL)
+        status = etch_lab_names_resolve(names, &o->orders, orders, err);
+    etch_lab_names_free(names);
+    free(text);
+    o->explore.request.rules = orders->rules;
+    o->explore.request.n_rules = orders->n;
+    o->explore.request.lines = orders->lines;
+    return status < 0 ? etch_error_prefix(err, "%s", o->script) : 0;
+}
+
 static int explore(const struct etch_command *self, struct options *o, char **argv)
 {
     struct sigaction action = {.sa_handler = on_signal}, before;
     struct etch_lab_experiment experiment = {0};
+    struct etch_lab_enforced orders = {0};
     struct etch_lab_found found = {0};
     struct etch_lab_twin twin;
     struct etch_error err;
@@ -306,18 +383,20 @@ static int explore(const struct etch_command *self, struct options *o, char **ar
 
     if (read_policy(o, &err) < 0 || etch_lab_twin(&twin, argv[0], &err) < 0)
         return etch_command_failed(self, &err);
-    o->explore.request.program = twin.path;
+    o->explore.request.program = o->twin = twin.path;
     o->explore.request.argv = argv;
     o->explore.request.input = o->input;
     o->explore.request.silent = true;
     o->explore.observe = observe;
     o->explore.context = o;
     sigaction(SIGINT, &action, &before);
-    if (etch_lab_explore(&found, &o->explore, &err) == 0)
+    if (read_script(o, argv[0], &orders, &err) == 0 && etch_lab_explore(&found, &o->explore, &err) == 0)
         status = report(o, &found, &experiment, &twin, argv, &err);
     sigaction(SIGINT, &before, NULL);
     etch_lab_experiment_release(&experiment);
     etch_lab_found_release(&found);
+    etch_lab_enforced_release(&orders);
+    etch_lab_script_release(&o->orders);
     return etch_command_close_output(self, status < 0 ? etch_command_failed(self, &err) : status);
 }
 
@@ -330,6 +409,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"timeout", required_argument, NULL, 'T'},
                                                  {"seed", required_argument, NULL, 'S'},
                                                  {"input", required_argument, NULL, 'i'},
+                                                 {"script", required_argument, NULL, 'x'},
                                                  {"input-policy", required_argument, NULL, 'P'},
                                                  {"all", no_argument, NULL, 'a'},
                                                  {"no-heap-check", no_argument, NULL, 'H'},
@@ -372,6 +452,8 @@ const struct etch_command etch_command_explore = {
         "  --schedules N    make at most N runs (default 1000)\n"
         "  --time S         stop after S seconds\n"
         "  --timeout S      a run that takes longer than S seconds counts as neither passing nor failing (default 10)\n"
+        "  --script FILE    enforce the orders in FILE in each run, for example: main.1 queue.c:18 after main "
+        "queue.c:39\n"
         "  --seed N         the seed of the first run (default 0); each run takes the next seed\n"
         "  --no-heap-check  do not count uses of freed memory, double frees and accesses behind a block as failures\n"
         "  --no-cause       make no experiments with the failing schedule\n"

@@ -53,14 +53,30 @@ static bool make_lists(struct lists *l, const struct etch_lab_schedule *s)
     return true;
 }
 
+#define ORDER_SIZE 2048 /* of the text of one order */
+
+/* The text of the orders, a line each. NULL: no memory. */
+static char *script_text(const struct etch_lab_script *script)
+{
+    char *text = calloc(script->orders.n + 1, ORDER_SIZE), *at = text;
+
+    for (size_t i = 0; text && i < script->orders.n; i++) {
+        etch_lab_constraint_print(&script->orders.v[i], false, at, ORDER_SIZE - 1);
+        at += strlen(at);
+        *at++ = '\n';
+    }
+    return text;
+}
+
 static int write_schedule(struct etch_bundle_writer *w, const struct etch_lab_file *f, struct etch_error *err)
 {
     Etch__Schedule schedule = ETCH__SCHEDULE__INIT;
     Etch__Record record = ETCH__RECORD__INIT;
     struct lists l = {0};
+    char *script = script_text(&f->script);
     int status = -1;
 
-    if (make_lists(&l, &f->schedule)) {
+    if (script && make_lists(&l, &f->schedule)) {
         schedule.program = (ProtobufCBinaryData){sizeof(f->program), (uint8_t *)f->program};
         schedule.strategy = (char *)etch_lab_strategy_name(f->schedule.spec.kind);
         schedule.seed = f->schedule.spec.seed;
@@ -77,6 +93,8 @@ static int write_schedule(struct etch_bundle_writer *w, const struct etch_lab_fi
         schedule.asked = f->schedule.asked;
         schedule.cut = f->schedule.cut;
         schedule.memory = (uint32_t)f->memory;
+        schedule.script = script;
+        schedule.scripted = f->scripted;
         schedule.misuse = f->schedule.end == ETCH_LAB_WRONG ? (uint32_t)f->schedule.number : 0;
         record.body_case = ETCH__RECORD__BODY_SCHEDULE;
         record.schedule = &schedule;
@@ -87,6 +105,7 @@ static int write_schedule(struct etch_bundle_writer *w, const struct etch_lab_fi
     free(l.threads);
     free(l.counts);
     free(l.sites);
+    free(script);
     return status;
 }
 
@@ -202,12 +221,13 @@ static int take_schedule(struct etch_lab_file *f, const Etch__Schedule *s, struc
     f->no_heap_check = s->no_heap_check;
     f->memory = s->memory <= ETCH_LAB_C11 ? (enum etch_lab_memory)s->memory : ETCH_LAB_SC;
     f->misuse = s->misuse;
+    f->scripted = s->scripted;
     k->asked = s->asked;
     k->cut = s->cut;
     k->spec = (struct etch_lab_spec){.kind = ETCH_LAB_QUEUE, .seed = s->seed, .depth = 1};
     k->points = s->points;
     k->hash = s->hash;
-    return 0;
+    return etch_lab_script_parse(&f->script, s->script, strlen(s->script), err);
 }
 
 static int take_input(struct etch_lab_schedule *k, const Etch__LabInput *input, struct etch_error *err)
@@ -308,4 +328,5 @@ void etch_lab_file_release(struct etch_lab_file *file)
         free(file->argv.v[i]);
     etch_array_free(&file->argv);
     etch_lab_schedule_release(&file->schedule);
+    etch_lab_script_release(&file->script);
 }

@@ -4,6 +4,7 @@
 #define ETCH_CLI_LAB_FILE_H
 
 #include "collector/lab_explore.h"
+#include "collector/lab_script.h"
 #include "diagnose/lab_cause.h"
 
 #include <limits.h>
@@ -20,6 +21,8 @@ struct etch_lab_file {
     enum etch_lab_memory memory;
     uint32_t misuse; /* enum etch_lab_misuse */
     struct etch_lab_schedule schedule;
+    struct etch_lab_script script; /* the same by names; no orders: there is none */
+    bool scripted;                 /* `script` was enforced in the run itself */
 };
 
 int etch_lab_file_write(const char *path, const struct etch_lab_file *file, struct etch_error *err);
@@ -31,6 +34,10 @@ void etch_lab_print_threads(const struct etch_lab_result *result, const char *tw
 
 /* Prints where a repeated run left the run that it repeats, if it did. */
 void etch_lab_print_desync(const struct etch_lab_result *result, const char *twin, FILE *out);
+
+/* Prints how the orders of a script were kept, if they were not all kept. */
+void etch_lab_print_unkept(const struct etch_lab_result *result, const struct etch_lab_script *script, const char *twin,
+                           FILE *out);
 
 /* Prints the shortened schedule, and the orders that the failure needs with the counts of their experiments. */
 void etch_lab_print_cause(const struct etch_lab_cause *cause, const char *twin, FILE *out);

@@ -160,6 +160,50 @@ void etch_lab_print_desync(const struct etch_lab_result *result, const char *twi
     fputc('\n', out);
 }
 
+/* The first order that was not kept. */
+static uint32_t first_unkept(const struct etch_lab_shared *s)
+{
+    for (uint32_t i = 0; i < s->n_rules && i < ETCH_LAB_MOST_RULES; i++)
+        if (s->rule_state[i] != 3)
+            return s->unkept && s->outcome == ETCH_LAB_INFEASIBLE ? s->unkept - 1 : i;
+    return UINT32_MAX;
+}
+
+static void print_missing(const struct etch_lab_shared *s, uint32_t thread, const struct etch_lab_named *m,
+                          const char *twin, FILE *out)
+{
+    char text[1024];
+
+    etch_lab_named_print(m, true, text, sizeof(text));
+    fprintf(out, "             %s never came", etch_shown(text));
+    if (thread >= s->threads) {
+        fprintf(out, ": no such thread began");
+    } else if (s->thread[thread].dead) {
+        fprintf(out, ": the thread had ended");
+    } else {
+        fprintf(out, ": the thread is at ");
+        print_site(s, &s->thread[thread], twin, out);
+    }
+    fputc('\n', out);
+}
+
+void etch_lab_print_unkept(const struct etch_lab_result *result, const struct etch_lab_script *script, const char *twin,
+                           FILE *out)
+{
+    const struct etch_lab_shared *s = result->shared;
+    uint32_t i = first_unkept(s);
+    char text[2048];
+
+    if (i >= script->orders.n)
+        return;
+    etch_lab_constraint_print(&script->orders.v[i], true, text, sizeof(text));
+    fprintf(out, "hard desync  order %u of %zu was not kept: %s\n", i + 1, script->orders.n, etch_shown(text));
+    if (!(s->rule_state[i] & 1))
+        print_missing(s, s->rule_thread[i][0], &script->orders.v[i].first, twin, out);
+    if (!(s->rule_state[i] & 2) && s->outcome != ETCH_LAB_INFEASIBLE)
+        print_missing(s, s->rule_thread[i][1], &script->orders.v[i].then, twin, out);
+}
+
 void etch_lab_print_threads(const struct etch_lab_result *result, const char *twin, FILE *out)
 {
     const struct etch_lab_shared *s = result->shared;

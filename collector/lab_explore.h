@@ -63,6 +63,9 @@ int etch_lab_explore(struct etch_lab_found *found, const struct etch_lab_explore
 
 void etch_lab_found_release(struct etch_lab_found *found);
 
+/* Keeps the input of a run and the hashes of its points. False: no memory. */
+bool etch_lab_schedule_keep_input(struct etch_lab_schedule *schedule, const struct etch_lab_shared *shared);
+
 void etch_lab_schedule_release(struct etch_lab_schedule *schedule);
 
 /* Repeats a run with the same answers from outside. Sets `same` if the repeated run ended in the same way, at the same

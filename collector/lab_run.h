@@ -9,6 +9,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The lines and the threads that rules name, and the code of no line of the program's own. */
+struct etch_lab_lines {
+    struct etch_lab_place places[ETCH_LAB_PLACES];
+    struct etch_lab_range ranges[ETCH_LAB_RANGES], foreign[ETCH_LAB_RANGES];
+    struct etch_lab_name names[ETCH_LAB_NAMES];
+    uint32_t n_places, n_ranges, n_foreign, n_names;
+};
+
 struct etch_lab_request {
     const char *program; /* the lab build */
     char *const *argv;   /* as the program sees it, NULL behind the last */
@@ -24,7 +32,8 @@ struct etch_lab_request {
     const struct etch_lab_segment *repeat; /* NULL: the strategy decides */
     bool loosely;                          /* as ETCH_LAB_LOOSELY; else exactly */
     const struct etch_lab_rule *rules;
-    uint32_t n_rules; /* at most ETCH_LAB_RULES */
+    uint32_t n_rules;                   /* at most ETCH_LAB_MOST_RULES */
+    const struct etch_lab_lines *lines; /* that the rules name; NULL: none */
     uint32_t n_repeat;
     uint32_t asked;        /* sources (enum etch_lab_source) that are no input: asked again in each run */
     const void *feed;      /* answers from outside, as a run kept them; NULL: the world outside answers */

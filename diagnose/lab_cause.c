@@ -133,7 +133,8 @@ static int attempt(struct work *w, const segments *trial, segments *shortest)
     if (outcome == FAILED && (!shortest->n || r.shared->n_segments < shortest->n)) {
         shorter = true;
         good = copy_segments(shortest, r.shared->segments, r.shared->n_segments) &&
-               keep_events(&w->events, &w->n_events, &r);
+               keep_events(&w->events, &w->n_events, &r) &&
+               etch_lab_schedule_keep_input(&w->cause->schedule, r.shared);
         w->cause->schedule.points = r.shared->points;
         w->cause->schedule.hash = r.shared->hash;
     }

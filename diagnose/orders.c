@@ -32,7 +32,7 @@ uint32_t etch_moment_find(struct etch_lab_events events, const struct etch_lab_e
 
 struct etch_lab_moment etch_moment_of(const struct etch_lab_event *e)
 {
-    return (struct etch_lab_moment){e->site, e->thread, e->visit};
+    return (struct etch_lab_moment){.site = e->site, .thread = e->thread, .visit = e->visit};
 }
 
 static bool is_known(const struct etch_lab_order *v, uint32_t n, const struct etch_lab_event *a,

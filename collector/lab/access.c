@@ -14,8 +14,8 @@
 #define GRANULES (1u << (PAGE_BITS - 3))
 #define PAGES (1u << 18) /* of the program's memory that are watched, at most: 1 GiB */
 #define MANY 0xffffu
-#define ACCESS_NS 5   /* of virtual time that an access takes */
-#define QUIET 1000000 /* accesses of a thread without a point, before others may run */
+#define ACCESS_NS 5        /* of virtual time that an access takes */
+#define QUIET 1000000      /* accesses of a thread without a point, before others may run */
 #define FREED_LEARNT 1024u /* bytes of a freed block that are compared with the accesses of other threads */
 
 struct granule {
@@ -205,8 +205,8 @@ static void access_memory(const void *at, size_t size, bool write, bool called, 
     learn(LAB_OBJECT(at), write, site);
     if (size > 8)
         learn(LAB_OBJECT(at) + size - 1, write, site);
-    if (lab->threads > 1 && is_point(site))
-        lab_memory_point(op, site);
+    if (lab_rules_arrive(site, write) || (lab->threads > 1 && is_point(site)))
+        lab_point_arrived(op, site);
     if (is_point(site))
         lab_memory_plain(at, size, write);
     if (lab->recorded && is_point(site))

@@ -216,7 +216,6 @@ static void note_event(uint32_t thread, const struct etch_lab_op *op)
     const struct etch_lab_thread *t = &lab->thread[thread];
     struct etch_lab_event *e = &lab->events[lab->n_events];
 
-    lab_rules_follow(thread, t->site);
     lab->events_lost += t->site && lab->n_events >= ETCH_LAB_EVENTS;
     if (lab->n_events >= ETCH_LAB_EVENTS || !t->site)
         return;
@@ -228,6 +227,9 @@ static void note_event(uint32_t thread, const struct etch_lab_op *op)
     e->write = op->write;
     e->sync = op->sync;
     e->size = op->size;
+    e->point = lab->points;
+    e->resumed = lab_threads[thread].resumes;
+    e->arrival = lab_rules_arrival(thread, &e->place);
     for (uint32_t i = 0; i < ETCH_LAB_CALLERS && i < t->depth && t->depth <= ETCH_LAB_FRAMES; i++)
         e->callers[i] = t->frames[t->depth - 1 - i];
 }
@@ -251,7 +253,6 @@ static void note_point(uint32_t thread, const struct etch_lab_op *op)
 {
     struct etch_lab_thread *about = &lab->thread[thread];
 
-    about->points++;
     about->interesting += op->interesting;
     note(thread);
     note(op->object);
@@ -260,6 +261,8 @@ static void note_point(uint32_t thread, const struct etch_lab_op *op)
     follow_flow(thread);
     note_segment(thread);
     note_event(thread, op);
+    lab_rules_follow(thread, about->site);
+    about->points++; /* behind the rules: they know the first point of a thread by it */
     if (lab->points % ETCH_LAB_CHECK_EVERY == 0 && lab->n_checks < ETCH_LAB_CHECKS)
         lab->check[lab->n_checks++] = lab->hash;
     lab->points++;
@@ -375,6 +378,23 @@ static bool is_late(const struct etch_lab_candidate *list, uint32_t n)
     return thread < lab->threads && !is_among(list, n, thread, &at) && lab_await_outside(&lab_threads[thread]);
 }
 
+/* Orders are switches for a strategy that keeps to the running thread: a thread whose moment has come runs at once, and
+ * if the running thread is held, the threads run that it waits for. */
+static bool choose_ordered(const struct etch_lab_candidate *list, const struct etch_lab_view *v, uint32_t *at)
+{
+    if (lab->spec.kind != ETCH_LAB_STAY || !lab->n_rules)
+        return false;
+    for (*at = 0; *at < v->n; ++*at)
+        if (lab_rules_due(list[*at].thread))
+            return true;
+    if (is_among(list, v->n, lab_running, at) && !v->yields)
+        return false;
+    for (*at = 0; *at < v->n; ++*at)
+        if (lab_rules_await(list[*at].thread))
+            return true;
+    return false;
+}
+
 /* Who executes the next operation. */
 static uint32_t choose(bool yields)
 {
@@ -395,7 +415,7 @@ static uint32_t choose(bool yields)
     view.yields = yields || is_spinning();
     if (view.yields && is_spinning())
         streak = streak_reads = 0;
-    if (!lab->repeat || !choose_repeated(list, view.n, &at))
+    if ((!lab->repeat || !choose_repeated(list, view.n, &at)) && !choose_ordered(list, &view, &at))
         at = etch_lab_strategy_choose(&strategy, &view);
     count_streak(list[at].thread, &list[at].op);
     return list[at].thread;
@@ -506,8 +526,21 @@ bool lab_schedule(void)
 
 void lab_point(struct etch_lab_op op, uint64_t site)
 {
-    bool quiet = lab_memory_is_quiet();
+    bool meets = !lab_memory_is_quiet() && lab_controlled();
 
+    if (lab_controlled())
+        lab_rules_arrive(site, op.write);
+    if (meets) {
+        lab_note_settle();
+        lab_memory_meet();
+    }
+    lab_point_arrived(op, site);
+    if (meets && lab_alive > 1)
+        lab_memory_meet();
+}
+
+void lab_point_arrived(struct etch_lab_op op, uint64_t site)
+{
     if (!lab_controlled()) {
         if (lab && controlled)
             lab->uncontrolled++;
@@ -515,17 +548,16 @@ void lab_point(struct etch_lab_op op, uint64_t site)
     }
     lab_note_settle();
     lab->thread[lab_me].site = site;
-    if (!quiet)
-        lab_memory_meet();
-    if (lab_alive < 2) { /* no choice: but what the last thread does is compared with what the others did */
-        if (lab->threads > 1)
+    if (lab_alive < 2 && !lab_rules_named(lab_me)) {
+        if (lab->threads > 1) { /* no choice: but what the last thread does is compared with what the others did */
             note_event(lab_me, &op);
+            lab_rules_follow(lab_me, site);
+        }
         return;
     }
     lab_threads[lab_me].op = op;
+    lab_threads[lab_me].resumes = false;
     pass(false);
-    if (!quiet)
-        lab_memory_meet();
 }
 
 void lab_yield(uint64_t site)
@@ -543,6 +575,7 @@ void lab_yield(uint64_t site)
     }
     lab_threads[lab_me].op = (struct etch_lab_op){0};
     lab_memory_meet();
+    lab_threads[lab_me].resumes = true;
     pass(true);
     lab_memory_meet();
 }
@@ -559,6 +592,7 @@ bool lab_block(enum etch_lab_wait wait, uint64_t object, uint64_t deadline, uint
     t->timed_out = false;
     t->interrupted = false;
     t->turn = turns++;
+    t->resumes = true;
     t->op = (struct etch_lab_op){.object = object, .write = true, .interesting = true, .sync = true};
     lab->thread[lab_me].site = site;
     lab_memory_meet();
@@ -652,6 +686,7 @@ uint32_t lab_new_thread(uint64_t routine)
     lab->thread[i].ordinal = ++lab_threads[lab_me].made;
     lab->thread[i].routine = routine;
     lab->thread[i].holder = UINT32_MAX;
+    lab_rules_made(i);
     return i;
 }
 
@@ -711,6 +746,7 @@ void lab_take_control(struct etch_lab_shared *shared)
     leaving = 0;
     controlled = true;
     lab = shared;
+    lab_rules_begin();
 }
 
 void lab_in_child(struct etch_lab_shared *of_parent, struct etch_lab_shared *own)
@@ -719,7 +755,8 @@ void lab_in_child(struct etch_lab_shared *of_parent, struct etch_lab_shared *own
         parent = of_parent;
         parent_pid = (pid_t)of_parent->thread[0].tid;
     }
-    own->repeat = own->n_rules = own->recorded = own->feeds = own->sources = own->n_flows = 0;
+    own->repeat = own->n_rules = own->n_places = own->n_names = own->recorded = own->feeds = own->sources =
+        own->n_flows = 0;
     own->hash = of_parent->hash;
     own->virtual_ns = of_parent->virtual_ns;
     memcpy(own->learnt, own->sites, sizeof(own->learnt));

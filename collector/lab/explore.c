@@ -79,10 +79,11 @@ static void learn(struct search *s, const struct etch_lab_result *r)
         s->expected[i] = r->shared->thread[i].interesting;
 }
 
-static bool keep_input(struct etch_lab_schedule *k, const struct etch_lab_shared *s)
+bool etch_lab_schedule_keep_input(struct etch_lab_schedule *k, const struct etch_lab_shared *s)
 {
     size_t words = s->journal_size / 8, n = s->points < ETCH_LAB_FLOWS ? s->points : ETCH_LAB_FLOWS;
 
+    k->journal.n = k->flows.n = 0;
     if (!etch_array_reserve(&k->journal, words + 1) || !etch_array_reserve(&k->flows, n + 1))
         return false;
     memcpy(k->journal.v, s->journal, words * 8);
@@ -107,7 +108,7 @@ static int keep(struct etch_lab_schedule *k, const struct search *s, const struc
     memcpy(k->sites, r->shared->sites, sizeof(s->sites)); /* the access sites of this run's points */
     for (uint32_t i = 0; i < n; i++)
         k->segments.v[k->segments.n++] = r->shared->segments[i];
-    if (!keep_input(k, r->shared))
+    if (!etch_lab_schedule_keep_input(k, r->shared))
         return etch_error_no_memory(err);
     k->asked = s->request.asked;
     k->spec = s->request.spec;

@@ -15,8 +15,13 @@
 #define ETCH_LAB_CHECKS (1u << 17)
 #define ETCH_LAB_EVENTS (1u << 16) /* points whose particulars are kept, the first ones */
 #define ETCH_LAB_NOTES (1u << 18)  /* accesses and synchronisations that a recorded run keeps, the first ones */
-#define ETCH_LAB_RULES 8u
-#define ETCH_LAB_WORDS 8192u /* of it the last byte is 0 */
+#define ETCH_LAB_RULES 8u          /* of one experiment */
+#define ETCH_LAB_MOST_RULES 1024u  /* of a script */
+#define ETCH_LAB_PLACES 256u       /* lines that rules name */
+#define ETCH_LAB_RANGES 8192u      /* of code: of these lines, and of no line of the program's own source */
+#define ETCH_LAB_NAMES 256u        /* of threads in rules */
+#define ETCH_LAB_GENERATIONS 8u    /* a thread that main made, that this thread made, ... */
+#define ETCH_LAB_WORDS 8192u       /* of it the last byte is 0 */
 #define ETCH_LAB_BARRIERS 1024u
 #define ETCH_LAB_ONCES 256u
 #define ETCH_LAB_CALLERS 6u
@@ -34,10 +39,13 @@ struct etch_lab_segment {
 struct etch_lab_event {
     uint64_t site, object;
     uint64_t callers[ETCH_LAB_CALLERS]; /* the innermost first; 0: none */
-    uint32_t thread, visit; /* the `visit`-th time that the thread was at this site, from 1; 0: too many to count */
-    uint32_t size;          /* bytes from `object` on; 0: eight */
+    uint32_t thread, visit;  /* the `visit`-th time that the thread was at this site, from 1; 0: too many to count */
+    uint32_t size;           /* bytes from `object` on; 0: eight */
+    uint64_t point;          /* its number, from 0; that of the next point, if no other thread was left */
+    uint32_t place, arrival; /* the `arrival`-th access or call of the thread at `place`; 0: at none */
     bool write;
-    bool sync; /* of a synchronisation */
+    bool sync;    /* of a synchronisation */
+    bool resumed; /* the thread goes on after a wait */
 };
 
 /* An access to shared memory, or a synchronisation, of a run that is recorded. */
@@ -55,10 +63,39 @@ struct etch_lab_note {
     bool aside : 1; /* of an instruction that is no point */
 };
 
+/* Code from `from` up to, but without, `to`, counted from the begin of the program. */
+struct etch_lab_range {
+    uint64_t from, to;
+};
+
+/* Accesses and calls of a line. */
+struct etch_lab_place {
+    uint32_t first, n; /* in `ranges`, by address */
+    uint32_t kind;     /* enum etch_lab_kind */
+};
+
+enum etch_lab_kind { ETCH_LAB_ANY, ETCH_LAB_READS, ETCH_LAB_WRITES };
+
+/* A thread by its creators: the `ordinals[depth - 1]`-th thread that ... the `ordinals[0]`-th thread that main made. */
+struct etch_lab_name {
+    uint32_t depth; /* 0: main */
+    uint32_t ordinals[ETCH_LAB_GENERATIONS];
+};
+
+enum etch_lab_what {
+    ETCH_LAB_AT_SITE,  /* the `visit`-th point at `site` */
+    ETCH_LAB_AT_PLACE, /* the `visit`-th access or call at `place`, point or not */
+    ETCH_LAB_AT_BEGIN, /* of the thread */
+    ETCH_LAB_AT_END,   /* of the thread */
+};
+
 /* A moment of a run, named so that it can be found in another run. */
 struct etch_lab_moment {
-    uint64_t site; /* 0: the end of the thread */
-    uint32_t thread, visit;
+    uint64_t site;
+    uint32_t thread, visit; /* visits of this thread, from 1 */
+    uint32_t what;          /* enum etch_lab_what */
+    uint32_t place;
+    uint32_t name; /* in `names`, plus 1, in place of `thread`; 0: none */
 };
 
 /* An order to enforce: `then` does not happen before `first` has. */
@@ -212,10 +249,15 @@ struct etch_lab_shared {
     uint32_t repeat;                    /* enum etch_lab_repeat; behind `input`, `spec` goes on */
     uint32_t n_input;
     uint32_t n_rules;
-    struct etch_lab_rule rules[ETCH_LAB_RULES];
+    struct etch_lab_rule rules[ETCH_LAB_MOST_RULES];
+    uint32_t n_places, n_names, n_foreign;
+    struct etch_lab_place places[ETCH_LAB_PLACES];
+    struct etch_lab_range ranges[ETCH_LAB_RANGES];
+    struct etch_lab_range foreign[ETCH_LAB_RANGES]; /* code of no line of the program's own: its caller's line counts */
+    struct etch_lab_name names[ETCH_LAB_NAMES];
     char words[ETCH_LAB_WORDS]; /* settings of the software recorder: NAME=VALUE, a 0 behind each */
-    uint32_t sources; /* enum etch_lab_source: what is kept, or given back */
-    uint32_t feeds;   /* answers from outside come from `feed` */
+    uint32_t sources;           /* enum etch_lab_source: what is kept, or given back */
+    uint32_t feeds;             /* answers from outside come from `feed` */
     uint64_t feed_size;
     uint64_t feed_first[ETCH_LAB_THREADS + 1]; /* where a thread's first answer is, plus 1; the last: of no thread */
     uint32_t n_flows;                          /* hashes to compare with */
@@ -253,7 +295,10 @@ struct etch_lab_shared {
     uint32_t n_checks, n_events;
     uint32_t n_notes;
     uint64_t notes_lost;
-    uint32_t kept; /* rules whose two moments both came */
+    uint32_t kept;                                /* rules whose two moments both came */
+    uint32_t unkept;                              /* ETCH_LAB_INFEASIBLE: the rule, plus 1 */
+    uint32_t rule_state[ETCH_LAB_MOST_RULES];     /* 1: the first moment came, 2: the second did */
+    uint32_t rule_thread[ETCH_LAB_MOST_RULES][2]; /* numbers of the threads of both moments; UINT32_MAX: not made */
     struct etch_lab_thread thread[ETCH_LAB_THREADS];
     uint64_t learnt[ETCH_LAB_SITES]; /* like `sites`: its members, and the instructions that this run found */
     uint64_t check[ETCH_LAB_CHECKS]; /* the hash at each ETCH_LAB_CHECK_EVERY points */

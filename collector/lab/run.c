@@ -42,9 +42,18 @@ static void fill(struct etch_lab_shared *s, const struct etch_lab_request *r)
         memcpy(s->sites, r->sites, sizeof(s->sites));
     if (r->expected)
         memcpy(s->expected, r->expected, sizeof(s->expected));
-    s->n_rules = r->n_rules < ETCH_LAB_RULES ? r->n_rules : ETCH_LAB_RULES;
+    s->n_rules = r->n_rules < ETCH_LAB_MOST_RULES ? r->n_rules : ETCH_LAB_MOST_RULES;
     for (uint32_t i = 0; i < s->n_rules; i++)
         s->rules[i] = r->rules[i];
+    if (r->lines) {
+        memcpy(s->places, r->lines->places, sizeof(s->places));
+        memcpy(s->ranges, r->lines->ranges, sizeof(s->ranges));
+        memcpy(s->foreign, r->lines->foreign, sizeof(s->foreign));
+        memcpy(s->names, r->lines->names, sizeof(s->names));
+        s->n_places = r->lines->n_places;
+        s->n_foreign = r->lines->n_foreign;
+        s->n_names = r->lines->n_names;
+    }
     s->sources = ETCH_LAB_ALL_SOURCES & ~r->asked;
     if (!r->repeat)
         return;

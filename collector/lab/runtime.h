@@ -42,6 +42,7 @@ struct lab_thread {
     struct pollfd *set; /* ETCH_LAB_DESCRIPTOR: the descriptors, and the events to wait for */
     nfds_t n_set;
     bool outside;  /* one of them is outside */
+    bool resumes;  /* at its next point: it waited there */
     uint64_t flow; /* a hash of the instructions that ran since the last point */
     bool timed_out;
     bool off;                   /* parked or away: a signal handler that runs now is not under control */
@@ -77,6 +78,9 @@ bool lab_controlled(void);
 
 /* A point before an operation: others may run first. */
 void lab_point(struct etch_lab_op op, uint64_t site);
+
+/* The same, after lab_rules_arrive(). */
+void lab_point_arrived(struct etch_lab_op op, uint64_t site);
 
 /* The same, and others are to run first if they can. */
 void lab_yield(uint64_t site);
@@ -293,7 +297,21 @@ void lab_access_freed(const void *block, size_t size, uint64_t site);
 
 /* ---- Orders to enforce (rules.c) ---- */
 
-/* The thread passes an instruction. */
+void lab_rules_begin(void);
+
+/* A thread was made: it may have a name. */
+void lab_rules_made(uint32_t thread);
+
+/* The calling thread comes to an access or a call. Returns whether a rule names it, so that it is a point. */
+bool lab_rules_arrive(uint64_t site, bool write);
+
+/* The thread is at an access or a call that a rule names. */
+bool lab_rules_named(uint32_t thread);
+
+/* Which access or call of a place the thread is at, counted from 1. 0: at none; `place` is not set. */
+uint32_t lab_rules_arrival(uint32_t thread, uint32_t *place);
+
+/* The thread executes its operation. */
 void lab_rules_follow(uint32_t thread, uint64_t site);
 
 /* The thread has ended. */
@@ -304,6 +322,9 @@ bool lab_rules_hold(uint32_t thread);
 
 /* A thread that is held waits for this thread. */
 bool lab_rules_await(uint32_t thread);
+
+/* The thread waited for a moment that has come. */
+bool lab_rules_due(uint32_t thread);
 
 /* ---- Notes of a run that is recorded (note.c) ---- */
 

@@ -23,7 +23,7 @@ static uint64_t draw_below(struct etch_lab_strategy *s, uint64_t n)
 
 /* ---- Names ---- */
 
-static const char *const names[] = {"queue", "random", "pct", "pos", "surw"};
+static const char *const names[] = {"queue", "random", "pct", "pos", "surw", "stay"};
 enum { KINDS = sizeof(names) / sizeof(names[0]) };
 
 const char *etch_lab_strategy_name(uint32_t kind)
@@ -111,6 +111,20 @@ static uint32_t next_in_turn(struct etch_lab_strategy *s, const struct etch_lab_
         if (v->enabled[i].thread > v->last)
             return i;
     return 0;
+}
+
+/* The thread that ran last, if it can and does not give way; else the next in turn. */
+static uint32_t stay(const struct etch_lab_view *v)
+{
+    uint32_t next = 0;
+
+    for (uint32_t i = v->n; i-- > 0;) {
+        if (v->enabled[i].thread == v->last && !v->yields)
+            return i;
+        if (v->enabled[i].thread > v->last)
+            next = i;
+    }
+    return next;
 }
 
 /* ---- Random ---- */
@@ -274,6 +288,8 @@ uint32_t etch_lab_strategy_choose(struct etch_lab_strategy *s, const struct etch
         return by_pos(s, v);
     case ETCH_LAB_SURW:
         return by_surw(s, v);
+    case ETCH_LAB_STAY:
+        return stay(v);
     default:
         return next_in_turn(s, v);
     }

@@ -17,6 +17,7 @@ enum etch_lab_strategy_kind {
     ETCH_LAB_PCT,    /* highest priority first; `depth` - 1 times the running thread falls to the lowest */
     ETCH_LAB_POS,    /* a random priority for each operation, drawn anew when a conflicting one was executed */
     ETCH_LAB_SURW,   /* uniformly over the orders of interesting operations */
+    ETCH_LAB_STAY,   /* the running thread as long as it can run, then the next in turn */
 };
 
 /* A strategy by its name and numbers, as "pct:7,3" says it. */
@@ -63,7 +64,8 @@ struct etch_lab_strategy {
     uint32_t allowed[ETCH_LAB_THREADS]; /* scratch */
 };
 
-/* Reads "queue", "random:SEED", "pct:SEED,DEPTH", "pos:SEED" or "surw:SEED". False if `text` is none of these. */
+/* Reads "queue", "random:SEED", "pct:SEED,DEPTH", "pos:SEED", "surw:SEED" or "stay". False if `text` is none of these.
+ */
 bool etch_lab_spec_parse(struct etch_lab_spec *spec, const char *text);
 
 /* The name of a kind; "unknown" beyond the last. */
