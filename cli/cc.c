@@ -11,6 +11,7 @@
 #include "cli/cc_slice.h"
 #include "cli/command.h"
 #include "cli/summaries.h"
+#include "diagnose/lab_twin.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -306,6 +307,28 @@ static int run_request(const struct etch_command *self, char **args, const struc
     return status;
 }
 
+static bool is_program(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "-shared") == 0 || strcmp(argv[i], "-r") == 0)
+            return false;
+    return true;
+}
+
+/* ETCH_LAB=1: the lab build is made now, while all inputs of the link are there. A failure is reported, and the program
+ * itself is built all the same. */
+static void build_for_lab(const struct etch_command *self, const struct request *r, int argc, char **argv)
+{
+    const char *wanted = getenv("ETCH_LAB");
+    struct etch_lab_twin twin;
+    struct etch_error err;
+
+    if (!wanted || strcmp(wanted, "1") != 0 || !is_program(argc, argv))
+        return;
+    if (etch_lab_twin(&twin, r->output ? r->output : "a.out", &err) < 0)
+        etch_command_failed(self, &err);
+}
+
 static int compile(const struct etch_command *self, const char *clang, int argc, char **argv)
 {
     /* The bitcode is embedded before optimisation, so that statements and names are those of the source at every -O.
@@ -339,6 +362,8 @@ static int compile(const struct etch_command *self, const char *clang, int argc,
         }
     }
     status = run_request(self, args, &r, &recording);
+    if (status == 0 && note.path[0])
+        build_for_lab(self, &r, argc, argv);
     etch_cc_link_note_remove(&note);
     release_request(&r);
     etch_array_free(&recording.only);

@@ -27,8 +27,10 @@ struct etch_lab_request {
     double timeout; /* seconds of real time; 0: none */
     bool real_time, all_points, no_heap_check;
     enum etch_lab_memory memory;
-    const uint64_t *sites;                 /* ETCH_LAB_SITES; NULL: none are known yet */
-    const uint64_t *expected;              /* ETCH_LAB_THREADS; NULL: unknown */
+    const uint64_t *sites;    /* ETCH_LAB_SITES; NULL: none are known yet */
+    const uint64_t *expected; /* ETCH_LAB_THREADS; NULL: unknown */
+    const uint64_t *chosen;   /* at most ETCH_LAB_CHOSEN */
+    uint32_t n_chosen;
     const struct etch_lab_segment *repeat; /* NULL: the strategy decides */
     bool loosely;                          /* as ETCH_LAB_LOOSELY; else exactly */
     const struct etch_lab_rule *rules;

@@ -524,6 +524,15 @@ bool lab_schedule(void)
     return false;
 }
 
+/* The instruction is interesting in this run. */
+static bool is_chosen(uint64_t site)
+{
+    for (uint32_t i = 0; i < lab->n_chosen; i++)
+        if (lab->chosen[i] == site)
+            return true;
+    return lab->n_chosen == 0;
+}
+
 void lab_point(struct etch_lab_op op, uint64_t site)
 {
     bool meets = !lab_memory_is_quiet() && lab_controlled();
@@ -555,6 +564,7 @@ void lab_point_arrived(struct etch_lab_op op, uint64_t site)
         }
         return;
     }
+    op.interesting = op.interesting && is_chosen(site);
     lab_threads[lab_me].op = op;
     lab_threads[lab_me].resumes = false;
     pass(false);
@@ -593,7 +603,7 @@ bool lab_block(enum etch_lab_wait wait, uint64_t object, uint64_t deadline, uint
     t->interrupted = false;
     t->turn = turns++;
     t->resumes = true;
-    t->op = (struct etch_lab_op){.object = object, .write = true, .interesting = true, .sync = true};
+    t->op = (struct etch_lab_op){.object = object, .write = true, .interesting = is_chosen(site), .sync = true};
     lab->thread[lab_me].site = site;
     lab_memory_meet();
     pass(false);
@@ -735,7 +745,7 @@ void lab_take_control(struct etch_lab_shared *shared)
 {
     etch_lab_strategy_init(&strategy, &shared->spec);
     for (uint32_t i = 0; i < ETCH_LAB_THREADS; i++)
-        if (shared->expected[i])
+        if (shared->expected[i] || shared->n_chosen)
             etch_lab_strategy_expect(&strategy, i, shared->expected[i]);
     shared->threads = 1;
     shared->thread[0] = (struct etch_lab_thread){.tid = (uint32_t)lab_real_syscall(SYS_getpid), .holder = UINT32_MAX};
@@ -756,7 +766,7 @@ void lab_in_child(struct etch_lab_shared *of_parent, struct etch_lab_shared *own
         parent_pid = (pid_t)of_parent->thread[0].tid;
     }
     own->repeat = own->n_rules = own->n_places = own->n_names = own->recorded = own->feeds = own->sources =
-        own->n_flows = 0;
+        own->n_flows = own->n_chosen = 0;
     own->hash = of_parent->hash;
     own->virtual_ns = of_parent->virtual_ns;
     memcpy(own->learnt, own->sites, sizeof(own->learnt));

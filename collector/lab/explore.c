@@ -3,6 +3,7 @@
 #include "collector/lab_explore.h"
 
 #include "base/time.h"
+#include "collector/lab/choose.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct search {
     struct etch_lab_found *found;
     struct etch_lab_request request;
     uint64_t sites[ETCH_LAB_SITES], expected[ETCH_LAB_THREADS];
+    uint64_t chosen[ETCH_LAB_CHOSEN], of_chosen[ETCH_LAB_THREADS];
     uint64_t length;
     uint32_t quiet; /* runs in a row that learnt nothing */
     uint64_t ends[64];
@@ -36,6 +38,11 @@ static bool is_failure(const struct etch_lab_result *r)
            (r->end == ETCH_LAB_EXITED && r->number != 0);
 }
 
+/* After learning. No strategy finds all bugs, and each finds some soon. */
+static const enum etch_lab_strategy_kind turns[] = {ETCH_LAB_SURW,   ETCH_LAB_POS,  ETCH_LAB_SURW,
+                                                    ETCH_LAB_RANDOM, ETCH_LAB_SURW, ETCH_LAB_PCT};
+enum { TURNS = sizeof(turns) / sizeof(turns[0]) };
+
 /* The first run is close to a run outside the lab. The next runs are random and learn the shared memory. */
 static struct etch_lab_spec spec_of(const struct search *s)
 {
@@ -44,12 +51,27 @@ static struct etch_lab_spec spec_of(const struct search *s)
     struct etch_lab_spec spec = s->about->request.spec;
 
     if (!s->about->given)
-        spec.kind = i == 0 ? ETCH_LAB_QUEUE : learns ? ETCH_LAB_RANDOM : ETCH_LAB_SURW;
+        spec.kind = i == 0 ? ETCH_LAB_QUEUE : learns ? ETCH_LAB_RANDOM : turns[i % TURNS];
     spec.seed = s->about->seed + i;
     spec.length = s->length;
     if (!spec.depth)
         spec.depth = 3;
     return spec;
+}
+
+/* surw: one run of four takes all shared accesses for interesting, the others those to one object. */
+static void choose(struct search *s)
+{
+    uint64_t seed = s->request.spec.seed;
+
+    s->request.expected = s->expected;
+    s->request.n_chosen = 0;
+    if (s->request.spec.kind != ETCH_LAB_SURW || seed % 4 == 0)
+        return;
+    s->request.chosen = s->chosen;
+    s->request.n_chosen = etch_lab_choose(s->found->passing, s->found->n_passing, seed, s->chosen, s->of_chosen);
+    if (s->request.n_chosen)
+        s->request.expected = s->of_chosen;
 }
 
 static void keep_passing(struct etch_lab_found *f, const struct etch_lab_result *r)
@@ -192,6 +214,7 @@ int etch_lab_explore(struct etch_lab_found *found, const struct etch_lab_explore
         struct etch_lab_result r;
 
         s->request.spec = spec_of(s);
+        choose(s);
         more = etch_lab_run(&r, &s->request, err);
         if (more == 0) {
             more = take(s, &r, err);

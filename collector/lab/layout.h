@@ -16,6 +16,7 @@
 #define ETCH_LAB_EVENTS (1u << 16) /* points whose particulars are kept, the first ones */
 #define ETCH_LAB_NOTES (1u << 18)  /* accesses and synchronisations that a recorded run keeps, the first ones */
 #define ETCH_LAB_RULES 8u          /* of one experiment */
+#define ETCH_LAB_CHOSEN 64u        /* interesting instructions of one run */
 #define ETCH_LAB_MOST_RULES 1024u  /* of a script */
 #define ETCH_LAB_PLACES 256u       /* lines that rules name */
 #define ETCH_LAB_RANGES 8192u      /* of code: of these lines, and of no line of the program's own source */
@@ -261,6 +262,8 @@ struct etch_lab_shared {
     uint64_t feed_size;
     uint64_t feed_first[ETCH_LAB_THREADS + 1]; /* where a thread's first answer is, plus 1; the last: of no thread */
     uint32_t n_flows;                          /* hashes to compare with */
+    uint32_t n_chosen; /* surw: only these instructions are interesting; 0: all that share memory */
+    uint64_t chosen[ETCH_LAB_CHOSEN];
     uint64_t expected[ETCH_LAB_THREADS]; /* interesting operations of each thread, from an earlier run; 0: unknown */
     uint64_t sites[ETCH_LAB_SITES];      /* a hash table by address; 0: free */
 

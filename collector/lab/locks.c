@@ -158,6 +158,18 @@ int pthread_spin_unlock(pthread_spinlock_t *l)
     return result;
 }
 
+/* A lock of that kind lets no reader in while a writer waits, not even one that reads already. */
+static bool must_let_writer(const pthread_rwlock_t *l)
+{
+    if (l->__data.__flags != PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
+        return false;
+    for (uint32_t i = 0; i < lab->threads; i++)
+        if (lab_threads[i].state == LAB_BLOCKED && lab_threads[i].wait == ETCH_LAB_RWLOCK && lab_threads[i].writes &&
+            lab_threads[i].object == LAB_OBJECT(l))
+            return true;
+    return false;
+}
+
 static int take_rwlock(pthread_rwlock_t *l, bool write, uint64_t deadline, uint64_t site)
 {
     int (*attempt)(pthread_rwlock_t *) = write ? lab_real_pthread_rwlock_trywrlock : lab_real_pthread_rwlock_tryrdlock;
@@ -166,7 +178,8 @@ static int take_rwlock(pthread_rwlock_t *l, bool write, uint64_t deadline, uint6
     lab_point(lab_sync_op(l), site);
     if (l->__data.__cur_writer == (int)lab->thread[lab_me].tid)
         return EDEADLK; /* as the C library says */
-    while ((result = attempt(l)) == EBUSY) {
+    while ((result = !write && must_let_writer(l) ? EBUSY : attempt(l)) == EBUSY) {
+        lab_threads[lab_me].writes = write;
         lab_threads[lab_me].shared = l->__data.__shared;
         if (!lab_block(ETCH_LAB_RWLOCK, LAB_OBJECT(l), deadline, site))
             return ETIMEDOUT;

@@ -42,6 +42,9 @@ static void fill(struct etch_lab_shared *s, const struct etch_lab_request *r)
         memcpy(s->sites, r->sites, sizeof(s->sites));
     if (r->expected)
         memcpy(s->expected, r->expected, sizeof(s->expected));
+    s->n_chosen = r->n_chosen < ETCH_LAB_CHOSEN ? r->n_chosen : ETCH_LAB_CHOSEN;
+    if (s->n_chosen)
+        memcpy(s->chosen, r->chosen, s->n_chosen * sizeof(*s->chosen));
     s->n_rules = r->n_rules < ETCH_LAB_MOST_RULES ? r->n_rules : ETCH_LAB_MOST_RULES;
     for (uint32_t i = 0; i < s->n_rules; i++)
         s->rules[i] = r->rules[i];

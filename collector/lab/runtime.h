@@ -45,6 +45,7 @@ struct lab_thread {
     bool resumes;  /* at its next point: it waited there */
     uint64_t flow; /* a hash of the instructions that ran since the last point */
     bool timed_out;
+    bool writes;                /* ETCH_LAB_RWLOCK: it wants to write */
     bool off;                   /* parked or away: a signal handler that runs now is not under control */
     bool patient;               /* the call that it makes will end by itself soon */
     bool cancel;                /* it is to be cancelled when it runs next */

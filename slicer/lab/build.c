@@ -36,6 +36,15 @@ struct build {
 
 /* ---- One module ---- */
 
+/* The loader calls it before the runtime can be called. */
+static bool is_resolver(LLVMModuleRef module, LLVMValueRef function)
+{
+    for (LLVMValueRef i = LLVMGetFirstGlobalIFunc(module); i; i = LLVMGetNextGlobalIFunc(i))
+        if (LLVMGetGlobalIFuncResolver(i) == function)
+            return true;
+    return false;
+}
+
 /* The pass instruments only functions with the attribute. A function with disable_sanitizer_instrumentation is spared.
  * One that the user marked no_sanitize("thread") is not: bitcode that was not compiled for a sanitizer does not say so.
  */
@@ -47,7 +56,7 @@ static void ask_for_accesses(LLVMModuleRef module)
         LLVMCreateEnumAttribute(context, LLVMGetEnumAttributeKindForName(name, sizeof(name) - 1), 0);
 
     for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
-        if (!LLVMIsDeclaration(f))
+        if (!LLVMIsDeclaration(f) && !is_resolver(module, f))
             LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, attribute);
 }
 
@@ -332,7 +341,8 @@ static void quote(const char *log, char *reason, size_t size)
 
     snprintf(reason, size, "the linker gave no reason");
     for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
-        if (strstr(line, "error") || strstr(line, "undefined") || strstr(line, "cannot")) {
+        if ((strstr(line, "error") && !strstr(line, "linker command failed")) || strstr(line, "undefined") ||
+            strstr(line, "cannot") || strstr(line, "bad value")) {
             snprintf(reason, size, "%s", line);
             break;
         }
