@@ -24,12 +24,13 @@ struct etch_lab_schedule {
 
 struct etch_lab_explore {
     struct etch_lab_request request; /* the search fills in its schedule and the learnt facts */
-    bool given;                      /* `request.spec` is the strategy; else surw */
-    uint64_t seed;                   /* of the first schedule */
-    uint64_t schedules;              /* at most */
-    double seconds;                  /* at most; 0: no limit */
-    bool all;                        /* goes on after the first failure */
-    bool latest;                     /* keeps the schedule of the last failure instead of the first */
+    bool given;                      /* `request.spec` is the strategy; else a mixture */
+    bool whole;         /* surw: all shared accesses are interesting in each run, not only those to one object */
+    uint64_t seed;      /* of the first schedule */
+    uint64_t schedules; /* at most */
+    double seconds;     /* at most; 0: no limit */
+    bool all;           /* goes on after the first failure */
+    bool latest;        /* keeps the schedule of the last failure instead of the first */
 
     /* Called after each run; false ends the search. May be NULL. */
     bool (*observe)(void *context, uint64_t done, const struct etch_lab_result *result);
@@ -40,7 +41,6 @@ struct etch_lab_explore {
 
 /* The instruction at which a run failed by a signal or by misuse; 0: it failed otherwise. */
 uint64_t etch_lab_failing_site(const struct etch_lab_result *result);
-
 
 struct etch_lab_found {
     uint64_t schedules;             /* that ran */

@@ -574,7 +574,7 @@ int etch_lab_experiment(struct etch_lab_experiment *e, const struct etch_lab_fou
     again.request.sites = f->learnt;
     again.schedules = MORE_SCHEDULES;
     again.all = again.latest = true;
-    again.given = true;
+    again.given = again.whole = true;
     again.request.spec = (struct etch_lab_spec){.kind = ETCH_LAB_SURW, .depth = 3};
     if (etch_lab_explore(&e->known, &again, err) < 0)
         return -1;

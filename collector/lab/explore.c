@@ -66,7 +66,7 @@ static void choose(struct search *s)
 
     s->request.expected = s->expected;
     s->request.n_chosen = 0;
-    if (s->request.spec.kind != ETCH_LAB_SURW || seed % 4 == 0)
+    if (s->request.spec.kind != ETCH_LAB_SURW || s->about->whole || seed % 4 == 0)
         return;
     s->request.chosen = s->chosen;
     s->request.n_chosen = etch_lab_choose(s->found->passing, s->found->n_passing, seed, s->chosen, s->of_chosen);
