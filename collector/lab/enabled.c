@@ -126,7 +126,9 @@ bool lab_await_outside(const struct lab_thread *t)
 static bool is_any_held(void)
 {
     for (uint32_t i = 0; i < lab->threads; i++)
-        if (lab_threads[i].state == LAB_READY && lab_rules_hold(i))
+        if ((lab_threads[i].state == LAB_READY ||
+             (lab_threads[i].state == LAB_BLOCKED && lab_threads[i].deadline <= lab->virtual_ns)) &&
+            lab_rules_hold(i))
             return true;
     return false;
 }
@@ -169,7 +171,8 @@ void lab_make_runnable(void)
 {
     uint64_t deadline = next_deadline();
 
-    if (is_any_held() && deadline == LAB_NEVER)
+    /* A thread that is held may also sleep: its time has come, and no other time will. */
+    if (is_any_held() && (deadline == LAB_NEVER || deadline <= lab->virtual_ns))
         lab_stop(ETCH_LAB_INFEASIBLE);
     if (await_world(deadline) && can_any_run())
         return;
