@@ -51,14 +51,6 @@ static bool are_crossed(const struct etch_lab_order *first, const struct etch_la
     return first->before.thread == second->after.thread && first->after.thread == second->before.thread;
 }
 
-static bool is_same_memory(const struct etch_lab_event *a, const struct etch_lab_event *b)
-{
-    uint64_t size = a->size > b->size ? a->size : b->size;
-
-    return a->object > b->object ? a->object - b->object < (size ? size : 8)
-                                 : b->object - a->object < (size ? size : 8);
-}
-
 static void set_moments(struct etch_claim *c, enum etch_claim_kind kind, const struct etch_lab_event *const *m,
                         uint32_t n)
 {
@@ -115,7 +107,7 @@ static bool name_pair(struct etch_claim *c, const struct etch_lab_order *e, cons
 {
     if (!are_crossed(e, f))
         return false;
-    if (is_same_memory(&e->before, &f->after) && is_same_memory(&e->after, &f->before))
+    if (etch_event_overlaps(&e->before, &f->after) && etch_event_overlaps(&e->after, &f->before))
         return name_between(c, e, f);
     return name_torn(c, e, f) || name_torn(c, f, e);
 }

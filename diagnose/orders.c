@@ -5,15 +5,25 @@
 #define PRESENT 40u /* orders of the failing run itself */
 #define NEAREST 3u  /* conflicting accesses before each access */
 
+static uint64_t begin_of(const struct etch_lab_event *e)
+{
+    return e->bytes ? e->address : e->object;
+}
+
 static uint64_t end_of(const struct etch_lab_event *e)
 {
-    return e->object + (e->size > 8 ? e->size : 8);
+    return e->bytes ? e->address + e->bytes : e->object + (e->size > 8 ? e->size : 8);
+}
+
+bool etch_event_overlaps(const struct etch_lab_event *a, const struct etch_lab_event *b)
+{
+    return begin_of(a) < end_of(b) && begin_of(b) < end_of(a);
 }
 
 bool etch_event_conflicts(const struct etch_lab_event *a, const struct etch_lab_event *b)
 {
-    return a->thread != b->thread && a->object && b->object && a->object < end_of(b) && b->object < end_of(a) &&
-           (a->write || b->write) && a->visit && b->visit;
+    return a->thread != b->thread && a->object && b->object && etch_event_overlaps(a, b) && (a->write || b->write) &&
+           a->visit && b->visit;
 }
 
 static bool is_same_moment(const struct etch_lab_event *a, const struct etch_lab_event *b)

@@ -33,6 +33,9 @@ struct etch_lab_order {
     struct etch_lab_count turned, alone;
 };
 
+/* True if the two events share a byte of memory, or are of one synchronisation object. */
+bool etch_event_overlaps(const struct etch_lab_event *a, const struct etch_lab_event *b);
+
 /* True if the two events are of different threads and of the same memory, and one of them changes it. */
 bool etch_event_conflicts(const struct etch_lab_event *a, const struct etch_lab_event *b);
 

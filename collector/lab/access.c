@@ -192,9 +192,18 @@ static void pass_time(uint64_t site)
     }
 }
 
+static uint32_t bytes_of(size_t size)
+{
+    return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+}
+
 static void access_memory(const void *at, size_t size, bool write, bool called, uint64_t site)
 {
-    struct etch_lab_op op = {.object = LAB_OBJECT(at) & ~UINT64_C(7), .write = write, .interesting = true};
+    struct etch_lab_op op = {.object = LAB_OBJECT(at) & ~UINT64_C(7),
+                             .write = write,
+                             .interesting = true,
+                             .bytes = bytes_of(size),
+                             .address = LAB_OBJECT(at)};
 
     if (!lab_controlled())
         return;
@@ -234,7 +243,9 @@ void lab_access_freed(const void *block, size_t size, uint64_t site)
     struct etch_lab_op op = {.object = LAB_OBJECT(block) & ~UINT64_C(7),
                              .write = true,
                              .interesting = true,
-                             .size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX};
+                             .size = bytes_of(size),
+                             .bytes = bytes_of(size),
+                             .address = LAB_OBJECT(block)};
 
     if (!lab_controlled())
         return;

@@ -4,10 +4,14 @@
 #include "collector/lab/memory.h"
 #include "collector/lab/runtime.h"
 
-static void atomic_point(const volatile void *at, bool write, uint64_t site)
+static void point_at(const volatile void *at, uint32_t size, bool write, uint64_t site)
 {
-    lab_memory_point((struct etch_lab_op){.object = LAB_OBJECT(at), .write = write, .interesting = true}, site);
+    lab_memory_point(
+        (struct etch_lab_op){
+            .object = LAB_OBJECT(at), .write = write, .interesting = true, .bytes = size, .address = LAB_OBJECT(at)},
+        site);
 }
+#define atomic_point(at, write, site) point_at(at, sizeof(*(at)), write, site)
 
 static void update(const volatile void *at, size_t size, uint64_t before, uint64_t value, bool write, int order,
                    uint64_t site)

@@ -227,6 +227,8 @@ static void note_event(uint32_t thread, const struct etch_lab_op *op)
     e->write = op->write;
     e->sync = op->sync;
     e->size = op->size;
+    e->address = op->address;
+    e->bytes = op->bytes;
     e->point = lab->points;
     e->resumed = lab_threads[thread].resumes;
     e->arrival = lab_rules_arrival(thread, &e->place);

@@ -40,8 +40,10 @@ struct etch_lab_segment {
 struct etch_lab_event {
     uint64_t site, object;
     uint64_t callers[ETCH_LAB_CALLERS]; /* the innermost first; 0: none */
-    uint32_t thread, visit;  /* the `visit`-th time that the thread was at this site, from 1; 0: too many to count */
-    uint32_t size;           /* bytes from `object` on; 0: eight */
+    uint32_t thread, visit; /* the `visit`-th time that the thread was at this site, from 1; 0: too many to count */
+    uint32_t size;          /* bytes from `object` on; 0: eight */
+    uint32_t bytes;         /* exactly, from `address` on; 0: not known */
+    uint64_t address;
     uint64_t point;          /* its number, from 0; that of the next point, if no other thread was left */
     uint32_t place, arrival; /* the `arrival`-th access or call of the thread at `place`; 0: at none */
     bool write;

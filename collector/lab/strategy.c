@@ -217,6 +217,10 @@ static uint32_t by_pos(struct etch_lab_strategy *s, const struct etch_lab_view *
 
 /* ---- Selectively uniform ---- */
 
+/* Choices that an interesting operation waits for the intended thread. Threads that spin until a held thread goes on
+ * would run for ever. */
+#define PATIENCE 2000u
+
 /* Draws a thread, weighted by the number of interesting operations ahead of the thread. */
 static void intend(struct etch_lab_strategy *s, const struct etch_lab_view *v)
 {
@@ -225,6 +229,7 @@ static void intend(struct etch_lab_strategy *s, const struct etch_lab_view *v)
     for (uint32_t i = 0; i < v->n; i++)
         sum += s->ahead[v->enabled[i].thread];
     s->has_intended = sum > 0;
+    s->waited = 0;
     if (!sum)
         return;
     at = draw_below(s, sum);
@@ -261,7 +266,10 @@ static uint32_t by_surw(struct etch_lab_strategy *s, const struct etch_lab_view 
         if (!held && !gives_way)
             allowed[n++] = i;
     }
-    if (n == 0) { /* the intended thread waits for the others, or nothing interesting is expected */
+    if (n < v->n)
+        s->waited++;
+    if (n == 0 ||
+        s->waited > PATIENCE) { /* the intended thread waits for the others, or nothing interesting is expected */
         chosen = any(s, v);
     } else {
         chosen = allowed[draw_below(s, n)];
@@ -271,6 +279,7 @@ static uint32_t by_surw(struct etch_lab_strategy *s, const struct etch_lab_view 
 
         s->ahead[t] -= s->ahead[t] > 1;
         s->has_intended = false;
+        s->waited = 0;
     }
     return chosen;
 }

@@ -35,6 +35,8 @@ struct etch_lab_op {
     bool interesting; /* for surw */
     bool sync;        /* of a synchronisation, not of memory that the program reads or writes itself */
     uint32_t size;    /* bytes from `object` on; 0: eight */
+    uint32_t bytes;   /* exactly, from `address` on; 0: not known */
+    uint64_t address;
 };
 
 struct etch_lab_candidate {
@@ -61,6 +63,7 @@ struct etch_lab_strategy {
     uint64_t ahead[ETCH_LAB_THREADS]; /* surw: interesting operations that are still to come */
     uint32_t intended;                /* surw: the thread that executes the next interesting operation */
     bool has_intended;
+    uint32_t waited;                    /* choices since then */
     uint32_t allowed[ETCH_LAB_THREADS]; /* scratch */
 };
 

@@ -136,6 +136,31 @@ static void count_orders(enum etch_lab_strategy_kind kind, unsigned counts[64], 
     }
 }
 
+/* Two threads spin until a third has executed an operation, for which surw waits for one of the two. */
+static void test_surw_lets_a_held_thread_go(void **state)
+{
+    static struct etch_lab_strategy s;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct etch_lab_spec spec = {.kind = ETCH_LAB_SURW, .seed = seed};
+        struct etch_lab_candidate list[3] = {{0, {.object = 8, .write = true}},
+                                             {1, {.object = 8, .write = true}},
+                                             {2, {.object = 16, .interesting = true}}};
+        uint32_t n = 0;
+
+        etch_lab_strategy_init(&s, &spec);
+        for (uint32_t t = 0; t < 3; t++)
+            etch_lab_strategy_expect(&s, t, t < 2 ? 1000 : 1);
+        for (uint32_t last = 0; last != 2; n++) {
+            struct etch_lab_view view = {.enabled = list, .n = 3, .last = last, .point = n};
+
+            last = list[etch_lab_strategy_choose(&s, &view)].thread;
+            assert_true(n < 10000);
+        }
+    }
+}
+
 static void test_surw_is_uniform_over_orders(void **state)
 {
     enum { RUNS = 20000 };
@@ -223,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_queue_takes_turns),
         cmocka_unit_test(test_pct_switches_as_often_as_its_depth_says),
         cmocka_unit_test(test_surw_is_uniform_over_orders),
+        cmocka_unit_test(test_surw_lets_a_held_thread_go),
         cmocka_unit_test(test_random_and_pos_reach_every_order),
         cmocka_unit_test(test_who_gives_way_does_not_run_next),
         cmocka_unit_test(test_names),

@@ -32,6 +32,25 @@ static bool is_listed(const struct etch_lab_order *v, uint32_t n, uint64_t befor
     return false;
 }
 
+/* Two variables of four bytes in one unit of eight. */
+static void conflicts_compares_bytes(void **state)
+{
+    struct etch_lab_event low = write_of(0, 10, 64), high = read_of(1, 20, 64);
+
+    (void)state;
+    assert_true(etch_event_conflicts(&low, &high)); /* the bytes are not known */
+    low.address = 64;
+    low.bytes = high.bytes = 4;
+    high.address = 68;
+    assert_false(etch_event_conflicts(&low, &high));
+    assert_false(etch_event_overlaps(&high, &low));
+    high.address = 67;
+    assert_true(etch_event_conflicts(&low, &high));
+    low.bytes = 100;
+    high.object = high.address = 160; /* a copy reaches beyond its first unit */
+    assert_true(etch_event_conflicts(&low, &high));
+}
+
 /* A check, a write by another thread, and the use. */
 static void list_has_each_conflict(void **state)
 {
@@ -132,9 +151,13 @@ static void turned_is_the_opposite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(list_has_each_conflict),    cmocka_unit_test(list_leaves_out_reads_and_other_memory),
-        cmocka_unit_test(conflict_of_a_freed_block), cmocka_unit_test(list_takes_what_is_missing_from_a_passing_run),
-        cmocka_unit_test(holds_needs_both_moments),  cmocka_unit_test(moment_goes_back_in_its_own_thread),
+        cmocka_unit_test(conflicts_compares_bytes),
+        cmocka_unit_test(list_has_each_conflict),
+        cmocka_unit_test(list_leaves_out_reads_and_other_memory),
+        cmocka_unit_test(conflict_of_a_freed_block),
+        cmocka_unit_test(list_takes_what_is_missing_from_a_passing_run),
+        cmocka_unit_test(holds_needs_both_moments),
+        cmocka_unit_test(moment_goes_back_in_its_own_thread),
         cmocka_unit_test(turned_is_the_opposite),
     };
 
