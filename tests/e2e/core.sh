@@ -428,7 +428,8 @@ has sums.html 'recovered from the core'
 
 # ---- The kernel's own handler ----
 # Changes core_pattern for a moment, where this is root of the machine itself.
-if [ "$(id -u)" -eq 0 ] && [ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ] && [ -w /proc/sys/kernel/core_pattern ] &&
+# The kernel looks for the handler from the root of the first process. In a chroot no mount is at /.
+if [ "$(id -u)" -eq 0 ] && [ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ] && grep -q '^[^ ]* [^ ]* [^ ]* [^ ]* / ' /proc/self/mountinfo && [ -w /proc/sys/kernel/core_pattern ] &&
   "$ETCH" core --install --check --to "$work/k" >/dev/null 2>&1; then
   exec 9>"$pattern_lock"
   flock 9

@@ -5,7 +5,6 @@
 # calls stay direct, which the rings show by their size. What is replayed is what ran, each time.
 . "$(dirname "$0")/lib.sh"
 compare=$ETCH_BUILD/tests/soft_compare
-export ETCH_RING_BUDGET=off # soft_dark.sh has the budget
 cd "$work"
 
 cat >low.c <<'C'

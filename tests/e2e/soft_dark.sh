@@ -3,6 +3,7 @@
 # Functions that the software recorder leaves out because of its budget: what is replayed is what was executed, up to the call of
 # such a function and from its return on. Some functions are dark from the start, others go dark in the middle of a run.
 . "$(dirname "$0")/lib.sh"
+unset ETCH_RING_BUDGET
 programs=$ETCH_SOURCE/tests/programs
 compare=$ETCH_BUILD/tests/soft_compare
 cd "$work"

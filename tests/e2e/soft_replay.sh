@@ -7,7 +7,6 @@
 . "$(dirname "$0")/lib.sh"
 programs=$ETCH_SOURCE/tests/programs
 compare=$ETCH_BUILD/tests/soft_compare
-export ETCH_RING_BUDGET=off # soft_dark.sh has the budget
 cd "$work"
 need_vpt
 
