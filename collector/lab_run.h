@@ -17,6 +17,19 @@ struct etch_lab_lines {
     uint32_t n_places, n_ranges, n_foreign, n_names;
 };
 
+/* gdb attaches to the run before it begins, and goes on to a place. Without a place gdb goes on to the failure. */
+struct etch_lab_debugger {
+    const char *gdb;        /* its path */
+    char *const *arguments; /* behind ours; NULL behind the last */
+    int signal;             /* of the failure; 0: none */
+    bool at_exit;           /* the failure is an exit status */
+    uint64_t point;         /* to halt at, from 1; 0: none */
+    bool is_moment;         /* halts at `moment`, of any thread if `any_thread` */
+    bool any_thread;
+    struct etch_lab_moment moment;
+    uint32_t n_ruled; /* places of the request's lines that rules name; the others are only for `moment` */
+};
+
 struct etch_lab_request {
     const char *program; /* the lab build */
     char *const *argv;   /* as the program sees it, NULL behind the last */
@@ -47,6 +60,7 @@ struct etch_lab_request {
      * failed. */
     bool (*fails)(void *context, const char *output, int status);
     void *fails_context;
+    const struct etch_lab_debugger *debugger; /* NULL: none */
 };
 
 #define ETCH_LAB_CHECK 256 /* `number` of a run that ended by itself, if `fails` says that it failed */

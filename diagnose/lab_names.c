@@ -294,6 +294,21 @@ int etch_lab_names_resolve(struct etch_lab_names *names, const struct etch_lab_s
     return 0;
 }
 
+int etch_lab_names_halt(struct etch_lab_names *names, const struct etch_lab_named *named, bool any_thread,
+                        struct etch_lab_enforced *orders, struct etch_lab_debugger *debugger, struct etch_error *err)
+{
+    if (!orders->lines) {
+        orders->lines = calloc(1, sizeof(*orders->lines));
+        if (!orders->lines)
+            return etch_error_no_memory(err);
+        list_foreign(names, orders->lines);
+    }
+    debugger->n_ruled = orders->lines->n_places;
+    debugger->is_moment = true;
+    debugger->any_thread = any_thread;
+    return resolve(names, orders->lines, named, &debugger->moment, err);
+}
+
 void etch_lab_enforced_release(struct etch_lab_enforced *orders)
 {
     free(orders->rules);
@@ -316,6 +331,7 @@ static int learn(uint64_t *sites, const struct etch_lab_request *like, struct et
     struct etch_lab_request request = *like;
 
     request.silent = true;
+    request.debugger = NULL;
     request.sites = sites;
     for (uint32_t i = 0; i < LEARNING; i++) {
         struct etch_lab_result r;

@@ -25,6 +25,11 @@ struct etch_lab_enforced {
  * is not in the source any more. To be released in either case. */
 int etch_lab_names_resolve(struct etch_lab_names *names, const struct etch_lab_script *script,
                            struct etch_lab_enforced *orders, struct etch_error *err);
+/* Finds the code of one moment, which a debugger halts at, and adds its lines to those of the orders, which may be
+ * none. `any_thread` leaves the thread open. */
+int etch_lab_names_halt(struct etch_lab_names *names, const struct etch_lab_named *named, bool any_thread,
+                        struct etch_lab_enforced *orders, struct etch_lab_debugger *debugger, struct etch_error *err);
+
 void etch_lab_enforced_release(struct etch_lab_enforced *orders);
 
 /* Enforces the orders of a script in one run. Where the orders leave a choice, the running thread goes on. `schedule`

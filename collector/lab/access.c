@@ -214,8 +214,12 @@ static void access_memory(const void *at, size_t size, bool write, bool called, 
     learn(LAB_OBJECT(at), write, site);
     if (size > 8)
         learn(LAB_OBJECT(at) + size - 1, write, site);
+    lab_threads[lab_me].plain = !called;
     if (lab_rules_arrive(site, write) || (lab->threads > 1 && is_point(site)))
         lab_point_arrived(op, site);
+    else
+        lab_halt_if_due(false);
+    lab_threads[lab_me].plain = false;
     if (is_point(site))
         lab_memory_plain(at, size, write);
     if (lab->recorded && is_point(site))

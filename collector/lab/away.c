@@ -61,6 +61,18 @@ static bool is_any_ready(uint32_t holder)
     return false;
 }
 
+/* A debugger stops the holder for any time. Only a sleep that the debugger did not interrupt counts. */
+static bool sleeps_on(struct lab_thread *t, uint32_t holder)
+{
+    unsigned long sleeps = count_sleeps(holder);
+
+    if (sleeps && sleeps == t->seen_sleeps)
+        return true;
+    t->seen_sleeps = sleeps;
+    t->seen = 0;
+    return false;
+}
+
 bool lab_look_after(struct lab_thread *t)
 {
     uint32_t holder = __atomic_load_n(&lab_running, __ATOMIC_SEQ_CST), nobody = LAB_NOBODY;
@@ -74,6 +86,8 @@ bool lab_look_after(struct lab_thread *t)
         t->seen = 0;
         return false;
     }
+    if (lab->debugged && !sleeps_on(t, holder))
+        return false;
     if (++t->seen < (lab_threads[holder].patient ? PATIENT_LOOKS : LOOKS) || !is_any_ready(holder) || !rob(holder))
         return false;
     return lab_schedule();

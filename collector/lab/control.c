@@ -66,6 +66,8 @@ __attribute__((constructor(101))) static void begin(void)
     shared->base = LAB_OBJECT(__executable_start);
     shared->end = LAB_OBJECT(_end);
     shared->hash = UINT64_C(14695981039346656037);
+    if (shared->debugged)
+        lab_halt_await(shared);
     lab_take_control(shared);
     lab_signals_begin();
     lab_input_begin();

@@ -162,6 +162,8 @@ void lab_stop(enum etch_lab_outcome outcome)
     }
     if (lab->recorded)
         show_failure(outcome);
+    if (lab->debugged && !parent)
+        lab_halt();
     if (parent)
         tell_parent();
     lab_real_syscall(SYS_exit_group, 0);
@@ -458,7 +460,10 @@ static void pass(bool yields)
         park(t);
         await_leaving();
     }
-    if ((t->pending || t->cancel) && t->state != LAB_DEAD)
+    if (t->state == LAB_DEAD)
+        return;
+    lab_halt_if_due(true);
+    if (t->pending || t->cancel)
         lab_signals_deliver();
 }
 
@@ -507,6 +512,7 @@ void lab_come_back(void)
     } else {
         park(t);
         await_leaving();
+        lab_halt_if_due(true);
         if (t->pending || t->cancel)
             lab_signals_deliver();
     }
@@ -564,6 +570,7 @@ void lab_point_arrived(struct etch_lab_op op, uint64_t site)
             note_event(lab_me, &op);
             lab_rules_follow(lab_me, site);
         }
+        lab_halt_if_due(false);
         return;
     }
     op.interesting = op.interesting && is_chosen(site);
@@ -709,6 +716,7 @@ void lab_begin_thread(uint32_t thread)
     park(&lab_threads[thread]);
     await_leaving();
     controlled = true;
+    lab_halt_if_due(true);
     lab_memory_meet();
     lab_note_sync(LAB_THREAD_START, (uint64_t)pthread_self(), lab->thread[thread].routine, 0, 0);
 }
@@ -768,7 +776,7 @@ void lab_in_child(struct etch_lab_shared *of_parent, struct etch_lab_shared *own
         parent_pid = (pid_t)of_parent->thread[0].tid;
     }
     own->repeat = own->n_rules = own->n_places = own->n_names = own->recorded = own->feeds = own->sources =
-        own->n_flows = own->n_chosen = 0;
+        own->n_flows = own->n_chosen = own->debugged = 0;
     own->hash = of_parent->hash;
     own->virtual_ns = of_parent->virtual_ns;
     memcpy(own->learnt, own->sites, sizeof(own->learnt));

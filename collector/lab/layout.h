@@ -249,6 +249,12 @@ struct etch_lab_shared {
     uint32_t all_points;                /* every access is a point */
     uint32_t recorded;                  /* `notes` are wanted, and a failure is to be seen by a tracer */
     uint32_t memory;                    /* enum etch_lab_memory */
+    uint32_t debugged;                  /* the program waits for a debugger, and halts for it */
+    uint32_t halt_moment;               /* halts at `halt`, of any thread if `halt_any` */
+    uint32_t halt_any;
+    uint64_t halt_point; /* halts at this point, from 1; 0: at none */
+    struct etch_lab_moment halt;
+    uint32_t n_ruled; /* the first places, which rules name: an access there is a point */
     uint32_t repeat;                    /* enum etch_lab_repeat; behind `input`, `spec` goes on */
     uint32_t n_input;
     uint32_t n_rules;
@@ -271,6 +277,13 @@ struct etch_lab_shared {
 
     /* Written by the runtime. */
     uint32_t started;
+    uint32_t halt_waits;    /* the program waits for the debugger */
+    uint32_t halt_attached; /* written by the debugger */
+    uint32_t halt_plain;    /* the thread halts right before its access: `halt_site` is the next instruction of its own */
+    uint32_t halted;        /* how often */
+    uint64_t halt_site;
+    uint64_t halt_here, halt_attached_at, halt_site_at, halt_plain_at; /* addresses in the program */
+    uint64_t halt_first, halt_last;                                    /* of the runtime's own code */
     uint32_t outcome; /* enum etch_lab_outcome */
     uint32_t threads;
     uint32_t desync_thread;

@@ -98,9 +98,17 @@ static bool is_at(const struct etch_lab_place *p, uint64_t offset, bool write)
            is_within(&lab->ranges[p->first], p->n, offset);
 }
 
+/* A debugger is to halt at this access or call. */
+static bool halts_at(uint32_t place, uint32_t count)
+{
+    return lab->halt_moment && lab->halt.place == place && lab->halt.visit == count &&
+           (lab->halt_any || thread_of(&lab->halt) == lab_me);
+}
+
 bool lab_rules_arrive(uint64_t site, bool write)
 {
     uint32_t *n = &n_arrived[lab_me];
+    bool is_ruled = false;
     uint64_t own;
 
     if (!lab->n_places)
@@ -111,12 +119,16 @@ bool lab_rules_arrive(uint64_t site, bool write)
         if (is_at(&lab->places[i], own - 1 - lab->base, write)) {
             uint32_t count = ++counts[i][lab_me];
 
+            lab_threads[lab_me].halts |= halts_at(i, count);
+            if (i >= lab->n_ruled)
+                continue;
+            is_ruled = true;
             if (*n < ARRIVALS) {
                 arrived[lab_me][*n].place = i;
                 arrived[lab_me][(*n)++].count = count;
             }
         }
-    return *n > 0 && lab->n_rules;
+    return is_ruled && lab->n_rules;
 }
 
 bool lab_rules_named(uint32_t thread)

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,17 @@
 #define SLACK_NS UINT64_C(20000000)
 
 /* ---- The shared memory ---- */
+
+static void fill_halt(struct etch_lab_shared *s, const struct etch_lab_debugger *d)
+{
+    s->debugged = true;
+    s->halt_point = d->point;
+    s->halt_moment = d->is_moment;
+    s->halt_any = d->any_thread;
+    s->halt = d->moment;
+    if (d->is_moment)
+        s->n_ruled = d->n_ruled;
+}
 
 static void fill(struct etch_lab_shared *s, const struct etch_lab_request *r)
 {
@@ -56,7 +68,10 @@ static void fill(struct etch_lab_shared *s, const struct etch_lab_request *r)
         s->n_places = r->lines->n_places;
         s->n_foreign = r->lines->n_foreign;
         s->n_names = r->lines->n_names;
+        s->n_ruled = s->n_places;
     }
+    if (r->debugger)
+        fill_halt(s, r->debugger);
     s->sources = ETCH_LAB_ALL_SOURCES & ~r->asked;
     if (!r->repeat)
         return;
@@ -156,6 +171,10 @@ static void become(const struct etch_lab_request *r, int shared, int failed)
         }
         environment[k] = variable;
         etch_lab_settle_in(r);
+        if (r->debugger) { /* Ctrl-C is for gdb */
+            setpgid(0, 0);
+            prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+        }
         execve(r->program, r->argv, environment);
     }
     n = (size_t)errno;
@@ -261,6 +280,12 @@ int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *
     pid = start(request, fd, err);
     close(fd);
     if (pid < 0) {
+        etch_lab_result_release(result);
+        return -1;
+    }
+    if (request->debugger && etch_lab_debug(pid, request, result->shared, err) < 0) {
+        kill(pid, SIGKILL);
+        await(pid, 0, &status);
         etch_lab_result_release(result);
         return -1;
     }

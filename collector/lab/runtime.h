@@ -50,6 +50,8 @@ struct lab_thread {
     bool patient;               /* the call that it makes will end by itself soon */
     bool cancel;                /* it is to be cancelled when it runs next */
     bool interrupted;           /* its last wait ended because of a signal */
+    bool halts;                 /* for the debugger, when it executes its next operation */
+    bool plain;                 /* its next operation is an access that the program makes itself */
     int back;                   /* LAB_AWAY: it wants to run again */
     uint64_t pending;           /* signals that it gets when it runs next: a bit for each */
     uint64_t mask;              /* signals that it blocks */
@@ -58,6 +60,7 @@ struct lab_thread {
     uint32_t made;              /* threads that it made */
     uint32_t seen, seen_holder; /* while parked: how often the baton has not moved */
     uint64_t seen_points;
+    unsigned long seen_sleeps;
     uint64_t turn; /* when it began to wait, for first come, first served */
     pthread_t self;
     void *result;
@@ -326,6 +329,16 @@ bool lab_rules_await(uint32_t thread);
 
 /* The thread waited for a moment that has come. */
 bool lab_rules_due(uint32_t thread);
+
+/* ---- Halting for a debugger (halt.c) ---- */
+
+/* Waits until the debugger is there. */
+void lab_halt_await(struct etch_lab_shared *shared);
+
+/* The thread executes its operation, which is a point or none. Halts if that was asked for. */
+void lab_halt_if_due(bool at_point);
+
+void lab_halt(void);
 
 /* ---- Notes of a run that is recorded (note.c) ---- */
 

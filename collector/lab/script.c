@@ -143,6 +143,30 @@ static bool take_moment(const char **at, const char *stop, struct etch_lab_named
     return good;
 }
 
+int etch_lab_named_parse(struct etch_lab_named *named, const char *text, bool *any_thread, struct etch_error *err)
+{
+    const char *at = text, *stop = text + strlen(text);
+    struct etch_lab_named ignored = {0};
+    char whole[1024], *visit;
+    struct token rest = {0}, first;
+    bool quoted;
+
+    first = next(&at, stop, &quoted);
+    *any_thread = !take_thread(first, &ignored);
+    snprintf(whole, sizeof(whole), "%s%s", *any_thread ? "main " : "", text);
+    visit = strrchr(whole, '#'); /* FILE:LINE#VISIT is short for FILE:LINE #VISIT */
+    if (visit && visit > whole && visit[-1] >= '0' && visit[-1] <= '9' && strlen(whole) + 2 < sizeof(whole)) {
+        memmove(visit + 1, visit, strlen(visit) + 1);
+        *visit = ' ';
+    }
+    at = whole;
+    if (strlen(text) + 8 < sizeof(whole) && take_moment(&at, whole + strlen(whole), named, &rest) && !rest.n &&
+        named->what == ETCH_LAB_AT_PLACE)
+        return 0;
+    etch_error_set(err, "'%s' names no access or call", text);
+    return etch_error_advise(err, "for example: queue.c:18, 'main.1 queue.c:18#3' or 'T2 queue.c:18 (write)'");
+}
+
 static bool take_order(const char *at, const char *stop, struct etch_lab_constraint *c)
 {
     struct etch_lab_named left, right;

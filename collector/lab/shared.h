@@ -5,6 +5,8 @@
 
 #include "collector/lab_run.h"
 
+#include <sys/types.h>
+
 /* Makes the shared memory and fills in the request. Returns its descriptor, or -1 with `err` set. */
 int etch_lab_share(struct etch_lab_shared **shared, const struct etch_lab_request *request, struct etch_error *err);
 
@@ -19,5 +21,10 @@ void etch_lab_check(struct etch_lab_result *result, const struct etch_lab_reques
 
 /* Sets `err` and returns -1 if the run ended because the program needs more of something than the lab has; else 0. */
 int etch_lab_refuse(uint32_t outcome, const char *program, struct etch_error *err);
+
+/* The started program waits for a debugger: runs gdb to its end, and ends the program. Returns 0, or -1 with `err` set.
+ */
+int etch_lab_debug(pid_t pid, const struct etch_lab_request *request, struct etch_lab_shared *shared,
+                   struct etch_error *err);
 
 #endif
