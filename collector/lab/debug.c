@@ -44,7 +44,8 @@ static void write_script(FILE *out, const struct etch_lab_shared *s, const struc
     fprintf(out, "continue\n");
     fprintf(out,
             "if (unsigned long) $pc == 0x%" PRIx64 " && {int}0x%" PRIx64 " != 0\n"
-            "  advance *{unsigned long}0x%" PRIx64 "\n"
+            "  tbreak *{unsigned long}0x%" PRIx64 "\n"
+            "  continue\n"
             "else\n"
             "  etch-frame\n"
             "end\n",
