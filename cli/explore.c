@@ -103,6 +103,11 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
             return etch_command_usage(self, "--seed takes a number, not '%s'", optarg);
         o->explore.seed = (uint64_t)number;
         return 0;
+    case 'j':
+        if (!read_number(optarg, 1, 1024, &number) || number != (unsigned)number)
+            return etch_command_usage(self, "--jobs takes a number from 1 on, not '%s'", optarg);
+        o->explore.jobs = (unsigned)number;
+        return 0;
     case 'i':
         o->input = optarg;
         return 0;
@@ -389,6 +394,7 @@ static int explore(const struct etch_command *self, struct options *o, char **ar
     o->explore.request.silent = true;
     o->explore.observe = observe;
     o->explore.context = o;
+    o->explore.request.stop = &stopped;
     sigaction(SIGINT, &action, &before);
     if (read_script(o, argv[0], &orders, &err) == 0 && etch_lab_explore(&found, &o->explore, &err) == 0)
         status = report(o, &found, &experiment, &twin, argv, &err);
@@ -408,6 +414,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"time", required_argument, NULL, 't'},
                                                  {"timeout", required_argument, NULL, 'T'},
                                                  {"seed", required_argument, NULL, 'S'},
+                                                 {"jobs", required_argument, NULL, 'j'},
                                                  {"input", required_argument, NULL, 'i'},
                                                  {"script", required_argument, NULL, 'x'},
                                                  {"input-policy", required_argument, NULL, 'P'},
@@ -450,6 +457,7 @@ const struct etch_command etch_command_explore = {
         "  --strategy S     queue, random, pct[:SEED,DEPTH], pos or surw (default: surw, after a few random runs\n"
         "                   that learn which instructions share memory)\n"
         "  --schedules N    make at most N runs (default 1000)\n"
+        "  --jobs N         make up to N runs at once, at most 16. The result is the same (default 1)\n"
         "  --time S         stop after S seconds\n"
         "  --timeout S      a run that takes longer than S seconds counts as neither passing nor failing (default 10)\n"
         "  --script FILE    enforce the orders in FILE in each run, for example: main.1 queue.c:18 after main "

@@ -28,6 +28,7 @@ struct etch_lab_explore {
     bool whole;         /* surw: all shared accesses are interesting in each run, not only those to one object */
     uint64_t seed;      /* of the first schedule */
     uint64_t schedules; /* at most */
+    unsigned jobs;      /* runs at once; 0: one. The result is the same */
     double seconds;     /* at most; 0: no limit */
     bool all;           /* goes on after the first failure */
     bool latest;        /* keeps the schedule of the last failure instead of the first */

@@ -6,8 +6,10 @@
 #include "base/error.h"
 #include "collector/lab/layout.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* The lines and the threads that rules name, and the code of no line of the program's own. */
 struct etch_lab_lines {
@@ -61,6 +63,7 @@ struct etch_lab_request {
     bool (*fails)(void *context, const char *output, int status);
     void *fails_context;
     const struct etch_lab_debugger *debugger; /* NULL: none */
+    const volatile sig_atomic_t *stop;        /* set by a signal handler: the run is ended at once; NULL: never */
 };
 
 #define ETCH_LAB_CHECK 256 /* `number` of a run that ended by itself, if `fails` says that it failed */
@@ -85,6 +88,20 @@ struct etch_lab_result {
 
 /* Runs the program to its end. Returns 0, or -1 with `err` set if it could not be run. */
 int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *request, struct etch_error *err);
+
+/* A run that goes on beside others. */
+struct etch_lab_running {
+    pid_t pid;
+    double begin;
+    struct etch_lab_shared *shared; /* NULL: none */
+};
+
+/* The same in two steps: starts the program, and waits for its end. Both get the same request. A run that was started
+ * is finished or abandoned. */
+int etch_lab_start(struct etch_lab_running *run, const struct etch_lab_request *request, struct etch_error *err);
+int etch_lab_finish(struct etch_lab_result *result, struct etch_lab_running *run,
+                    const struct etch_lab_request *request, struct etch_error *err);
+void etch_lab_abandon(struct etch_lab_running *run);
 
 void etch_lab_result_release(struct etch_lab_result *result);
 

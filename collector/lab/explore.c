@@ -9,18 +9,43 @@
 #include <string.h>
 
 #define LEARNING 8 /* runs at the beginning whose points are still becoming known, at most */
+#define BATCH 16   /* runs that use the same numbers of earlier runs, so that they can run at once */
+
+/* Numbers of the last run that passed. */
+struct facts {
+    uint64_t length;
+    uint64_t expected[ETCH_LAB_THREADS];
+    struct etch_lab_event *events;
+    uint32_t n_events;
+};
+
+/* A run that was started. */
+struct ahead {
+    struct etch_lab_running running;
+    struct etch_lab_request request;
+    uint64_t chosen[ETCH_LAB_CHOSEN], of_chosen[ETCH_LAB_THREADS];
+    uint64_t sites; /* how many were known when the run was started */
+};
 
 struct search {
     const struct etch_lab_explore *about;
     struct etch_lab_found *found;
-    struct etch_lab_request request;
+    struct etch_lab_request request; /* of the run that was last taken */
     uint64_t sites[ETCH_LAB_SITES], expected[ETCH_LAB_THREADS];
-    uint64_t chosen[ETCH_LAB_CHOSEN], of_chosen[ETCH_LAB_THREADS];
     uint64_t length;
+    struct facts facts;         /* of this batch */
+    uint64_t started, batch;    /* runs; the first one behind this batch */
+    struct ahead ahead[BATCH]; /* run i is at i % BATCH */
     uint32_t quiet; /* runs in a row that learnt nothing */
     uint64_t ends[64];
     double begin;
 };
+
+/* By a signal: the run that was going on was ended by etch, and says nothing. */
+static bool is_stopped(const struct search *s)
+{
+    return s->about->request.stop && *s->about->request.stop;
+}
 
 static uint64_t count_sites(const uint64_t *table)
 {
@@ -43,35 +68,39 @@ static const enum etch_lab_strategy_kind turns[] = {ETCH_LAB_SURW,   ETCH_LAB_PO
                                                     ETCH_LAB_RANDOM, ETCH_LAB_SURW, ETCH_LAB_PCT};
 enum { TURNS = sizeof(turns) / sizeof(turns[0]) };
 
-/* The first run is close to a run outside the lab. The next runs are random and learn the shared memory. */
-static struct etch_lab_spec spec_of(const struct search *s)
+static bool is_learning(const struct search *s, uint64_t i)
 {
-    uint64_t i = s->found->schedules;
-    bool learns = i < LEARNING && s->quiet < 2;
+    return i < LEARNING && s->quiet < 2;
+}
+
+/* The first run is close to a run outside the lab. The next runs are random and learn the shared memory. */
+static struct etch_lab_spec spec_of(const struct search *s, uint64_t i)
+{
+    bool learns = is_learning(s, i);
     struct etch_lab_spec spec = s->about->request.spec;
 
     if (!s->about->given)
         spec.kind = i == 0 ? ETCH_LAB_QUEUE : learns ? ETCH_LAB_RANDOM : turns[i % TURNS];
     spec.seed = s->about->seed + i;
-    spec.length = s->length;
+    spec.length = s->facts.length;
     if (!spec.depth)
         spec.depth = 3;
     return spec;
 }
 
 /* surw: one run of four takes all shared accesses for interesting, the others those to one object. */
-static void choose(struct search *s)
+static void choose(struct search *s, struct ahead *a)
 {
-    uint64_t seed = s->request.spec.seed;
+    uint64_t seed = a->request.spec.seed;
 
-    s->request.expected = s->expected;
-    s->request.n_chosen = 0;
-    if (s->request.spec.kind != ETCH_LAB_SURW || s->about->whole || seed % 4 == 0)
+    a->request.expected = s->facts.expected;
+    a->request.n_chosen = 0;
+    if (a->request.spec.kind != ETCH_LAB_SURW || s->about->whole || seed % 4 == 0)
         return;
-    s->request.chosen = s->chosen;
-    s->request.n_chosen = etch_lab_choose(s->found->passing, s->found->n_passing, seed, s->chosen, s->of_chosen);
-    if (s->request.n_chosen)
-        s->request.expected = s->of_chosen;
+    a->request.chosen = a->chosen;
+    a->request.n_chosen = etch_lab_choose(s->facts.events, s->facts.n_events, seed, a->chosen, a->of_chosen);
+    if (a->request.n_chosen)
+        a->request.expected = a->of_chosen;
 }
 
 static void keep_passing(struct etch_lab_found *f, const struct etch_lab_result *r)
@@ -194,9 +223,78 @@ static int take(struct search *s, const struct etch_lab_result *r, struct etch_e
            (s->about->seconds <= 0 || etch_time_seconds() - s->begin < s->about->seconds);
 }
 
+/* ---- Runs ahead ----
+ *
+ * Run i depends on the instructions that the runs before it learnt, and on the numbers of its batch. Runs are started
+ * ahead with the instructions that are known then, and taken in their order. If an earlier run learns an instruction,
+ * the runs ahead are started anew. So the search is the same for any number of jobs. */
+
+static bool begin_batch(struct search *s)
+{
+    uint32_t n = s->found->n_passing;
+    struct etch_lab_event *v = realloc(s->facts.events, (n + 1) * sizeof(*v));
+
+    if (!v)
+        return false;
+    s->facts.events = v;
+    if (n)
+        memcpy(v, s->found->passing, n * sizeof(*v));
+    s->facts.n_events = n;
+    s->facts.length = s->length;
+    memcpy(s->facts.expected, s->expected, sizeof(s->expected));
+    s->batch = s->found->schedules + (is_learning(s, s->found->schedules) ? 1 : BATCH);
+    return true;
+}
+
+static int start_ahead(struct search *s, struct etch_error *err)
+{
+    struct ahead *a = &s->ahead[s->started % BATCH];
+
+    a->request = s->about->request;
+    a->request.sites = s->sites;
+    a->request.spec = spec_of(s, s->started);
+    a->sites = s->found->sites;
+    choose(s, a);
+    if (etch_lab_start(&a->running, &a->request, err) < 0)
+        return -1;
+    s->started++;
+    return 0;
+}
+
+static void abandon(struct search *s)
+{
+    for (uint64_t i = s->found->schedules; i < s->started; i++)
+        etch_lab_abandon(&s->ahead[i % BATCH].running);
+    s->started = s->found->schedules;
+}
+
+/* Takes the next run. Returns as take() does. */
+static int step(struct search *s, uint64_t jobs, struct etch_error *err)
+{
+    uint64_t i = s->found->schedules;
+    struct ahead *a = &s->ahead[i % BATCH];
+    struct etch_lab_result r;
+    int more;
+
+    if (i >= s->batch && !begin_batch(s))
+        return etch_error_no_memory(err);
+    if (s->started > i && a->sites != s->found->sites)
+        abandon(s);
+    while (s->started < i + jobs && s->started < s->batch && (s->started == i || s->started < s->about->schedules))
+        if (start_ahead(s, err) < 0)
+            return -1;
+    if (etch_lab_finish(&r, &a->running, &a->request, err) < 0)
+        return -1;
+    s->request = a->request;
+    more = is_stopped(s) ? 0 : take(s, &r, err);
+    etch_lab_result_release(&r);
+    return more;
+}
+
 int etch_lab_explore(struct etch_lab_found *found, const struct etch_lab_explore *explore, struct etch_error *err)
 {
     struct search *s = calloc(1, sizeof(*s));
+    uint64_t jobs = explore->jobs < 1 ? 1 : explore->jobs < BATCH ? explore->jobs : BATCH;
     int more = 1;
 
     memset(found, 0, sizeof(*found));
@@ -204,28 +302,18 @@ int etch_lab_explore(struct etch_lab_found *found, const struct etch_lab_explore
         return etch_error_no_memory(err);
     s->about = explore;
     s->found = found;
-    s->request = explore->request;
     if (explore->request.sites)
         memcpy(s->sites, explore->request.sites, sizeof(s->sites));
-    s->request.sites = s->sites;
-    s->request.expected = s->expected;
     s->begin = etch_time_seconds();
-    while (more > 0) {
-        struct etch_lab_result r;
-
-        s->request.spec = spec_of(s);
-        choose(s);
-        more = etch_lab_run(&r, &s->request, err);
-        if (more == 0) {
-            more = take(s, &r, err);
-            etch_lab_result_release(&r);
-        }
-    }
+    while (more > 0)
+        more = step(s, jobs, err);
+    abandon(s);
     if (more == 0) {
         found->learnt = malloc(sizeof(s->sites));
         if (found->learnt)
             memcpy(found->learnt, s->sites, sizeof(s->sites));
     }
+    free(s->facts.events);
     free(s);
     return more;
 }

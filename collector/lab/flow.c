@@ -292,7 +292,7 @@ static int open_lab(void **state, const struct etch_record_options *options, con
     f->shared = options->lab;
     f->flow = options->lab_flow;
     f->sink = *sink;
-    snprintf(f->variable, sizeof(f->variable), ETCH_LAB_VARIABLE "=%d", options->lab_fd);
+    snprintf(f->variable, sizeof(f->variable), ETCH_LAB_VARIABLE "=%04d", options->lab_fd);
     return open_recorder(f, options, err);
 }
 

@@ -163,7 +163,7 @@ static void become(const struct etch_lab_request *r, int shared, int failed)
     while (environ[n])
         n++;
     environment = calloc(n + 2, sizeof(*environment));
-    snprintf(variable, sizeof(variable), "%s=%d", ETCH_LAB_VARIABLE, shared);
+    snprintf(variable, sizeof(variable), "%s=%04d", ETCH_LAB_VARIABLE, shared); /* always of the same length */
     if (environment) {
         while (k < n) {
             environment[k] = environ[k];
@@ -171,10 +171,8 @@ static void become(const struct etch_lab_request *r, int shared, int failed)
         }
         environment[k] = variable;
         etch_lab_settle_in(r);
-        if (r->debugger) { /* Ctrl-C is for gdb */
-            setpgid(0, 0);
-            prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        }
+        setpgid(0, 0); /* Ctrl-C is for etch, or for gdb: it must not look like a failure of the program */
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         execve(r->program, r->argv, environment);
     }
     n = (size_t)errno;
@@ -208,20 +206,24 @@ static pid_t start(const struct etch_lab_request *r, int shared, struct etch_err
 }
 
 /* Returns whether the program had to be ended. */
-static bool await(pid_t pid, double timeout, int *status)
+static bool await(pid_t pid, double deadline, const volatile sig_atomic_t *stop, int *status)
 {
-    int fd = timeout > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    int fd = deadline > 0 || stop ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
     bool killed = false;
 
-    if (fd >= 0) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
+    while (fd >= 0 && !killed) {
+        double left = deadline > 0 ? deadline - etch_time_seconds() : 1;
 
-        if (poll(&p, 1, (int)(timeout * 1000)) == 0) {
-            kill(pid, SIGKILL);
-            killed = true;
-        }
-        close(fd);
+        /* Looks at `stop` each second: the signal may come right before poll(). */
+        if (poll(&p, 1, left <= 0 ? 0 : left < 1 ? (int)(left * 1000) + 1 : 1000) > 0)
+            break;
+        killed = (stop && *stop) || (deadline > 0 && etch_time_seconds() >= deadline);
     }
+    if (killed)
+        kill(pid, SIGKILL);
+    if (fd >= 0)
+        close(fd);
     while (waitpid(pid, status, 0) < 0 && errno == EINTR)
         ;
     return killed;
@@ -266,34 +268,54 @@ void etch_lab_check(struct etch_lab_result *result, const struct etch_lab_reques
         result->number = r->fails(r->fails_context, r->output, status) ? ETCH_LAB_CHECK : 0;
 }
 
-int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *request, struct etch_error *err)
+int etch_lab_start(struct etch_lab_running *run, const struct etch_lab_request *request, struct etch_error *err)
 {
-    double begin = etch_time_seconds();
-    int status = 0, fd;
-    bool killed;
-    pid_t pid;
+    int fd;
 
-    memset(result, 0, sizeof(*result));
-    fd = etch_lab_share(&result->shared, request, err);
+    memset(run, 0, sizeof(*run));
+    run->begin = etch_time_seconds();
+    fd = etch_lab_share(&run->shared, request, err);
     if (fd < 0)
         return -1;
-    pid = start(request, fd, err);
+    run->pid = start(request, fd, err);
     close(fd);
-    if (pid < 0) {
-        etch_lab_result_release(result);
+    if (run->pid > 0)
+        return 0;
+    munmap(run->shared, sizeof(*run->shared));
+    run->shared = NULL;
+    return -1;
+}
+
+void etch_lab_abandon(struct etch_lab_running *run)
+{
+    int status;
+
+    if (!run->shared)
+        return;
+    kill(run->pid, SIGKILL);
+    await(run->pid, 0, NULL, &status);
+    munmap(run->shared, sizeof(*run->shared));
+    run->shared = NULL;
+}
+
+int etch_lab_finish(struct etch_lab_result *result, struct etch_lab_running *run,
+                    const struct etch_lab_request *request, struct etch_error *err)
+{
+    int status = 0;
+    bool killed;
+
+    memset(result, 0, sizeof(*result));
+    if (request->debugger && etch_lab_debug(run->pid, request, run->shared, err) < 0) {
+        etch_lab_abandon(run);
         return -1;
     }
-    if (request->debugger && etch_lab_debug(pid, request, result->shared, err) < 0) {
-        kill(pid, SIGKILL);
-        await(pid, 0, &status);
-        etch_lab_result_release(result);
-        return -1;
-    }
-    killed = await(pid, request->timeout, &status);
-    result->seconds = etch_time_seconds() - begin;
+    killed = await(run->pid, request->timeout > 0 ? run->begin + request->timeout : 0, request->stop, &status);
+    result->shared = run->shared;
+    run->shared = NULL;
+    result->seconds = etch_time_seconds() - run->begin;
     etch_lab_judge(result, status, killed);
     etch_lab_check(result, request, status);
-    if (!result->shared->started) {
+    if (!result->shared->started && !killed) {
         etch_lab_result_release(result);
         return etch_error_set(err, "%s ended before the lab had control of it", request->program);
     }
@@ -302,6 +324,14 @@ int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *
         return -1;
     }
     return 0;
+}
+
+int etch_lab_run(struct etch_lab_result *result, const struct etch_lab_request *request, struct etch_error *err)
+{
+    struct etch_lab_running run;
+
+    memset(result, 0, sizeof(*result));
+    return etch_lab_start(&run, request, err) < 0 ? -1 : etch_lab_finish(result, &run, request, err);
 }
 
 void etch_lab_result_release(struct etch_lab_result *result)
