@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define FRAMES_SHOWN 10 /* of a stack in a report about the heap */
+
 /* ---- Places of the threads ---- */
 
 static const char *wait_name(uint32_t wait)
@@ -81,6 +83,52 @@ static void print_block_end(struct etch_symbols *symbols, const Etch__Image *ima
     fprintf(out, " at %s:%u", etch_shown(etch_path_name(frame.file)), frame.line);
 }
 
+/* Prints the lines of the user's own code at one address of a stack, inlined ones first. */
+static unsigned print_frames(struct etch_symbols *symbols, const Etch__Image *image, uint64_t address, const char *what,
+                             unsigned n, FILE *out)
+{
+    struct etch_location at;
+    char brief[256];
+
+    memset(&at, 0, sizeof(at));
+    if (!symbols || address <= image->start || address - image->start >= image->size)
+        return n;
+    etch_symbols_find(symbols, image, address - 1, &at);
+    for (const struct etch_frame *f = &at.frame; f && n < FRAMES_SHOWN; f = f->caller) {
+        if (!f->file || !f->line || etch_file_is_system(f->file))
+            continue;
+        fprintf(out, "    %-7s #%u %s:%u", n ? "" : what, n, etch_shown(etch_path_name(f->file)), f->line);
+        if (f->function)
+            fprintf(out, " %s", etch_shown(etch_function_short(f->function, brief, sizeof(brief))));
+        fputc('\n', out);
+        n++;
+    }
+    return n;
+}
+
+static void print_stack(struct etch_symbols *symbols, const Etch__Image *image, const uint64_t *stack, const char *what,
+                        FILE *out)
+{
+    unsigned n = 0;
+
+    for (uint32_t i = 0; i < ETCH_LAB_STACK && stack[i]; i++)
+        n = print_frames(symbols, image, stack[i], what, n, out);
+}
+
+/* The stacks of the access, of the allocation and of the release. */
+static void print_stacks(struct etch_symbols *symbols, const Etch__Image *image, const struct etch_lab_shared *s,
+                         FILE *out)
+{
+    const struct etch_lab_thread *t = &s->thread[s->running < ETCH_LAB_THREADS ? s->running : 0];
+    uint64_t depth = t->depth < ETCH_LAB_FRAMES ? t->depth : ETCH_LAB_FRAMES, access[ETCH_LAB_STACK] = {t->site};
+
+    for (uint32_t i = 1; i < ETCH_LAB_STACK && depth > 0; i++)
+        access[i] = t->frames[--depth];
+    print_stack(symbols, image, access, "access", out);
+    print_stack(symbols, image, s->misuse_made_stack, "made", out);
+    print_stack(symbols, image, s->misuse_freed_stack, "freed", out);
+}
+
 /* Prints the misused block or mutex. */
 static void print_block(struct etch_symbols *symbols, const Etch__Image *image, const struct etch_lab_shared *s,
                         FILE *out)
@@ -94,6 +142,8 @@ static void print_block(struct etch_symbols *symbols, const Etch__Image *image, 
     print_block_end(symbols, image, "made", s->misuse_made_by, s->misuse_made, out);
     print_block_end(symbols, image, lock ? "destroyed" : "freed", s->misuse_freed_by, s->misuse_freed, out);
     fputc('\n', out);
+    if (!lock)
+        print_stacks(symbols, image, s, out);
 }
 
 /* A place in a run, with symbols of its own. */

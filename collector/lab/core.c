@@ -145,6 +145,8 @@ static void tell_parent(void)
     parent->misuse_made = lab->misuse_made;
     parent->misuse_freed = lab->misuse_freed;
     parent->misuse_offset = lab->misuse_offset;
+    memcpy(parent->misuse_made_stack, lab->misuse_made_stack, sizeof(lab->misuse_made_stack));
+    memcpy(parent->misuse_freed_stack, lab->misuse_freed_stack, sizeof(lab->misuse_freed_stack));
     memcpy(parent->thread, lab->thread, sizeof(parent->thread));
     parent->threads = lab->threads;
     parent->running = lab->running;

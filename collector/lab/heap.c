@@ -28,6 +28,7 @@ struct block {
     uint64_t made, freed; /* by which instruction */
     uint32_t made_by, freed_by;
     uint32_t state;
+    uint64_t made_stack[ETCH_LAB_STACK], freed_stack[ETCH_LAB_STACK];
 };
 
 static struct block *blocks; /* a hash table by address; entries stay until their address is used again */
@@ -86,6 +87,55 @@ static struct block *find(uint64_t at, bool make)
     return NULL;
 }
 
+/* ---- Stacks, for people ---- */
+
+static __thread uint64_t operator_site; /* where the program called operator new or delete; 0: not there */
+
+/* The call by which the program came to the heap. */
+#define HEAP_SITE (operator_site ? operator_site : LAB_SITE)
+
+static void note_stack(uint64_t *stack, uint64_t site)
+{
+    const struct etch_lab_thread *t = &lab->thread[lab_me];
+    uint64_t depth = t->depth < ETCH_LAB_FRAMES ? t->depth : ETCH_LAB_FRAMES;
+    uint32_t n = 0;
+
+    memset(stack, 0, ETCH_LAB_STACK * sizeof(*stack));
+    stack[n++] = site;
+    while (depth > 0 && n < ETCH_LAB_STACK)
+        stack[n++] = t->frames[--depth];
+}
+
+static void leave_operator(const bool *outermost)
+{
+    if (*outermost)
+        operator_site = 0;
+}
+
+/* Operators new and delete are the C++ library's, or the program's own. Ours only remember who called them, until they
+ * return or throw. */
+#define OPERATOR(result, name, parameters, arguments)                                                                  \
+    LAB_API __attribute__((weak)) result name parameters;                                                              \
+    result name parameters                                                                                             \
+    {                                                                                                                  \
+        __attribute__((cleanup(leave_operator))) bool outermost = !operator_site;                                      \
+        static result(*real) parameters;                                                                               \
+                                                                                                                       \
+        if (!real)                                                                                                     \
+            *(void **)&real = lab_next(#name);                                                                         \
+        if (outermost)                                                                                                 \
+            operator_site = LAB_SITE;                                                                                  \
+        return real arguments;                                                                                         \
+    }
+
+typedef void *pointer;
+OPERATOR(pointer, _Znwm, (size_t size), (size))
+OPERATOR(pointer, _Znam, (size_t size), (size))
+OPERATOR(void, _ZdlPv, (void *block), (block))
+OPERATOR(void, _ZdaPv, (void *block), (block))
+OPERATOR(void, _ZdlPvm, (void *block, size_t size), (block, size))
+OPERATOR(void, _ZdaPvm, (void *block, size_t size), (block, size))
+
 /* ---- Blocks ---- */
 
 static void *note_made(void *at, size_t size, uint64_t site)
@@ -98,6 +148,7 @@ static void *note_made(void *at, size_t size, uint64_t site)
     b = find(LAB_OBJECT(at), true);
     if (b) {
         *b = (struct block){.at = b->at, .size = size, .made = site, .made_by = lab_me, .state = ALIVE};
+        note_stack(b->made_stack, site);
         largest = size > largest ? size : largest;
     } else {
         lab->blocks_lost++;
@@ -137,6 +188,10 @@ static void report(enum etch_lab_misuse misuse, const struct block *b, uint64_t 
     lab->misuse_freed = b ? b->freed : 0;
     lab->misuse_made_by = b ? b->made_by : 0;
     lab->misuse_freed_by = b ? b->freed_by : 0;
+    if (b) {
+        memcpy(lab->misuse_made_stack, b->made_stack, sizeof(b->made_stack));
+        memcpy(lab->misuse_freed_stack, b->freed_stack, sizeof(b->freed_stack));
+    }
     lab->thread[lab_me].site = site;
     lab_stop(ETCH_LAB_MISUSED);
 }
@@ -175,7 +230,7 @@ void *malloc(size_t size)
 {
     if (!is_checked() || size > SIZE_MAX - ZONE - 8)
         return __libc_malloc(size);
-    return note_made(__libc_malloc(((size + 7) & ~(size_t)7) + ZONE), size, LAB_SITE);
+    return note_made(__libc_malloc(((size + 7) & ~(size_t)7) + ZONE), size, HEAP_SITE);
 }
 
 LAB_API void *calloc(size_t n, size_t size);
@@ -185,7 +240,7 @@ void *calloc(size_t n, size_t size)
 
     if (!is_checked() || __builtin_mul_overflow(n, size, &all) || all > SIZE_MAX - ZONE - 8)
         return __libc_calloc(n, size);
-    return note_made(__libc_calloc(1, ((all + 7) & ~(size_t)7) + ZONE), all, LAB_SITE);
+    return note_made(__libc_calloc(1, ((all + 7) & ~(size_t)7) + ZONE), all, HEAP_SITE);
 }
 
 /* The size of a block that is alive; SIZE_MAX: none that is known. */
@@ -216,7 +271,7 @@ static void check_inside(void *address, uint64_t site)
 LAB_API void free(void *block);
 void free(void *block)
 {
-    uint64_t site = LAB_SITE;
+    uint64_t site = HEAP_SITE;
     struct block *b = NULL;
     bool twice = false;
     size_t size;
@@ -236,6 +291,7 @@ void free(void *block)
         b->state = FREED;
         b->freed = site;
         b->freed_by = lab_me;
+        note_stack(b->freed_stack, site);
         kept[(kept_first + kept_n) & (KEPT_BLOCKS - 1)] = b->at;
         kept_n++;
         kept_bytes += b->size + ZONE;
@@ -267,7 +323,7 @@ void *realloc(void *block, size_t size)
         return NULL;
     }
     moved =
-        size > SIZE_MAX - ZONE - 8 ? NULL : note_made(__libc_malloc(((size + 7) & ~(size_t)7) + ZONE), size, LAB_SITE);
+        size > SIZE_MAX - ZONE - 8 ? NULL : note_made(__libc_malloc(((size + 7) & ~(size_t)7) + ZONE), size, HEAP_SITE);
     if (!moved) {
         errno = ENOMEM;
         return NULL;
@@ -289,13 +345,13 @@ static void *aligned(size_t alignment, size_t size, uint64_t site)
 LAB_API void *aligned_alloc(size_t alignment, size_t size);
 void *aligned_alloc(size_t alignment, size_t size)
 {
-    return aligned(alignment, size, LAB_SITE);
+    return aligned(alignment, size, HEAP_SITE);
 }
 
 LAB_API void *memalign(size_t alignment, size_t size);
 void *memalign(size_t alignment, size_t size)
 {
-    return aligned(alignment, size, LAB_SITE);
+    return aligned(alignment, size, HEAP_SITE);
 }
 
 LAB_API int posix_memalign(void **block, size_t alignment, size_t size);
@@ -305,7 +361,7 @@ int posix_memalign(void **block, size_t alignment, size_t size)
 
     if (alignment % sizeof(void *) || !alignment || alignment & (alignment - 1))
         return EINVAL;
-    made = aligned(alignment, size, LAB_SITE);
+    made = aligned(alignment, size, HEAP_SITE);
     if (!made)
         return ENOMEM;
     *block = made;

@@ -27,6 +27,7 @@
 #define ETCH_LAB_ONCES 256u
 #define ETCH_LAB_CALLERS 6u
 #define ETCH_LAB_NOTE_CALLERS 4u
+#define ETCH_LAB_STACK 12u /* addresses of a stack in a report about the heap, the innermost first */
 #define ETCH_LAB_FRAMES 32u          /* callers that are kept, the outermost first */
 #define ETCH_LAB_JOURNAL (64u << 20) /* bytes of answers from outside that a run keeps */
 #define ETCH_LAB_FLOWS (1u << 20)    /* points whose hash is kept, the first ones */
@@ -309,6 +310,7 @@ struct etch_lab_shared {
     uint32_t misuse_made_by, misuse_freed_by;
     uint64_t misuse_address, misuse_size, misuse_made, misuse_freed;
     int64_t misuse_offset; /* from the block's begin */
+    uint64_t misuse_made_stack[ETCH_LAB_STACK], misuse_freed_stack[ETCH_LAB_STACK]; /* return addresses; 0: no more */
     uint32_t n_segments, segments_lost;
     uint32_t n_checks, n_events;
     uint32_t n_notes;
