@@ -96,6 +96,48 @@ for level in -O0 -O2; do
   expect 1 "$ETCH" explore --no-heap-check --schedules 5 ./beyond
 done
 
+# Whole stacks, with the names of C++.
+cat >stacks.cpp <<'C'
+#include <thread>
+namespace shop {
+template <typename T> struct Box {
+    T value;
+    explicit Box(T v) : value(v) {}
+    T get() const { return value; }
+};
+}
+static shop::Box<int> *box;
+static volatile int seen;
+static void make(int v) { box = new shop::Box<int>(v); }
+static void drop() { delete box; }
+static int look() { return box->get(); }
+int main()
+{
+    make(3);
+    std::thread reader([] { seen = look(); });
+    std::thread owner([] { drop(); });
+    reader.join();
+    owner.join();
+}
+C
+for level in -O0 -O2; do
+  "$ETCH" c++ -std=c++17 $level -g -pthread stacks.cpp -o stacks
+  expect 0 "$ETCH" explore --no-cause -o stacks.etch ./stacks
+  has out "made by T1 at stacks.cpp:11, freed by T3 at stacks.cpp:12"
+  sed -n 's/^    \(access\|made\|freed\|  \) *\(#[0-9]\)/\1 \2/p' out >stack
+  cat >wanted <<'S'
+access #0 stacks.cpp:6 shop::Box::get
+   #1 stacks.cpp:13 look
+   #2 stacks.cpp:17 main::{lambda:17}
+made #0 stacks.cpp:11 make
+   #1 stacks.cpp:16 main
+freed #0 stacks.cpp:12 drop
+   #1 stacks.cpp:18 main::{lambda:18}
+S
+  diff wanted stack || fail "not the stacks"
+  checks=$((checks + 1))
+done
+
 # Locks, and free() of what is no block.
 cat >locks.c <<'C'
 #include <pthread.h>
