@@ -39,8 +39,8 @@ struct etch_lab_script {
  * the line. To be released in either case. */
 int etch_lab_script_parse(struct etch_lab_script *script, const char *text, size_t size, struct etch_error *err);
 
-/* Reads a single moment, which is an access or a call at a line. The thread may be left out. Returns 0, or -1 with `err`
- * set. */
+/* Reads a single moment, which is an access or a call at a line. The thread may be left out. Returns 0, or -1 with
+ * `err` set. */
 int etch_lab_named_parse(struct etch_lab_named *named, const char *text, bool *any_thread, struct etch_error *err);
 
 void etch_lab_script_release(struct etch_lab_script *script);

@@ -55,16 +55,19 @@ static void write_script(FILE *out, const struct etch_lab_shared *s, const struc
 /* A file in memory that gdb inherits. Returns -1 with `err` set. */
 static int make_script(const struct etch_lab_shared *s, const struct etch_lab_debugger *d, struct etch_error *err)
 {
-    int fd = memfd_create("etch-gdb", 0), kept = fd < 0 ? -1 : dup(fd);
-    FILE *out = kept < 0 ? NULL : fdopen(kept, "w");
+    int fd = memfd_create("etch-gdb", 0);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    bool good = false;
 
     if (out) {
         write_script(out, s, d);
-        if (fclose(out) == 0)
-            return fd;
-    } else if (kept >= 0) {
-        close(kept);
+        good = fclose(out) == 0 && fd >= 0 && write(fd, text, size) == (ssize_t)size;
     }
+    free(text);
+    if (good)
+        return fd;
     etch_error_set_errno(err, errno, "cannot write the commands for gdb");
     if (fd >= 0)
         close(fd);
@@ -152,5 +155,5 @@ int etch_lab_debug(pid_t pid, const struct etch_lab_request *r, struct etch_lab_
     if (status < 0 || s->halt_attached)
         return status;
     etch_error_set(err, "gdb could not take hold of the program");
-    return etch_error_advise(err, "allow it: sysctl kernel.yama.ptrace_scope=1, or in a container --cap-add=SYS_PTRACE");
+    return etch_error_advise(err, "allow it: sysctl kernel.yama.ptrace_scope=1, in a container --cap-add=SYS_PTRACE");
 }

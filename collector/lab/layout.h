@@ -280,7 +280,7 @@ struct etch_lab_shared {
     uint32_t started;
     uint32_t halt_waits;    /* the program waits for the debugger */
     uint32_t halt_attached; /* written by the debugger */
-    uint32_t halt_plain;    /* the thread halts right before its access: `halt_site` is the next instruction of its own */
+    uint32_t halt_plain;    /* the thread halts right before its access: `halt_site` is its next instruction */
     uint32_t halted;        /* how often */
     uint64_t halt_site;
     uint64_t halt_here, halt_attached_at, halt_site_at, halt_plain_at; /* addresses in the program */

@@ -25,11 +25,20 @@ static void check_again(const struct etch_lab_constraint *order)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size ? size : 1); /* a byte behind the text is a finding */
+    char *moment = strndup((const char *)data, size);
+    struct etch_lab_named named;
+    bool any_thread;
     struct etch_lab_script script;
     struct etch_error err;
 
-    if (!text)
+    if (!text || !moment) {
+        free(text);
+        free(moment);
         return -1;
+    }
+    if (etch_lab_named_parse(&named, moment, &any_thread, &err) == 0 && (!named.line || !named.visit))
+        abort();
+    free(moment);
     memcpy(text, data, size);
     if (etch_lab_script_parse(&script, text, size, &err) == 0)
         for (size_t i = 0; i < script.orders.n; i++)
