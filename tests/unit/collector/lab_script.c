@@ -120,9 +120,30 @@ static void test_parse_bounds_the_number_of_orders(void **state)
     free(many);
 }
 
+/* A single moment, as a debugger gets it. The thread may be left out, and the visit may follow at once. */
+static void test_a_single_moment_is_read(void **state)
+{
+    static const char *const wrong[] = {"", "queue.c", "main", "main begin", "main.1 end", "queue.c:0", "queue.c:1#0",
+                                        "queue.c:1 after main begin"};
+    struct etch_lab_named m;
+    struct etch_error err;
+    bool any;
+
+    (void)state;
+    assert_int_equal(etch_lab_named_parse(&m, "queue.c:18", &any, &err), 0);
+    assert_true(any && m.line == 18 && m.visit == 1);
+    assert_int_equal(etch_lab_named_parse(&m, "main.2 queue.c:18#3", &any, &err), 0);
+    assert_true(!any && m.thread.depth == 1 && m.thread.ordinals[0] == 2 && m.line == 18 && m.visit == 3);
+    assert_int_equal(etch_lab_named_parse(&m, "T2 queue.c:18 (write) #4", &any, &err), 0);
+    assert_true(!any && m.number == 2 && m.kind == ETCH_LAB_WRITES && m.visit == 4);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_int_equal(etch_lab_named_parse(&m, wrong[i], &any, &err), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_single_moment_is_read),
         cmocka_unit_test(test_parse_takes_every_part),
         cmocka_unit_test(test_before_is_after_the_other_way_round),
         cmocka_unit_test(test_parse_refuses_what_is_no_order),
