@@ -32,6 +32,45 @@ done
 jobs_same c0 0 --all --schedules 60 # the hash of all runs is in the text
 jobs_same fixed 1 --schedules 60
 
+# Instructions that share memory only in rare schedules are learnt late, when runs are ahead.
+cat >late.c <<'C'
+#include <pthread.h>
+static volatile int turn, a, b, c, d, e;
+static void *follow(void *from)
+{
+    int v[4];
+    for (int i = 0; i < 4; i++)
+        v[i] = turn;
+    if (v[0] == 1)
+        a++;
+    if (v[0] == 1 && v[1] == 3)
+        b++;
+    if (v[0] == 1 && v[1] == 3 && v[2] == 5)
+        c++;
+    if (v[0] == 2 && v[1] == 4 && v[3] == 5)
+        d++;
+    if (v[0] == 3 && v[1] == 4 && v[2] == 5)
+        e++;
+    return from;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, NULL, follow, NULL);
+    for (int i = 1; i <= 6; i++)
+        turn = i;
+    a++;
+    b++;
+    c++;
+    d++;
+    e++;
+    pthread_join(t, NULL);
+    return 0;
+}
+C
+"$ETCH" cc -O1 -g -pthread late.c -o late
+jobs_same late 1 --schedules 150
+
 # Ctrl-C ends the search at once, without a failure, and leaves no process behind.
 cat >busy.c <<'C'
 #include <pthread.h>
