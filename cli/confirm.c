@@ -66,10 +66,10 @@ static int report(const struct options *o, const struct etch_confirmed *c)
     print_count("forbidden  ", &c->forbidden);
     if (stopped)
         printf("stopped    before all runs were made\n");
-    printf("%s\n", holds       ? o->native ? "confirmed natively: the program fails with these orders, and not without"
-                                           : "confirmed in the lab: the program fails with these orders, and not without"
-                   : stopped   ? "not decided"
-                               : "not confirmed");
+    printf("%s\n", holds     ? o->native ? "confirmed natively: the program fails with these orders, and not without"
+                                         : "confirmed in the lab: the program fails with these orders, and not without"
+                   : stopped ? "not decided"
+                             : "not confirmed");
     return holds ? ETCH_EXIT_DONE : ETCH_EXIT_FAILED;
 }
 
@@ -78,19 +78,20 @@ static int report(const struct options *o, const struct etch_confirmed *c)
 static int confirm_cause(struct options *o, const struct etch_lab_cause *cause, struct etch_confirmed *c,
                          struct etch_error *err)
 {
-    struct etch_lab_script script = {0};
+    struct etch_lab_script script, turned;
     int status;
 
     if (!cause->claim.n)
         return etch_error_set(err, "no order decides this failure");
     if (!o->native)
         return etch_confirm_claim(c, &o->how, cause, err);
-    status = etch_confirm_name(&script, cause, &o->how.request, o->how.program, err);
+    status = etch_confirm_name(&script, &turned, cause, &o->how.request, o->how.program, err);
     if (status == 0) {
         print_orders(&script);
-        status = etch_confirm_natively(c, &o->how, &script, err);
+        status = etch_confirm_natively(c, &o->how, &script, &turned, err);
     }
     etch_lab_script_release(&script);
+    etch_lab_script_release(&turned);
     return status;
 }
 
@@ -170,7 +171,7 @@ static int confirm_orders(struct options *o, char **argv, struct etch_confirmed 
     }
     if (status == 0) {
         print_orders(&script);
-        status = o->native ? etch_confirm_natively(c, &o->how, &script, err)
+        status = o->native ? etch_confirm_natively(c, &o->how, &script, NULL, err)
                            : etch_confirm_script(c, &o->how, &script, err);
     }
     etch_lab_script_release(&script);
@@ -252,7 +253,8 @@ static int run(const struct etch_command *self, int argc, char **argv)
             return status;
     }
     if (optind == argc)
-        return etch_command_usage(self, o.orders ? "which program?" : "which schedule? (or --orders FILE and a program)");
+        return etch_command_usage(self,
+                                  o.orders ? "which program?" : "which schedule? (or --orders FILE and a program)");
     if (!o.orders && argc - optind > 1)
         return etch_command_usage(self, "a schedule names its program; for a program --orders FILE is needed");
     sigaction(SIGINT, &action, &before);
@@ -268,7 +270,8 @@ const struct etch_command etch_command_confirm = {
     .help =
         "usage: etch confirm [OPTION...] FILE.schedule.etch\n"
         "       etch confirm [OPTION...] --orders FILE [--] PROG [ARGUMENT...]\n\n"
-        "Puts a cause to the test. The orders of the cause are enforced in many runs, and each of them is turned round\n"
+        "Puts a cause to the test. The orders of the cause are enforced in many runs, and each of them is turned "
+        "round\n"
         "in as many. The orders are those that decide the failure of a schedule that etch explore kept, or those in\n"
         "a FILE, one a line, for example: main.1 queue.c:18 after main queue.c:39\n\n"
         "  --native      run the program itself, not in the lab: a thread is stopped at its statement until the other\n"

@@ -25,13 +25,13 @@ enum etch_hold_end {
     ETCH_HOLD_SIGNALED, /* `number` is the signal */
     ETCH_HOLD_HUNG,     /* all threads wait for each other */
     ETCH_HOLD_ENDLESS,  /* the time limit was reached */
-    ETCH_HOLD_UNKEPT,   /* a thread was held longer than `patience`, or an order had not come to pass at the end */
+    ETCH_HOLD_UNKEPT,   /* a thread was held longer than `patience` */
 };
 
 struct etch_hold_result {
     enum etch_hold_end end;
     int number;
-    uint32_t kept; /* orders whose first statement had been left when the second began */
+    uint32_t kept; /* orders whose first statement is over */
 };
 
 /* Runs the program to its end. Returns 0, or -1 with `err` set if it could not be run under control. */

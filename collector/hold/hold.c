@@ -20,10 +20,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define STEPS 200000u       /* of one statement, at most */
-#define QUIET_CHECKS 5u     /* looks at sleeping threads before they count as hung */
-#define QUIET_SECONDS 0.1   /* between two looks */
-#define LONGEST_CALL 15u    /* bytes of an instruction */
+#define STEPS 200000u     /* of one statement, at most */
+#define QUIET_CHECKS 5u   /* looks at sleeping threads before they count as hung */
+#define QUIET_SECONDS 0.1 /* between two looks */
+#define LONGEST_CALL 15u  /* bytes of an instruction */
 
 struct rule_state {
     bool first_over, then_begun;
@@ -196,19 +196,16 @@ static void walk(struct hold *h, struct etch_task *t)
     t->state = ETCH_TASK_STOPPED;
     if (!etch_task_get_pc(t, &before, &sp))
         return;
-    for (uint32_t i = 0; i < STEPS; i++, before = pc) {
+    for (uint32_t i = 0; i < STEPS && is_inside(h, t->place, before); i++, before = pc) {
         if (!step(h, t, before))
             return;
         if (!etch_task_get_pc(t, &pc, &sp))
             return;
-        if (is_inside(h, t->place, pc))
-            continue;
-        if (was_call(t, before, sp, &back) && etch_breakpoint_add(&h->tasks, back)) {
+        if (!is_inside(h, t->place, pc) && was_call(t, before, sp, &back) && etch_breakpoint_add(&h->tasks, back)) {
             t->comes_to = back;
             etch_task_resume(t, 0);
             return;
         }
-        break;
     }
     end_walk(h, t);
 }
@@ -597,6 +594,7 @@ static _Noreturn void become(const struct etch_hold_request *r, int ready)
     int input = r->input ? open(r->input, O_RDONLY | O_CLOEXEC) : nowhere;
     char byte;
 
+    setpgid(0, 0); /* Ctrl-C is for etch */
     if (nowhere < 0 || input < 0 || dup2(input, 0) < 0 || dup2(nowhere, 1) < 0 || dup2(nowhere, 2) < 0)
         _exit(127);
     while (read(ready, &byte, 1) < 0 && errno == EINTR) {
@@ -607,8 +605,8 @@ static _Noreturn void become(const struct etch_hold_request *r, int ready)
 
 static int start(struct hold *h, struct etch_error *err)
 {
-    const long options = PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
-                         PTRACE_O_TRACEEXEC;
+    const long options =
+        PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC;
     struct etch_task *main_task;
     int ends[2];
     pid_t pid;
@@ -634,17 +632,17 @@ static int start(struct hold *h, struct etch_error *err)
     return main_task ? 0 : etch_error_set(err, "cannot trace %s: it needs ptrace", h->request->program);
 }
 
-/* Ends what is left of the program, and collects its threads. */
+/* Ends what is left of the program, and collects its threads: the first one comes last. */
 static void finish(struct hold *h)
 {
+    bool running = h->result->end != ETCH_HOLD_EXITED && h->result->end != ETCH_HOLD_SIGNALED;
     int status;
+    pid_t got;
 
-    if (h->tasks.pid > 0 && h->result->end != ETCH_HOLD_EXITED && h->result->end != ETCH_HOLD_SIGNALED) {
+    if (running)
         kill(h->tasks.pid, SIGKILL);
-        while (waitpid(h->tasks.pid, &status, __WALL) >= 0 || errno == EINTR)
-            if (etch_tasks_find(&h->tasks, h->tasks.pid) && (WIFEXITED(status) || WIFSIGNALED(status)))
-                break;
-    }
+    while (running && ((got = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR))
+        running = got != h->tasks.pid || WIFSTOPPED(status);
     while (waitpid(-1, &status, __WALL | WNOHANG) > 0) {
     }
     for (uint32_t i = 0; i < h->request->n_rules; i++)
