@@ -37,6 +37,7 @@ extern const struct etch_command etch_command_core;
 extern const struct etch_command etch_command_diagnose;
 extern const struct etch_command etch_command_doctor;
 extern const struct etch_command etch_command_explore;
+extern const struct etch_command etch_command_confirm;
 extern const struct etch_command etch_command_verify_fix;
 extern const struct etch_command etch_command_info;
 extern const struct etch_command etch_command_record;

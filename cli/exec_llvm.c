@@ -46,6 +46,8 @@ const struct etch_command etch_command_cc = {.name = "cc", .summary = ETCH_SUMMA
 const struct etch_command etch_command_cxx = {.name = "c++", .summary = ETCH_SUMMARY_CXX, .run = run_elsewhere};
 const struct etch_command etch_command_diagnose = {
     .name = "diagnose", .summary = ETCH_SUMMARY_DIAGNOSE, .run = run_elsewhere};
+const struct etch_command etch_command_confirm = {
+    .name = "confirm", .summary = ETCH_SUMMARY_CONFIRM, .run = run_elsewhere, .keeps_signals = true};
 const struct etch_command etch_command_verify_fix = {
     .name = "verify-fix", .summary = ETCH_SUMMARY_VERIFY_FIX, .run = run_elsewhere};
 const struct etch_command etch_command_explore = {

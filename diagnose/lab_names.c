@@ -408,42 +408,43 @@ static int run_again(struct naming *w, const struct etch_lab_lines *lines, struc
     return good ? 0 : etch_error_set(err, "the schedule does not give the same failure again");
 }
 
-static bool name_thread(const struct naming *w, uint32_t thread, struct etch_lab_name *name)
+bool etch_lab_name_thread(const struct etch_lab_thread *threads, uint32_t n, uint32_t thread,
+                          struct etch_lab_name *name)
 {
     uint32_t depth = 0;
 
     memset(name, 0, sizeof(*name));
-    for (uint32_t t = thread; t; t = w->threads[t].creator)
-        if (++depth > ETCH_LAB_GENERATIONS || t >= w->n_threads)
+    for (uint32_t t = thread; t; t = threads[t].creator)
+        if (++depth > ETCH_LAB_GENERATIONS || t >= n)
             return false;
     name->depth = depth;
-    for (uint32_t t = thread; t; t = w->threads[t].creator)
-        name->ordinals[--depth] = w->threads[t].ordinal;
+    for (uint32_t t = thread; t; t = threads[t].creator)
+        name->ordinals[--depth] = threads[t].ordinal;
     return true;
 }
 
-/* Names the line of an event: its own, or that of its innermost caller in the program's own source. */
-static bool name_line(const struct naming *w, const struct etch_lab_event *e, struct etch_lab_named *m)
+bool etch_lab_names_line(struct etch_lab_names *n, uint64_t base, const struct etch_lab_event *e,
+                         struct etch_lab_named *m)
 {
-    const struct stretch *s = stretch_of(w->names, e->site - 1 - w->base);
-    const char *text, *base;
+    const struct stretch *s = stretch_of(n, e->site - 1 - base);
+    const char *text, *file;
     char brief[256];
 
     for (uint32_t i = 0; i < ETCH_LAB_CALLERS && e->callers[i] && (!s || !s->line); i++)
-        s = stretch_of(w->names, e->callers[i] - 1 - w->base);
+        s = stretch_of(n, e->callers[i] - 1 - base);
     if (!s || !s->line)
         return false;
-    base = etch_path_name(s->file);
-    if (strlen(base) >= sizeof(m->file) || strpbrk(base, " \t\r\n`"))
+    file = etch_path_name(s->file);
+    if (strlen(file) >= sizeof(m->file) || strpbrk(file, " \t\r\n`"))
         return false;
-    snprintf(m->file, sizeof(m->file), "%s", base);
+    snprintf(m->file, sizeof(m->file), "%s", file);
     m->line = s->line;
     m->kind = e->write ? ETCH_LAB_WRITES : ETCH_LAB_READS;
     if (s->function)
         snprintf(m->function, sizeof(m->function), "%s", etch_function_short(s->function, brief, sizeof(brief)));
     if (strpbrk(m->function, " \t`#(") || strcmp(m->function, "after") == 0 || strcmp(m->function, "before") == 0)
         m->function[0] = '\0';
-    text = etch_source_text_line(w->names->source, s->file, s->line);
+    text = etch_source_text_line(n->source, s->file, s->line);
     if (text)
         trim(m->text, sizeof(m->text), text);
     return true;
@@ -471,7 +472,7 @@ static bool name_point(const struct naming *w, uint32_t thread, uint64_t point, 
     const struct etch_lab_event *e = event_at(w, point);
 
     memset(m, 0, sizeof(*m));
-    if (!name_thread(w, thread, &m->thread))
+    if (!etch_lab_name_thread(w->threads, w->n_threads, thread, &m->thread))
         return false;
     if (first) {
         m->what = ETCH_LAB_AT_BEGIN;
@@ -479,7 +480,7 @@ static bool name_point(const struct naming *w, uint32_t thread, uint64_t point, 
     }
     m->what = ETCH_LAB_AT_PLACE;
     m->visit = e && e->arrival ? e->arrival : 1;
-    return e && e->thread == thread && name_line(w, e, m);
+    return e && e->thread == thread && etch_lab_names_line(w->names, w->base, e, m);
 }
 
 /* The segment begins with the begin of a thread. Main's first point is a call. */

@@ -45,4 +45,13 @@ int etch_lab_enforce(struct etch_lab_result *result, const struct etch_lab_enfor
 int etch_lab_names_of(struct etch_lab_names *names, const struct etch_lab_schedule *schedule,
                       const struct etch_lab_request *like, struct etch_lab_script *script, struct etch_error *err);
 
+/* The name of a thread by its creators. False if it has none. */
+bool etch_lab_name_thread(const struct etch_lab_thread *threads, uint32_t n, uint32_t thread,
+                          struct etch_lab_name *name);
+
+/* Names the line of an event: its own, or that of its innermost caller in the program's own source. The program was at
+ * `base`. False if it has none. */
+bool etch_lab_names_line(struct etch_lab_names *names, uint64_t base, const struct etch_lab_event *event,
+                         struct etch_lab_named *named);
+
 #endif
