@@ -63,7 +63,7 @@ static int conclude(const struct etch_lab_result *r, const char *twin, struct op
     else if (!s->strayed && r->end != ETCH_LAB_UNLIKE)
         printf("under gdb: the recorded run, as far as it went: %" PRIu64 " points\n", s->points);
     return s->strayed || r->end == ETCH_LAB_UNLIKE || ((o->to || o->debugger.point) && !s->halted) ? ETCH_EXIT_FAILED
-                                                                                                  : ETCH_EXIT_DONE;
+                                                                                                   : ETCH_EXIT_DONE;
 }
 
 static void print_difference(const struct etch_lab_result *r, const struct etch_lab_schedule *s, const char *twin,
@@ -288,12 +288,15 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},          {"times", required_argument, NULL, 'n'},
-        {"timeout", required_argument, NULL, 'T'}, {"orders", no_argument, NULL, 'o'},
-        {"by-name", no_argument, NULL, 'b'},       {"gdb", no_argument, NULL, 'g'},
-        {"point", required_argument, NULL, 'p'},   {"to", required_argument, NULL, 't'},
-        {0}};
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"times", required_argument, NULL, 'n'},
+                                                 {"timeout", required_argument, NULL, 'T'},
+                                                 {"orders", no_argument, NULL, 'o'},
+                                                 {"by-name", no_argument, NULL, 'b'},
+                                                 {"gdb", no_argument, NULL, 'g'},
+                                                 {"point", required_argument, NULL, 'p'},
+                                                 {"to", required_argument, NULL, 't'},
+                                                 {0}};
     struct options o = {.times = 1, .timeout = 60};
     struct etch_error err;
     int c, status;

@@ -20,10 +20,9 @@
  * runtime is selected. */
 static void write_script(FILE *out, const struct etch_lab_shared *s, const struct etch_lab_debugger *d)
 {
-    fprintf(out,
-            "set confirm off\n"
-            "handle all nostop noprint pass\n"
-            "handle SIGSEGV SIGABRT SIGBUS SIGFPE SIGILL SIGSYS stop print pass\n");
+    fprintf(out, "set confirm off\n"
+                 "handle all nostop noprint pass\n"
+                 "handle SIGSEGV SIGABRT SIGBUS SIGFPE SIGILL SIGSYS stop print pass\n");
     if (d->signal)
         fprintf(out, "handle SIG%s stop print pass\n", sigabbrev_np(d->signal));
     fprintf(out,

@@ -33,10 +33,10 @@ struct search {
     struct etch_lab_request request; /* of the run that was last taken */
     uint64_t sites[ETCH_LAB_SITES], expected[ETCH_LAB_THREADS];
     uint64_t length;
-    struct facts facts;         /* of this batch */
-    uint64_t started, batch;    /* runs; the first one behind this batch */
+    struct facts facts;        /* of this batch */
+    uint64_t started, batch;   /* runs; the first one behind this batch */
     struct ahead ahead[BATCH]; /* run i is at i % BATCH */
-    uint32_t quiet; /* runs in a row that learnt nothing */
+    uint32_t quiet;            /* runs in a row that learnt nothing */
     uint64_t ends[64];
     double begin;
 };

@@ -27,7 +27,7 @@
 #define ETCH_LAB_ONCES 256u
 #define ETCH_LAB_CALLERS 6u
 #define ETCH_LAB_NOTE_CALLERS 4u
-#define ETCH_LAB_STACK 12u /* addresses of a stack in a report about the heap, the innermost first */
+#define ETCH_LAB_STACK 12u           /* addresses of a stack in a report about the heap, the innermost first */
 #define ETCH_LAB_FRAMES 32u          /* callers that are kept, the outermost first */
 #define ETCH_LAB_JOURNAL (64u << 20) /* bytes of answers from outside that a run keeps */
 #define ETCH_LAB_FLOWS (1u << 20)    /* points whose hash is kept, the first ones */
@@ -256,7 +256,7 @@ struct etch_lab_shared {
     uint64_t halt_point; /* halts at this point, from 1; 0: at none */
     struct etch_lab_moment halt;
     uint32_t n_ruled; /* the first places, which rules name: an access there is a point */
-    uint32_t repeat;                    /* enum etch_lab_repeat; behind `input`, `spec` goes on */
+    uint32_t repeat;  /* enum etch_lab_repeat; behind `input`, `spec` goes on */
     uint32_t n_input;
     uint32_t n_rules;
     struct etch_lab_rule rules[ETCH_LAB_MOST_RULES];
@@ -285,7 +285,7 @@ struct etch_lab_shared {
     uint64_t halt_site;
     uint64_t halt_here, halt_attached_at, halt_site_at, halt_plain_at; /* addresses in the program */
     uint64_t halt_first, halt_last;                                    /* of the runtime's own code */
-    uint32_t outcome; /* enum etch_lab_outcome */
+    uint32_t outcome;                                                  /* enum etch_lab_outcome */
     uint32_t threads;
     uint32_t desync_thread;
     uint32_t misfit;                     /* enum etch_lab_misfit, of ETCH_LAB_DESYNC */
@@ -309,7 +309,7 @@ struct etch_lab_shared {
     uint32_t misuse;        /* enum etch_lab_misuse */
     uint32_t misuse_made_by, misuse_freed_by;
     uint64_t misuse_address, misuse_size, misuse_made, misuse_freed;
-    int64_t misuse_offset; /* from the block's begin */
+    int64_t misuse_offset;                                                          /* from the block's begin */
     uint64_t misuse_made_stack[ETCH_LAB_STACK], misuse_freed_stack[ETCH_LAB_STACK]; /* return addresses; 0: no more */
     uint32_t n_segments, segments_lost;
     uint32_t n_checks, n_events;

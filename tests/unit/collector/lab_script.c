@@ -123,8 +123,8 @@ static void test_parse_bounds_the_number_of_orders(void **state)
 /* A single moment, as a debugger gets it. The thread may be left out, and the visit may follow at once. */
 static void test_a_single_moment_is_read(void **state)
 {
-    static const char *const wrong[] = {"", "queue.c", "main", "main begin", "main.1 end", "queue.c:0", "queue.c:1#0",
-                                        "queue.c:1 after main begin"};
+    static const char *const wrong[] = {"",           "queue.c",   "main",        "main begin",
+                                        "main.1 end", "queue.c:0", "queue.c:1#0", "queue.c:1 after main begin"};
     struct etch_lab_named m;
     struct etch_error err;
     bool any;
