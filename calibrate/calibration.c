@@ -2,6 +2,7 @@
 /* All clocks of this machine; see calibration.h. */
 #include "calibrate/calibration.h"
 
+#include "base/log.h"
 #include "base/time.h"
 #include "calibrate/stamp.h"
 
@@ -21,6 +22,7 @@
 #define PAIRS 40
 #define TRAPS 400
 #define CPUS_MAX 4096
+#define MEASUREMENTS 3 /* at most: a guest's clock may jump once, when its host is paused or moved */
 
 static int64_t error_of(const struct etch_calibration_options *o, unsigned cpu)
 {
@@ -290,7 +292,7 @@ static int measure_cpus(struct etch_calibration *c, const struct etch_calibratio
             return -1;
         cpu->duration_ns = etch_time_ns() - start;
         if (etch_skew_bounds_contradict(&cpu->bounds)) {
-            c->refused = true;
+            c->refused = c->changed = true;
             snprintf(c->why, sizeof(c->why), "the clock of CPU %u changed while it was measured", cpu->cpu);
         }
     }
@@ -409,7 +411,7 @@ static int get_lines(struct etch_calibration *c, const struct etch_calibration_o
     return 0;
 }
 
-int etch_calibrate(struct etch_calibration *c, const struct etch_calibration_options *o, struct etch_error *err)
+static int measure_once(struct etch_calibration *c, const struct etch_calibration_options *o, struct etch_error *err)
 {
     uint64_t start = etch_time_ns();
     uint64_t budget = o->budget_ns ? o->budget_ns : ETCH_CALIBRATION_NS;
@@ -441,6 +443,19 @@ int etch_calibrate(struct etch_calibration *c, const struct etch_calibration_opt
 failed:
     etch_calibration_free(c);
     return -1;
+}
+
+int etch_calibrate(struct etch_calibration *c, const struct etch_calibration_options *o, struct etch_error *err)
+{
+    if (measure_once(c, o, err) < 0)
+        return -1;
+    for (unsigned again = 1; c->changed && again < MEASUREMENTS; again++) {
+        etch_log(ETCH_LOG_CALIBRATE, ETCH_LOG_WARN, "%s; the clocks are measured again", c->why);
+        etch_calibration_free(c);
+        if (measure_once(c, o, err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 void etch_calibration_free(struct etch_calibration *c)

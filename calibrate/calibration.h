@@ -65,6 +65,7 @@ struct etch_calibration {
     struct etch_clock_health health;
     bool refused; /* CPUs must not be compared by this clock; `why` says why */
     char why[160];
+    bool changed; /* a clock changed during each of the measurements */
     uint64_t tsc; /* at the start */
     unsigned reference;
     struct etch_calibration_cpu *cpus; /* all but the reference */
@@ -93,7 +94,7 @@ struct etch_calibration {
 };
 
 /* Returns 0, or -1 with `err` set where nothing could be measured. A clock that may not be used is a result: `refused`.
- */
+ * If a clock changes during the measurement, the measurement is made again, up to two times. */
 int etch_calibrate(struct etch_calibration *calibration, const struct etch_calibration_options *options,
                    struct etch_error *err);
 void etch_calibration_free(struct etch_calibration *calibration);

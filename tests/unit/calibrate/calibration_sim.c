@@ -21,6 +21,8 @@ struct machine {
     unsigned liar; /* its clock jumps by `jump` when two others than the reference are compared; 0: none */
     int64_t jump;
     unsigned writes;
+    unsigned jumps; /* so many calls in, CPU 1's clock jumps; 0: never */
+    unsigned every; /* and again after each so many further calls; 0: once */
 };
 
 static int64_t skew_between(const struct machine *m, const struct etch_race *race)
@@ -42,6 +44,10 @@ static int64_t write_rounds(void *context, const struct etch_race *race, enum et
     (void)variant;
     (void)err;
     m->writes++;
+    if (m->jumps && m->writes == m->jumps) {
+        m->skew[1] += 100000;
+        m->jumps += m->every;
+    }
     want = want < 200 ? want : 200;
     for (size_t i = 0; i < want; i++)
         rounds[i] = sim_write_round(&m->random, skew_between(m, race));
@@ -122,6 +128,36 @@ static void pairs_beside_the_reference_are_checked(void **state)
     etch_calibration_free(&c);
 }
 
+static void a_clock_that_jumps_once_is_measured_again(void **state)
+{
+    struct etch_calibration c;
+    struct machine m;
+
+    (void)state;
+    set_skews(&m, 7);
+    m.jumps = 3;
+    calibrate(&c, &m, 2, 0);
+    assert_false(c.changed);
+    assert_true(etch_skew_bounds_known(&c.cpus[0].bounds));
+    assert_in_range(m.skew[1] - c.cpus[0].bounds.lo, 0, (uint64_t)(c.cpus[0].bounds.hi - c.cpus[0].bounds.lo));
+    etch_calibration_free(&c);
+}
+
+static void a_clock_that_keeps_jumping_is_refused(void **state)
+{
+    struct etch_calibration c;
+    struct machine m;
+
+    (void)state;
+    set_skews(&m, 8);
+    m.jumps = m.every = 3;
+    calibrate(&c, &m, 2, 0);
+    assert_true(c.changed);
+    assert_true(c.refused);
+    assert_non_null(strstr(c.why, "changed while it was measured"));
+    etch_calibration_free(&c);
+}
+
 /* Three CPUs, so that the one pair is found: what it says of itself contradicts what both say of the reference. */
 static void a_pair_that_disagrees_ends_the_order_by_clocks(void **state)
 {
@@ -143,6 +179,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_range_holds_the_truth),
         cmocka_unit_test(pairs_beside_the_reference_are_checked),
+        cmocka_unit_test(a_clock_that_jumps_once_is_measured_again),
+        cmocka_unit_test(a_clock_that_keeps_jumping_is_refused),
         cmocka_unit_test(a_pair_that_disagrees_ends_the_order_by_clocks),
     };
 
