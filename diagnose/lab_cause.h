@@ -9,7 +9,7 @@
 #include "collector/lab_explore.h"
 #include "diagnose/claim.h"
 
-#define ETCH_LAB_TRIES 6u /* of each order turned round, before it counts as necessary */
+#define ETCH_LAB_TRIES 4u /* of each order turned round, before it counts as necessary */
 
 /* What the experiments may take. */
 struct etch_lab_budget {

@@ -77,7 +77,7 @@ static void explain_chain(struct etch_lab_explain *e, uint32_t order)
     add_line(e, text);
     for (uint32_t k = 0; k < orders->n; k++) {
         snprintf(text, sizeof(text), "  without it, %u %s", k + 1,
-                 orders->holds[order][k] ? "still happens, and the run passes: so it is not enough"
+                 orders->turned[order] >> k & 1 ? "still happens, and the run passes: so it is not enough"
                                          : "does not happen");
         if (k != order)
             add_line(e, text);
