@@ -36,6 +36,12 @@ static uint64_t mask_of(const struct etch_claim *c)
     return mask;
 }
 
+void etch_orders_add_enforced(struct etch_lab_orders *o, const struct etch_claim *c, struct etch_lab_events run)
+{
+    if (o->n_passed < ETCH_LAB_PASSED_MAX)
+        o->passed[o->n_passed++] = etch_orders_held(o, run) | mask_of(c);
+}
+
 void etch_orders_refuse(struct etch_lab_orders *o, const struct etch_claim *c)
 {
     if (o->n_refused < ETCH_LAB_PASSED_MAX)
@@ -192,38 +198,34 @@ static uint32_t last_moment(const struct etch_lab_order *o)
     return o->absent ? o->at_before : o->at_after;
 }
 
-/* The necessary orders of a set, those nearest to the failure first. */
-static uint32_t sort_by_nearness(const struct etch_lab_orders *o, const struct etch_claim *c,
-                                 const struct etch_lab_order *near[ETCH_LAB_RULES])
+/* The orders of a set: the necessary ones first, and of these those nearest to the failure. */
+static void sort_by_nearness(const struct etch_lab_orders *o, const struct etch_claim *c, uint32_t near[ETCH_LAB_RULES])
 {
-    uint32_t n = 0;
-
     for (uint32_t i = 0; i < c->n; i++) {
-        const struct etch_lab_order *e = &o->v[c->orders[i]];
-        uint32_t at = n;
+        uint32_t k = c->orders[i], at = i;
 
-        if (c->orders[i] >= o->n)
-            continue;
-        for (; at > 0 && last_moment(near[at - 1]) < last_moment(e); at--)
+        for (; at > 0 && (near[at - 1] >= o->n) >= (k >= o->n); at--) {
+            if ((near[at - 1] >= o->n) == (k >= o->n) && last_moment(&o->v[near[at - 1]]) >= last_moment(&o->v[k]))
+                break;
             near[at] = near[at - 1];
-        near[at] = e;
-        n++;
+        }
+        near[at] = k;
     }
-    return n;
 }
 
 /* The shape of a larger set is that of two of its orders, those nearest to the failure first. */
 static void name_shape(const struct etch_lab_orders *o, struct etch_claim *c)
 {
-    const struct etch_lab_order *near[ETCH_LAB_RULES], *e = &o->v[c->orders[0]];
-    uint32_t n = sort_by_nearness(o, c, near);
+    const struct etch_lab_order *e = &o->v[c->orders[0]];
     const struct etch_lab_event *two[] = {&e->before, &e->after};
+    uint32_t near[ETCH_LAB_RULES];
 
     if (name_ring(o, c) || name_wait(o, c))
         return;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = i + 1; k < n; k++)
-            if (name_pair(c, near[i], near[k]))
+    sort_by_nearness(o, c, near);
+    for (uint32_t i = 0; i < c->n; i++)
+        for (uint32_t k = i + 1; k < c->n; k++)
+            if (name_pair(c, &o->v[near[i]], &o->v[near[k]]))
                 return;
     set_moments(c, c->n == 1 ? ETCH_CLAIM_ORDER : ETCH_CLAIM_SET, two, 2);
 }

@@ -51,6 +51,10 @@ uint64_t etch_orders_held(const struct etch_lab_orders *orders, struct etch_lab_
 /* Notes a run that passed: a set of orders that all hold in it is not enough for the failure. */
 void etch_orders_add_passed(struct etch_lab_orders *orders, struct etch_lab_events run);
 
+/* The same of a run in which the claim was enforced: a second access that never came is no breach of an order. */
+void etch_orders_add_enforced(struct etch_lab_orders *orders, const struct etch_claim *claim,
+                              struct etch_lab_events run);
+
 /* Notes a set that is not to be listed again. */
 void etch_orders_refuse(struct etch_lab_orders *orders, const struct etch_claim *claim);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MORE_SCHEDULES 30u /* tried for a failing run that shows more than the first */
+#define LEARNING_ROUNDS 3u /* with the points that the round before has learnt */
 
 /* Where the threads of a hang wait for others to wake them. */
 static void note_waits(struct etch_lab_orders *o, const struct etch_lab_result *r)
@@ -25,18 +26,22 @@ static int find(struct etch_lab_work *w, etch_lab_segments *shortest)
 
     if (status <= 0)
         return status;
+    if (etch_lab_find_nearest(w, shortest) < 0)
+        return -1;
+    if (w->cause->more_sites && w->learns)
+        return 0; /* the caller begins again, with these points */
     w->request.repeat = shortest->v;
     w->request.n_repeat = (uint32_t)shortest->n;
     return etch_lab_turn_all(w) < 0 ? -1 : etch_lab_choose_claim(w);
 }
 
-int etch_lab_find_cause(struct etch_lab_cause *cause, const struct etch_lab_schedule *failing,
-                        const struct etch_lab_request *like, struct etch_lab_events passing,
-                        const struct etch_lab_budget *budget, const struct etch_lab_observer *observer,
-                        struct etch_error *err)
+static int find_cause(struct etch_lab_cause *cause, const struct etch_lab_schedule *failing, bool learns,
+                      const struct etch_lab_request *like, struct etch_lab_events passing,
+                      const struct etch_lab_budget *budget, const struct etch_lab_observer *observer,
+                      struct etch_error *err)
 {
     struct etch_lab_work w = {
-        .cause = cause, .failing = failing, .request = *like, .passing = passing, .budget = *budget};
+        .cause = cause, .failing = failing, .request = *like, .passing = passing, .learns = learns, .budget = *budget};
     struct etch_lab_result first;
     etch_lab_segments shortest = {0};
     bool same;
@@ -64,35 +69,74 @@ int etch_lab_find_cause(struct etch_lab_cause *cause, const struct etch_lab_sche
     cause->schedule.segments.n = shortest.n;
     cause->schedule.segments.capacity = shortest.capacity;
     free(w.events);
+    free(w.nearest);
     free(w.cured);
     return status < 0 ? -1 : 0;
 }
 
+int etch_lab_find_cause(struct etch_lab_cause *cause, const struct etch_lab_schedule *failing,
+                        const struct etch_lab_request *like, struct etch_lab_events passing,
+                        const struct etch_lab_budget *budget, const struct etch_lab_observer *observer,
+                        struct etch_error *err)
+{
+    return find_cause(cause, failing, false, like, passing, budget, observer, err);
+}
+
 void etch_lab_cause_release(struct etch_lab_cause *cause)
 {
+    free(cause->more_sites);
+    cause->more_sites = NULL;
     etch_lab_schedule_release(&cause->schedule);
 }
 
-int etch_lab_experiment(struct etch_lab_experiment *e, const struct etch_lab_found *f,
-                        const struct etch_lab_explore *explore, const struct etch_lab_budget *budget,
-                        const struct etch_lab_observer *observer, struct etch_error *err)
+/* Tries further schedules. Their failure is taken if it is the one that the search found. */
+static int explore_more(struct etch_lab_experiment *e, const struct etch_lab_found *f, const uint64_t *sites,
+                        const struct etch_lab_explore *explore, const struct etch_lab_found **from,
+                        struct etch_error *err)
 {
     struct etch_lab_explore again = *explore;
-    bool better;
+    const struct etch_lab_schedule *s = &e->known.schedule;
 
-    memset(e, 0, sizeof(*e));
-    again.request.sites = f->learnt;
+    again.request.sites = sites;
     again.schedules = MORE_SCHEDULES;
     again.all = again.latest = true;
     again.given = again.whole = true;
     again.request.spec = (struct etch_lab_spec){.kind = ETCH_LAB_SURW, .depth = 3};
     if (etch_lab_explore(&e->known, &again, err) < 0)
         return -1;
-    better =
-        e->known.first && e->known.schedule.end == f->schedule.end && e->known.schedule.number == f->schedule.number;
-    const struct etch_lab_found *from = better ? &e->known : f;
-    return etch_lab_find_cause(&e->cause, &from->schedule, &explore->request,
-                               (struct etch_lab_events){from->passing, from->n_passing}, budget, observer, err);
+    *from = e->known.first && s->end == f->schedule.end && s->number == f->schedule.number ? &e->known : f;
+    return 0;
+}
+
+int etch_lab_experiment(struct etch_lab_experiment *e, const struct etch_lab_found *f,
+                        const struct etch_lab_explore *explore, const struct etch_lab_budget *budget,
+                        const struct etch_lab_observer *observer, struct etch_error *err)
+{
+    struct etch_lab_found first;
+    const struct etch_lab_found *from;
+    uint64_t *sites = f->learnt;
+    int status = 0;
+
+    memset(e, 0, sizeof(*e));
+    for (uint32_t round = 0; round < LEARNING_ROUNDS; round++) {
+        bool learns = round + 1 < LEARNING_ROUNDS;
+
+        first = e->known;
+        memset(&e->known, 0, sizeof(e->known));
+        status = explore_more(e, f, sites, explore, &from, err);
+        etch_lab_found_release(&first);
+        etch_lab_cause_release(&e->cause);
+        if (status == 0)
+            status = find_cause(&e->cause, &from->schedule, learns, &explore->request,
+                                (struct etch_lab_events){from->passing, from->n_passing}, budget, observer, err);
+        if (sites != f->learnt)
+            free(sites);
+        if (status < 0 || !learns || !e->cause.more_sites)
+            return status;
+        sites = e->cause.more_sites;
+        e->cause.more_sites = NULL;
+    }
+    return status;
 }
 
 void etch_lab_experiment_release(struct etch_lab_experiment *e)

@@ -31,11 +31,28 @@ struct etch_lab_observer {
     void *context;
 };
 
+#define ETCH_LAB_CURVE 16u
+
+/* How often the program fails if the first `point` points of the failing schedule are followed. */
+struct etch_lab_curve_point {
+    uint64_t point;
+    uint32_t failed, of;
+};
+
+struct etch_lab_curve {
+    struct etch_lab_curve_point v[ETCH_LAB_CURVE]; /* in the order in which they were tried */
+    uint32_t n;
+    uint64_t points; /* of the failing schedule */
+};
+
 struct etch_lab_cause {
     struct etch_lab_schedule schedule; /* the shortest that was found */
     const uint64_t *sites;             /* of its points: the failing schedule's own */
     uint64_t runs;
     uint64_t base, end;            /* of the program, in memory */
+    struct etch_lab_curve curve;
+    uint64_t *more_sites; /* instructions that make points, with those that the runs before the experiments did not
+                             know; NULL: there are no others */
     uint32_t n_tried;              /* orders that were reversed */
     bool cut;                      /* the budget ended before all orders were tried */
     struct etch_lab_orders orders; /* the necessary ones */

@@ -185,8 +185,8 @@ static void note_evidence(struct etch_lab_work *w, const struct turning *t)
         log_order(i, &orders->v[i]);
         etch_log(ETCH_LOG_DIAGNOSE, ETCH_LOG_DEBUG, "  hold then: %llx", (unsigned long long)orders->turned[i]);
     }
-    if (w->passing.n)
-        etch_orders_add_passed(orders, w->passing);
+    if (w->n_nearest)
+        etch_orders_add_passed(orders, (struct etch_lab_events){w->nearest, w->n_nearest});
 }
 
 /* The last order before the failure comes first. Then come those that the failing run did not reach: the runs that have
@@ -195,11 +195,12 @@ int etch_lab_turn_all(struct etch_lab_work *w)
 {
     struct turning *t = calloc(1, sizeof(*t));
     struct etch_lab_orders *orders = &w->cause->orders;
+    const struct etch_lab_events found = {w->nearest, w->n_nearest}, nearest = w->n_nearest ? found : w->passing;
     int status;
 
     if (!t)
         return etch_error_no_memory(w->err);
-    t->n = etch_orders_list(t->tried, etch_lab_work_events(w), w->passing);
+    t->n = etch_orders_list(t->tried, etch_lab_work_events(w), nearest);
     status = turn_from(w, t, 0);
     for (uint32_t i = 0, n; i < orders->n && status == 0; i++) {
         n = t->n;

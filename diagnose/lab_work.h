@@ -16,7 +16,10 @@ struct etch_lab_work {
     uint32_t n_events;
     struct etch_lab_event *cured; /* of the last run that passed with an order turned round */
     uint32_t n_cured;
-    struct etch_lab_events passing;
+    struct etch_lab_events passing; /* a run that passed, of the search */
+    struct etch_lab_event *nearest; /* a run that follows the failing schedule for long, and passes */
+    uint32_t n_nearest;
+    bool learns; /* ends early if runs show points that were not known */
     struct etch_lab_budget budget;
     struct etch_lab_observer observer;
     struct etch_error *err;
@@ -51,6 +54,9 @@ void etch_lab_work_report(const struct etch_lab_work *w, const struct etch_lab_o
 /* Leaves segments of the failing schedule out as long as the program fails in the same way. Returns 1, 0 if the
  * schedule does not fail again, or -1 with the error set. */
 int etch_lab_shorten(struct etch_lab_work *w, etch_lab_segments *shortest);
+
+/* Looks for the run that passes and is nearest to the failing schedule. Returns 0, or -1 with the error set. */
+int etch_lab_find_nearest(struct etch_lab_work *w, const etch_lab_segments *shortest);
 
 /* Turns the orders of the failing schedule round, and keeps the necessary ones. Returns 0, or -1 with the error set. */
 int etch_lab_turn_all(struct etch_lab_work *w);
