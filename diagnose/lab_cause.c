@@ -20,6 +20,28 @@ static void note_waits(struct etch_lab_orders *o, const struct etch_lab_result *
     }
 }
 
+/* A lock whose owner has ended, and where the owner took it. */
+static void note_orphan(struct etch_lab_orphan *o, const struct etch_lab_result *r)
+{
+    const struct etch_lab_shared *s = r->shared;
+
+    for (uint32_t i = 0; r->end == ETCH_LAB_HUNG && i < s->threads && !o->known; i++) {
+        const struct etch_lab_thread *t = &s->thread[i];
+
+        if (t->wait != ETCH_LAB_MUTEX || t->holder >= s->threads || !s->thread[t->holder].dead)
+            continue;
+        o->wait = (struct etch_lab_event){.site = t->site, .thread = i};
+        for (uint32_t k = 0; k < ETCH_LAB_CALLERS && k < t->depth && t->depth <= ETCH_LAB_FRAMES; k++)
+            o->wait.callers[k] = t->frames[t->depth - 1 - k];
+        for (uint32_t k = 0; k < s->n_events; k++)
+            if (s->events[k].thread == t->holder && s->events[k].sync && !s->events[k].release &&
+                s->events[k].object == t->object) {
+                o->taken = s->events[k];
+                o->known = true;
+            }
+    }
+}
+
 static int find(struct etch_lab_work *w, etch_lab_segments *shortest)
 {
     int status = etch_lab_shorten(w, shortest);
@@ -56,6 +78,7 @@ static int find_cause(struct etch_lab_cause *cause, const struct etch_lab_schedu
     w.site = etch_lab_failing_site(&first);
     cause->orders.hangs = first.end == ETCH_LAB_HUNG;
     note_waits(&cause->orders, &first);
+    note_orphan(&cause->orphan, &first);
     cause->sites = failing->sites;
     cause->base = first.shared->base;
     cause->end = first.shared->end;

@@ -45,12 +45,19 @@ struct etch_lab_curve {
     uint64_t points; /* of the failing schedule */
 };
 
+/* A thread waits for ever for a lock whose owner has ended. */
+struct etch_lab_orphan {
+    struct etch_lab_event wait, taken; /* `taken`: where the owner took the lock; no thread has it if `known` is false */
+    bool known;
+};
+
 struct etch_lab_cause {
     struct etch_lab_schedule schedule; /* the shortest that was found */
     const uint64_t *sites;             /* of its points: the failing schedule's own */
     uint64_t runs;
     uint64_t base, end;            /* of the program, in memory */
     struct etch_lab_curve curve;
+    struct etch_lab_orphan orphan;
     uint64_t *more_sites; /* instructions that make points, with those that the runs before the experiments did not
                              know; NULL: there are no others */
     uint32_t n_tried;              /* orders that were reversed */

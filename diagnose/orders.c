@@ -71,13 +71,19 @@ static struct etch_lab_order order_of(const struct etch_lab_event *before, const
                                    .absent = at_after == UINT32_MAX};
 }
 
-/* No event of the two threads between the two conflicts with one of them: the two can be swapped, and nothing else. */
-static bool is_immediate(struct etch_lab_events run, uint32_t i, uint32_t k)
+/* No event of the two threads between the two conflicts with one of them: the two can be swapped, and nothing else.
+ * With `same`, only events of the same two statements count: then the two are the nearest visits of these. */
+static bool is_immediate(struct etch_lab_events run, uint32_t i, uint32_t k, bool same)
 {
-    for (uint32_t j = i + 1; j < k; j++)
-        if (!run.v[j].release && ((run.v[j].thread == run.v[i].thread && etch_event_conflicts(&run.v[j], &run.v[k])) ||
-                                  (run.v[j].thread == run.v[k].thread && etch_event_conflicts(&run.v[i], &run.v[j]))))
+    for (uint32_t j = i + 1; j < k; j++) {
+        const struct etch_lab_event *e = &run.v[j];
+        bool first = e->thread == run.v[i].thread && (!same || e->site == run.v[i].site);
+        bool second = e->thread == run.v[k].thread && (!same || e->site == run.v[k].site);
+
+        if (!e->release &&
+            ((first && etch_event_conflicts(e, &run.v[k])) || (second && etch_event_conflicts(&run.v[i], e))))
             return false;
+    }
     return true;
 }
 
@@ -140,7 +146,7 @@ static uint32_t list_present(struct etch_lab_order *v, uint32_t n, uint32_t max,
             if (run.v[i].release || !etch_event_conflicts(&run.v[i], &run.v[k]))
                 continue;
             near++;
-            if ((again || !is_known(v, n, &run.v[i], &run.v[k])) && is_immediate(run, i, k) &&
+            if ((again || !is_known(v, n, &run.v[i], &run.v[k])) && is_immediate(run, i, k, true) &&
                 !etch_region_is_ordered(run, i, k))
                 add_present(v, &n, run, i, k);
         }
@@ -159,7 +165,7 @@ bool etch_order_recurs(const struct etch_lab_order *o, struct etch_lab_events ru
             if (run.v[i].release || !etch_event_conflicts(&run.v[i], &run.v[k]))
                 continue;
             near++;
-            if (run.v[i].site == o->before.site && is_immediate(run, i, k))
+            if (run.v[i].site == o->before.site && is_immediate(run, i, k, false))
                 return true;
         }
     return false;

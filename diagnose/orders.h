@@ -40,8 +40,8 @@ bool etch_event_overlaps(const struct etch_lab_event *a, const struct etch_lab_e
 bool etch_event_conflicts(const struct etch_lab_event *a, const struct etch_lab_event *b);
 
 /* Lists orders of the failing run, the last first: for each access the nearest conflicting accesses before it, each
- * pair of statements once, and each pair of critical sections once. An order that follows from a listed one and the
- * order of statements within a thread is left out. Behind them the orders whose second access the failing run did not
+ * pair of statements once, and each pair of critical sections once. Of several visits of the same two statements only the
+ * nearest to each other are listed. Behind them the orders whose second access the failing run did not
  * reach, as the passing run shows them. Returns how many; at most ETCH_ORDERS_MAX. */
 uint32_t etch_orders_list(struct etch_lab_order *v, struct etch_lab_events failing, struct etch_lab_events passing);
 
