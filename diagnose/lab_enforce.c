@@ -18,6 +18,15 @@ static struct etch_lab_spec spec_of(uint32_t i)
         .kind = kinds[i % (sizeof(kinds) / sizeof(kinds[0]))], .seed = 1000 + i, .depth = 1 + i % 3};
 }
 
+/* The run that passed may show accesses that the failing run did not reach: they are orders to enforce, too. */
+static void learn_from(struct etch_lab_work *w, const struct etch_claim *c, struct etch_lab_events run)
+{
+    struct etch_lab_orders *orders = &w->cause->orders;
+
+    orders->all = etch_orders_add_absent(orders->v, orders->all, etch_lab_work_events(w), run);
+    etch_orders_add_enforced(orders, c, run);
+}
+
 /* `against`: an order to turn round at the same time; NULL: none. */
 static enum etch_lab_verdict run_enforced(struct etch_lab_work *w, const struct etch_claim *c, uint32_t i,
                                           const struct etch_lab_order *against)
@@ -41,7 +50,7 @@ static enum etch_lab_verdict run_enforced(struct etch_lab_work *w, const struct 
     w->request.n_rules = 0;
     w->request.repeat = repeat;
     if (verdict == ETCH_LAB_PASSED)
-        etch_orders_add_enforced(orders, c, (struct etch_lab_events){r.shared->events, r.shared->n_events});
+        learn_from(w, c, (struct etch_lab_events){r.shared->events, r.shared->n_events});
     if (verdict != ETCH_LAB_BROKEN)
         etch_lab_result_release(&r);
     return verdict;
