@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#define RARELY 4u  /* one of so many runs in which a set can be enforced: as many runs as that takes */
 #define STUCK 4u   /* runs in a row in which a set cannot be enforced: it never can */
 #define CLAIMS 60u /* sets that are enforced, at most */
 
@@ -104,6 +105,11 @@ static void hold_listed(struct etch_lab_work *w, const struct etch_claim *c, con
         w->cause->orders.v[c->orders[k]].hold_after = listed[k];
 }
 
+static bool goes_on(const struct etch_claim *c, uint32_t tried)
+{
+    return c->alone.of < ETCH_CLAIM_TRIES && (tried < ETCH_CLAIM_TRIES || tried <= RARELY * c->alone.of);
+}
+
 /* Enforces the set until it was so in ETCH_CLAIM_TRIES runs, or until a run passes. */
 static int enforce(struct etch_lab_work *w, struct etch_claim *c)
 {
@@ -116,7 +122,7 @@ static int enforce(struct etch_lab_work *w, struct etch_claim *c)
         return challenged < 0 ? -1 : 0;
     for (uint32_t k = 0; k < c->n; k++)
         listed[k] = w->cause->orders.v[c->orders[k]].hold_after;
-    for (uint32_t i = 0; c->alone.of < ETCH_CLAIM_TRIES && i < 3 * ETCH_CLAIM_TRIES && !etch_lab_work_is_over(w); i++) {
+    for (uint32_t i = 0; goes_on(c, i) && !etch_lab_work_is_over(w); i++) {
         verdict = run_enforced(w, c, i, NULL);
         if (verdict == ETCH_LAB_BROKEN)
             return -1;
@@ -160,6 +166,14 @@ static int confirm_turned(struct etch_lab_work *w, struct etch_claim *c)
     return 0;
 }
 
+/* The runs with an order turned round that there are already. */
+static void sum_turned(const struct etch_lab_orders *orders, struct etch_claim *c)
+{
+    for (uint32_t k = 0; k < c->n && !c->turned.of; k++)
+        if (c->orders[k] < orders->n)
+            c->turned = orders->v[c->orders[k]].turned;
+}
+
 static bool is_enough(const struct etch_claim *c)
 {
     return c->alone.of >= ETCH_CLAIM_TRIES && c->alone.failed + c->alone.otherwise == c->alone.of;
@@ -187,12 +201,13 @@ int etch_lab_choose_claim(struct etch_lab_work *w)
         status = enforce(w, &next);
         if (status == 0 && is_enough(&next))
             status = confirm_turned(w, &next);
+        sum_turned(orders, &next);
         take_better(answer, &next);
         etch_orders_refuse(orders, &next);
     }
     if (status == 0 && answer->n && !answer->alone.of)
         status = enforce(w, answer);
-    if (status == 0 && answer->n && !answer->turned.of)
+    if (status == 0 && answer->n && answer->turned.of < ETCH_CLAIM_TRIES)
         status = confirm_turned(w, answer);
     return status;
 }
