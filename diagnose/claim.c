@@ -131,13 +131,25 @@ static bool name_between(struct etch_claim *c, const struct etch_lab_order *e, c
     return false;
 }
 
+/* One access of the other thread to both variables, such as a copy of a whole record. */
+static bool is_one_access(const struct etch_lab_event *b, const struct etch_lab_event *x)
+{
+    return b->site == x->site && b->visit == x->visit;
+}
+
 /* The same of two variables: b comes before x, so that the other thread came between a and c. */
 static bool name_torn(struct etch_claim *c, const struct etch_lab_order *e, const struct etch_lab_order *f)
 {
     const struct etch_lab_event *four[] = {&e->before, &e->after, &f->before, &f->after};
 
+    const struct etch_lab_event *three[] = {&e->before, &e->after, &f->after};
+
     if (e->at_before >= f->at_after || e->at_after > f->at_before)
         return false;
+    if (is_one_access(&e->after, &f->before)) {
+        set_moments(c, ETCH_CLAIM_ATOMICITY, three, 3);
+        return true;
+    }
     set_moments(c, ETCH_CLAIM_TORN, four, 4);
     return true;
 }

@@ -143,6 +143,14 @@ static void two_variables_are_four_moments(void **state)
     assert_int_equal(c.kind, ETCH_CLAIM_TORN);
     assert_int_equal(c.n_moments, 4);
     assert_int_equal(c.moments[2].site, 25);
+
+    /* One access of the other thread to both variables is between two accesses of this thread. */
+    o = check_and_use();
+    o.v[0].before.object = o.v[0].after.object = 128;
+    c = pair_of(&o);
+    assert_int_equal(c.kind, ETCH_CLAIM_ATOMICITY);
+    assert_int_equal(c.n_moments, 3);
+    assert_int_equal(c.moments[1].site, 20);
 }
 
 /* T1 takes A, T2 takes B, T1 wants B, T2 wants A. */
