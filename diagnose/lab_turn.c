@@ -26,9 +26,8 @@ static bool shows_nothing(const struct etch_lab_order *o, const struct etch_lab_
     return etch_order_recurs(o, run);
 }
 
-/* Follows the failing schedule as far as the opposite of the order allows; another seed decides what comes then. */
-static enum etch_lab_verdict run_turned(struct etch_lab_work *w, const struct etch_lab_order *o, uint32_t seed,
-                                        bool keep, bool *again)
+static enum etch_lab_verdict run_with(struct etch_lab_work *w, const struct etch_lab_order *o,
+                                      struct etch_lab_spec spec, bool keep, bool *again)
 {
     const struct etch_lab_rule rule = etch_order_turned(o);
     struct etch_lab_result r;
@@ -37,7 +36,7 @@ static enum etch_lab_verdict run_turned(struct etch_lab_work *w, const struct et
     *again = false;
     w->request.rules = &rule;
     w->request.n_rules = 1;
-    w->request.spec = (struct etch_lab_spec){.kind = seed ? ETCH_LAB_RANDOM : ETCH_LAB_QUEUE, .seed = seed, .depth = 1};
+    w->request.spec = spec;
     verdict = etch_lab_experiment_once(w, &r);
     w->request.rules = NULL;
     w->request.n_rules = 0;
@@ -51,6 +50,29 @@ static enum etch_lab_verdict run_turned(struct etch_lab_work *w, const struct et
     }
     etch_lab_result_release(&r);
     return verdict;
+}
+
+/* Follows the failing schedule as far as the opposite of the order allows; another seed decides what comes then. */
+static enum etch_lab_verdict run_turned(struct etch_lab_work *w, const struct etch_lab_order *o, uint32_t seed,
+                                        bool keep, bool *again)
+{
+    return run_with(w, o,
+                    (struct etch_lab_spec){.kind = seed ? ETCH_LAB_RANDOM : ETCH_LAB_QUEUE, .seed = seed, .depth = 1},
+                    keep, again);
+}
+
+int etch_lab_turn_freely(struct etch_lab_work *w, const struct etch_lab_order *o, struct etch_lab_spec spec,
+                         struct etch_lab_count *c)
+{
+    const struct etch_lab_segment *repeat = w->request.repeat;
+    enum etch_lab_verdict verdict;
+    bool again;
+
+    w->request.repeat = NULL;
+    verdict = run_with(w, o, spec, false, &again);
+    w->request.repeat = repeat;
+    etch_lab_count_add(c, verdict);
+    return verdict == ETCH_LAB_BROKEN ? -1 : 0;
 }
 
 static enum etch_lab_verdict turn_seeds(struct etch_lab_work *w, struct etch_lab_order *o)
