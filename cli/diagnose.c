@@ -204,17 +204,27 @@ static const char *choose_source(const char *started, bool by_script)
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},          {"runs", required_argument, NULL, 'r'},
-        {"time", required_argument, NULL, 't'},    {"jobs", required_argument, NULL, 'J'},
-        {"timeout", required_argument, NULL, 'T'}, {"fails-if", required_argument, NULL, 'f'},
-        {"store", required_argument, NULL, 'S'},   {"fresh", no_argument, NULL, 'F'},
-        {"html", required_argument, NULL, 'H'},    {"json", required_argument, NULL, 'j'},
-        {"sarif", required_argument, NULL, 's'},   {"all", no_argument, NULL, 'a'},
-        {"source", required_argument, NULL, 'o'},  {"input", required_argument, NULL, 'i'},
-        {"program", required_argument, NULL, 'p'}, {"bug", required_argument, NULL, 'b'},
-        {"sigma", required_argument, NULL, 'g'},   {"no-lab", no_argument, NULL, 'L'},
-        {"explain", no_argument, NULL, 'e'},       {0}};
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"runs", required_argument, NULL, 'r'},
+                                                 {"time", required_argument, NULL, 't'},
+                                                 {"jobs", required_argument, NULL, 'J'},
+                                                 {"timeout", required_argument, NULL, 'T'},
+                                                 {"fails-if", required_argument, NULL, 'f'},
+                                                 {"store", required_argument, NULL, 'S'},
+                                                 {"fresh", no_argument, NULL, 'F'},
+                                                 {"html", required_argument, NULL, 'H'},
+                                                 {"json", required_argument, NULL, 'j'},
+                                                 {"sarif", required_argument, NULL, 's'},
+                                                 {"all", no_argument, NULL, 'a'},
+                                                 {"source", required_argument, NULL, 'o'},
+                                                 {"input", required_argument, NULL, 'i'},
+                                                 {"program", required_argument, NULL, 'p'},
+                                                 {"bug", required_argument, NULL, 'b'},
+                                                 {"sigma", required_argument, NULL, 'g'},
+                                                 {"no-lab", no_argument, NULL, 'L'},
+                                                 {"explain", no_argument, NULL, 'e'},
+                                                 {"from", required_argument, NULL, 'm'},
+                                                 {0}};
     struct options o = {.d = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "auto"}};
     double value;
     int c;
@@ -268,6 +278,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
             break;
         case 'e':
             o.d.explain = true;
+            break;
+        case 'm':
+            o.d.from = optarg;
             break;
         case 'L':
             o.d.no_lab = true;
@@ -348,6 +361,8 @@ const struct etch_command etch_command_diagnose = {
         "                 (auto)\n"
         "  --sigma N      begin with the N statements nearest to the failure (16); each round doubles N\n"
         "  --store DIR    the folder for kept runs (.etch)\n"
+        "  --from BUNDLE  begin with the recording of a run that failed elsewhere, such as one of etch agent: no run\n"
+        "                 has to fail here before the lab looks for the same failure\n"
         "  --explain      print each experiment, its outcome, and what decided\n"
         "  --no-lab       make no experiments in the lab, and compare runs only\n"
         "  --fresh        forget the runs kept before\n"

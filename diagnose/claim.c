@@ -7,9 +7,50 @@
 #include <stdlib.h>
 #include <string.h>
 
+static uint32_t count_all(const struct etch_lab_orders *o)
+{
+    return o->all > o->n ? o->all : o->n;
+}
+
+uint64_t etch_orders_held(const struct etch_lab_orders *o, struct etch_lab_events run)
+{
+    uint64_t held = 0;
+
+    for (uint32_t k = 0; k < count_all(o); k++)
+        held |= (uint64_t)etch_order_holds(&o->v[k], run) << k;
+    return held;
+}
+
+void etch_orders_add_passed(struct etch_lab_orders *o, struct etch_lab_events run)
+{
+    if (o->n_passed < ETCH_LAB_PASSED_MAX)
+        o->passed[o->n_passed++] = etch_orders_held(o, run);
+}
+
+static uint64_t mask_of(const struct etch_claim *c)
+{
+    uint64_t mask = 0;
+
+    for (uint32_t i = 0; i < c->n; i++)
+        mask |= UINT64_C(1) << c->orders[i];
+    return mask;
+}
+
+void etch_orders_add_enforced(struct etch_lab_orders *o, const struct etch_claim *c, struct etch_lab_events run)
+{
+    if (o->n_passed < ETCH_LAB_PASSED_MAX)
+        o->passed[o->n_passed++] = etch_orders_held(o, run) | mask_of(c);
+}
+
+void etch_orders_refuse(struct etch_lab_orders *o, const struct etch_claim *c)
+{
+    if (o->n_refused < ETCH_LAB_PASSED_MAX)
+        o->refused[o->n_refused++] = mask_of(c);
+}
+
 bool etch_orders_lead(const struct etch_lab_orders *o, uint32_t of, uint32_t to)
 {
-    return of != to && !o->holds[of][to];
+    return of != to && !(o->turned[of] >> to & 1);
 }
 
 uint32_t etch_orders_depth(const struct etch_lab_orders *o, uint32_t order)
@@ -21,18 +62,16 @@ uint32_t etch_orders_depth(const struct etch_lab_orders *o, uint32_t order)
     return depth;
 }
 
-/* A run that passed although all orders of the set held shows that the set is not enough. */
-static bool is_contradicted(const struct etch_lab_orders *o, const struct etch_claim *c)
+/* A run that passed although all orders of the set held: the set is not enough. NULL: there is none. */
+static const uint64_t *contradiction(const struct etch_lab_orders *o, uint64_t set)
 {
-    for (uint32_t i = 0; i < o->n; i++) {
-        bool all = true;
-
-        for (uint32_t k = 0; k < c->n; k++)
-            all = all && c->orders[k] != i && o->holds[i][c->orders[k]];
-        if (all)
-            return true;
-    }
-    return false;
+    for (uint32_t i = 0; i < o->n; i++)
+        if (!(set & ~o->turned[i]))
+            return &o->turned[i];
+    for (uint32_t i = 0; i < o->n_passed; i++)
+        if (!(set & ~o->passed[i]))
+            return &o->passed[i];
+    return NULL;
 }
 
 /* ---- Shapes ---- */
@@ -92,13 +131,25 @@ static bool name_between(struct etch_claim *c, const struct etch_lab_order *e, c
     return false;
 }
 
+/* One access of the other thread to both variables, such as a copy of a whole record. */
+static bool is_one_access(const struct etch_lab_event *b, const struct etch_lab_event *x)
+{
+    return b->site == x->site && b->visit == x->visit;
+}
+
 /* The same of two variables: b comes before x, so that the other thread came between a and c. */
 static bool name_torn(struct etch_claim *c, const struct etch_lab_order *e, const struct etch_lab_order *f)
 {
     const struct etch_lab_event *four[] = {&e->before, &e->after, &f->before, &f->after};
 
+    const struct etch_lab_event *three[] = {&e->before, &e->after, &f->after};
+
     if (e->at_before >= f->at_after || e->at_after > f->at_before)
         return false;
+    if (is_one_access(&e->after, &f->before)) {
+        set_moments(c, ETCH_CLAIM_ATOMICITY, three, 3);
+        return true;
+    }
     set_moments(c, ETCH_CLAIM_TORN, four, 4);
     return true;
 }
@@ -153,22 +204,48 @@ static bool name_wait(const struct etch_lab_orders *o, struct etch_claim *c)
     return false;
 }
 
+/* The last moment of an order that the failing run reached. */
+static uint32_t last_moment(const struct etch_lab_order *o)
+{
+    return o->absent ? o->at_before : o->at_after;
+}
+
+/* The orders of a set: the necessary ones first, and of these those nearest to the failure. */
+static void sort_by_nearness(const struct etch_lab_orders *o, const struct etch_claim *c, uint32_t near[ETCH_LAB_RULES])
+{
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t k = c->orders[i], at = i;
+
+        for (; at > 0 && (near[at - 1] >= o->n) >= (k >= o->n); at--) {
+            if ((near[at - 1] >= o->n) == (k >= o->n) && last_moment(&o->v[near[at - 1]]) >= last_moment(&o->v[k]))
+                break;
+            near[at] = near[at - 1];
+        }
+        near[at] = k;
+    }
+}
+
 /* The shape of a larger set is that of two of its orders, those nearest to the failure first. */
 static void name_shape(const struct etch_lab_orders *o, struct etch_claim *c)
 {
     const struct etch_lab_order *e = &o->v[c->orders[0]];
     const struct etch_lab_event *two[] = {&e->before, &e->after};
+    uint32_t near[ETCH_LAB_RULES];
 
     if (name_ring(o, c) || name_wait(o, c))
         return;
+    sort_by_nearness(o, c, near);
     for (uint32_t i = 0; i < c->n; i++)
         for (uint32_t k = i + 1; k < c->n; k++)
-            if (name_pair(c, &o->v[c->orders[i]], &o->v[c->orders[k]]))
+            if (name_pair(c, &o->v[near[i]], &o->v[near[k]]))
                 return;
     set_moments(c, c->n == 1 ? ETCH_CLAIM_ORDER : ETCH_CLAIM_SET, two, 2);
 }
 
 /* ---- The choice ---- */
+
+#define COST 2u       /* of a necessary order */
+#define OTHER_COST 3u /* of an order that is not known to be necessary */
 
 struct ranked {
     struct etch_claim claim;
@@ -190,12 +267,14 @@ static struct ranked rank(const struct etch_lab_orders *o, const struct etch_cla
 
     name_shape(o, &r.claim);
     for (uint32_t i = 0; i < c->n; i++) {
-        uint32_t d = etch_orders_depth(o, c->orders[i]);
+        uint32_t d = c->orders[i] < o->n ? etch_orders_depth(o, c->orders[i]) : 0;
 
         depth = d > depth ? d : depth;
         near += c->orders[i];
     }
-    r.rank[0] = (int)c->n;
+    r.rank[0] = (int)(COST * c->n);
+    for (uint32_t i = 0; i < c->n; i++)
+        r.rank[0] += c->orders[i] < o->n ? 0 : (int)(OTHER_COST - COST);
     r.rank[1] = r.claim.kind == ETCH_CLAIM_SET;
     r.rank[2] = has_sync(o, c) && r.claim.kind != ETCH_CLAIM_RING && r.claim.kind != ETCH_CLAIM_WAIT;
     r.rank[3] = -(int)depth;
@@ -213,59 +292,89 @@ static int by_rank(const void *x, const void *y)
     return 0;
 }
 
-#define SETS (ETCH_LAB_ORDERS * (ETCH_LAB_ORDERS + 1) + 2)
+/* ---- Sets ---- */
 
-static void add(const struct etch_lab_orders *o, const struct etch_claim *c, struct ranked *v, uint32_t *n)
+#define SETS 256u     /* that are compared */
+#define STEPS 100000u /* of one search */
+#define MOST_COST (ETCH_LAB_RULES * OTHER_COST)
+
+struct search {
+    const struct etch_lab_orders *o;
+    uint64_t sets[SETS];
+    uint32_t n, steps;
+};
+
+static bool is_listed(const struct search *s, uint64_t set)
 {
-    if (!is_contradicted(o, c))
-        v[(*n)++] = rank(o, c);
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->sets[i] == set)
+            return true;
+    for (uint32_t i = 0; i < s->o->n_refused; i++)
+        if (s->o->refused[i] == set)
+            return true;
+    return false;
 }
 
-static void add_all(const struct etch_lab_orders *o, bool sync, struct ranked *v, uint32_t *n)
+static bool is_necessary(const struct etch_lab_orders *o, uint64_t set)
 {
-    struct etch_claim all = {0};
+    return (set & ((UINT64_C(1) << o->n) - 1)) != 0;
+}
 
-    for (uint32_t i = 0; i < o->n && all.n < ETCH_LAB_RULES; i++)
-        if (!sync || (o->v[i].before.sync && o->v[i].after.sync))
-            all.orders[all.n++] = i;
-    if (all.n > 2)
-        add(o, &all, v, n);
+/* A run that passed contradicts the set so far: one of the orders that did not hold in it belongs to the set. */
+static void extend(struct search *s, uint64_t set, uint32_t n, uint32_t left)
+{
+    const uint64_t *run = contradiction(s->o, set);
+    uint64_t held = run ? *run : 0;
+
+    if (s->steps++ > STEPS || s->n == SETS)
+        return;
+    if (set && !run) {
+        if (is_necessary(s->o, set) && !is_listed(s, set))
+            s->sets[s->n++] = set;
+        return;
+    }
+    for (uint32_t k = 0; k < count_all(s->o) && n < ETCH_LAB_RULES; k++) {
+        uint32_t cost = k < s->o->n ? COST : OTHER_COST;
+
+        if (!((held | set) >> k & 1) && cost <= left)
+            extend(s, set | UINT64_C(1) << k, n + 1, left - cost);
+    }
+}
+
+static struct etch_claim claim_of(uint64_t set)
+{
+    struct etch_claim c = {0};
+
+    for (uint32_t k = 0; k < ETCH_ORDERS_MAX; k++)
+        if (set >> k & 1)
+            c.orders[c.n++] = k;
+    return c;
 }
 
 uint32_t etch_claims_list(const struct etch_lab_orders *o, struct etch_claim *v, uint32_t max)
 {
+    struct search *s = calloc(1, sizeof(*s));
     struct ranked *all = calloc(SETS, sizeof(*all));
     uint32_t n = 0;
 
-    if (!all)
-        return 0;
-    for (uint32_t i = 0; i < o->n; i++)
-        add(o, &(struct etch_claim){.orders = {i}, .n = 1}, all, &n);
-    for (uint32_t i = 0; i < o->n; i++)
-        for (uint32_t k = i + 1; k < o->n; k++)
-            add(o, &(struct etch_claim){.orders = {i, k}, .n = 2}, all, &n);
-    add_all(o, o->hangs, all, &n);
-    if (o->hangs)
-        add_all(o, false, all, &n);
-    qsort(all, n, sizeof(*all), by_rank);
-    n = n < max ? n : max;
+    if (s)
+        s->o = o;
+    for (uint32_t cost = COST; s && all && o->n && cost <= MOST_COST && !s->n && s->steps <= STEPS; cost++)
+        extend(s, 0, 0, cost);
+    for (uint32_t i = 0; s && all && i < s->n; i++) {
+        struct etch_claim c = claim_of(s->sets[i]);
+
+        all[i] = rank(o, &c);
+    }
+    if (s && all) {
+        n = s->n < max ? s->n : max;
+        qsort(all, s->n, sizeof(*all), by_rank);
+    }
     for (uint32_t i = 0; i < n; i++)
         v[i] = all[i].claim;
     free(all);
+    free(s);
     return n;
-}
-
-struct etch_claim etch_claim_without(const struct etch_lab_orders *o, const struct etch_claim *claim, uint32_t at)
-{
-    struct etch_claim less = {0};
-
-    for (uint32_t i = 0; i < claim->n; i++)
-        if (i != at)
-            less.orders[less.n++] = claim->orders[i];
-    if (is_contradicted(o, &less))
-        return (struct etch_claim){0};
-    name_shape(o, &less);
-    return less;
 }
 
 struct etch_claim etch_claim_of_source(const struct etch_lab_orders *o)

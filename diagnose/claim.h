@@ -19,12 +19,18 @@ enum etch_claim_kind {
     ETCH_CLAIM_SET,       /* several orders without a name of their own */
 };
 
-/* The orders that the failure needs, and what turning each of them round did to the others. */
+#define ETCH_LAB_PASSED_MAX 128u /* runs that passed, and sets that are refused, that are kept */
+
+/* The orders that the failure needs, and the evidence about them. In a mask, bit k stands for order k. */
 struct etch_lab_orders {
-    struct etch_lab_order v[ETCH_LAB_ORDERS]; /* the last before the failure first */
-    uint32_t n;
-    /* holds[i][k]: order k holds in the run that passed because order i was turned round. */
-    bool holds[ETCH_LAB_ORDERS][ETCH_LAB_ORDERS];
+    struct etch_lab_order v[ETCH_ORDERS_MAX]; /* the last before the failure first */
+    uint32_t n;                               /* of the first of them: the failure needs them */
+    uint32_t all;                             /* with those that are not known to be necessary */
+    uint64_t turned[ETCH_LAB_ORDERS];     /* what holds in the run that passed because this order was turned round */
+    uint64_t passed[ETCH_LAB_PASSED_MAX]; /* what holds in other runs that passed */
+    uint32_t n_passed;
+    uint64_t refused[ETCH_LAB_PASSED_MAX]; /* sets that were enforced, and are not proven */
+    uint32_t n_refused;
     bool hangs;                                    /* the failure is a hang */
     struct etch_lab_moment waits[ETCH_LAB_ORDERS]; /* of a hang: where threads wait for what others are to signal */
     uint32_t n_waits;
@@ -39,25 +45,36 @@ struct etch_claim {
     struct etch_lab_count alone;  /* all of them enforced, and nothing else */
 };
 
+/* The orders that hold in a run. */
+uint64_t etch_orders_held(const struct etch_lab_orders *orders, struct etch_lab_events run);
+
+/* Notes a run that passed: a set of orders that all hold in it is not enough for the failure. */
+void etch_orders_add_passed(struct etch_lab_orders *orders, struct etch_lab_events run);
+
+/* The same of a run in which the claim was enforced: a second access that never came is no breach of an order. */
+void etch_orders_add_enforced(struct etch_lab_orders *orders, const struct etch_claim *claim,
+                              struct etch_lab_events run);
+
+/* Notes a set that is not to be listed again. */
+void etch_orders_refuse(struct etch_lab_orders *orders, const struct etch_claim *claim);
+
 /* True if order `of` leads to order `to`: with `of` turned round, `to` no longer happens. */
 bool etch_orders_lead(const struct etch_lab_orders *orders, uint32_t of, uint32_t to);
 
 /* The number of necessary orders that `order` leads to without being led to by them. */
 uint32_t etch_orders_depth(const struct etch_lab_orders *orders, uint32_t order);
 
-/* Lists sets of orders that no experiment contradicts, the best first: small sets first, then sets with a shape, then
- * sets that begin the chain, then data before locks. A set is contradicted if all of it held in a run that passed.
- * Returns how many; at most `max`. */
+/* Lists the smallest sets of orders that no experiment contradicts, the best first: necessary orders first, then sets
+ * with a shape, then data before locks, then sets that begin the chain. A set is contradicted if all of it held in a
+ * run that passed. A set has at least one necessary order. Returns how many; at most `max`. */
 uint32_t etch_claims_list(const struct etch_lab_orders *orders, struct etch_claim *v, uint32_t max);
-
-/* The claim without its `at`-th order, with the shape that is left; no orders if an experiment contradicts it. */
-struct etch_claim etch_claim_without(const struct etch_lab_orders *orders, const struct etch_claim *claim, uint32_t at);
 
 /* The claim of the order that begins the chain, if no set is enough for the failure. */
 struct etch_claim etch_claim_of_source(const struct etch_lab_orders *orders);
 
 /* True if the experiments prove the claim: no run fails with any of its orders turned round, and every run fails
- * with all of them enforced, at least half of them in the same way and at the same place; ETCH_CLAIM_TRIES runs each. */
+ * with all of them enforced, at least half of them in the same way and at the same place; ETCH_CLAIM_TRIES runs each.
+ */
 bool etch_claim_is_proven(const struct etch_claim *claim);
 
 /* The lower Wilson bound, at 95 %, of being necessary and enough. */

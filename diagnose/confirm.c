@@ -13,7 +13,16 @@ struct counting {
     struct etch_confirm_count *count;
     const struct etch_confirm *how;
     uint32_t n_rules;
+    const struct etch_lab_order *turned; /* the order that is turned round; NULL: none */
 };
+
+/* A run that fails because the same two statements come in that order elsewhere is no run without the order. */
+static bool recurs(const struct counting *c, const struct etch_lab_result *r)
+{
+    const struct etch_lab_events run = {r->shared->events, r->shared->n_events};
+
+    return c->turned && etch_order_recurs(c->turned, run);
+}
 
 static bool observe(void *context, uint64_t done, const struct etch_lab_result *r)
 {
@@ -24,7 +33,7 @@ static bool observe(void *context, uint64_t done, const struct etch_lab_result *
     (void)done;
     if (r->end == ETCH_LAB_ENDLESS)
         c->count->unended++;
-    else if (r->end == ETCH_LAB_UNLIKE || r->end == ETCH_LAB_UNKEPT || (!kept && !failed))
+    else if (r->end == ETCH_LAB_UNLIKE || r->end == ETCH_LAB_UNKEPT || (!kept && !failed) || (failed && recurs(c, r)))
         c->count->unkept++;
     else {
         c->count->of++;
@@ -33,11 +42,35 @@ static bool observe(void *context, uint64_t done, const struct etch_lab_result *
     return !(c->how->is_over && c->how->is_over(c->how->context));
 }
 
-/* Runs with these orders, under all strategies. */
-static int count_lab(struct etch_confirm_count *count, const struct etch_confirm *how, const uint64_t *sites,
-                     const struct etch_lab_rule *rules, uint32_t n, uint32_t runs, struct etch_error *err)
+/* Moments are counted in points: all runs have the points of the run that the orders are of. */
+static int count_runs(struct counting *counting, const struct etch_lab_request *like, uint32_t runs,
+                      struct etch_error *err)
 {
-    struct counting counting = {count, how, n};
+    static const enum etch_lab_strategy_kind kinds[] = {ETCH_LAB_QUEUE, ETCH_LAB_RANDOM, ETCH_LAB_PCT, ETCH_LAB_POS,
+                                                        ETCH_LAB_SURW};
+    struct etch_lab_request request = *like;
+    bool goes_on = true;
+
+    for (uint32_t i = 0; i < runs && goes_on; i++) {
+        struct etch_lab_result r;
+
+        request.spec = (struct etch_lab_spec){
+            .kind = kinds[i % (sizeof(kinds) / sizeof(kinds[0]))], .seed = counting->how->seed + i, .depth = 1 + i % 3};
+        if (etch_lab_run(&r, &request, err) < 0)
+            return -1;
+        goes_on = observe(counting, i + 1, &r);
+        etch_lab_result_release(&r);
+    }
+    return 0;
+}
+
+/* Runs with these orders, under all strategies. `sites`: the points of the run that the orders are of; NULL: the orders
+ * are of lines. */
+static int count_lab(struct etch_confirm_count *count, const struct etch_confirm *how, const uint64_t *sites,
+                     const struct etch_lab_rule *rules, uint32_t n, const struct etch_lab_order *turned, uint32_t runs,
+                     struct etch_error *err)
+{
+    struct counting counting = {count, how, n, turned};
     struct etch_lab_explore explore = {.request = how->request,
                                        .seed = how->seed,
                                        .schedules = runs,
@@ -49,6 +82,8 @@ static int count_lab(struct etch_confirm_count *count, const struct etch_confirm
     explore.request.sites = sites;
     explore.request.rules = rules;
     explore.request.n_rules = n;
+    if (sites)
+        return count_runs(&counting, &explore.request, runs, err);
     if (etch_lab_explore(&found, &explore, err) < 0)
         return -1;
     etch_lab_found_release(&found);
@@ -65,16 +100,21 @@ int etch_confirm_claim(struct etch_confirmed *confirmed, const struct etch_confi
 {
     const struct etch_claim *c = &cause->claim;
     struct etch_lab_rule rules[ETCH_LAB_RULES];
+    uint32_t necessary = 0;
 
     memset(confirmed, 0, sizeof(*confirmed));
     for (uint32_t k = 0; k < c->n; k++)
         rules[k] = etch_order_kept(&cause->orders.v[c->orders[k]]);
-    if (count_lab(&confirmed->enforced, how, cause->sites, rules, c->n, how->runs, err) < 0)
+    if (count_lab(&confirmed->enforced, how, cause->sites, rules, c->n, NULL, how->runs, err) < 0)
         return -1;
+    for (uint32_t k = 0; k < c->n; k++)
+        necessary += c->orders[k] < cause->orders.n;
     for (uint32_t k = 0; k < c->n; k++) {
-        struct etch_lab_rule turned = etch_order_turned(&cause->orders.v[c->orders[k]]);
+        const struct etch_lab_order *o = &cause->orders.v[c->orders[k]];
+        struct etch_lab_rule turned = etch_order_turned(o);
 
-        if (count_lab(&confirmed->forbidden, how, cause->sites, &turned, 1, share(how->runs, c->n), err) < 0)
+        if (c->orders[k] < cause->orders.n &&
+            count_lab(&confirmed->forbidden, how, cause->sites, &turned, 1, o, share(how->runs, necessary), err) < 0)
             return -1;
     }
     return 0;
@@ -91,12 +131,12 @@ static int confirm_resolved(struct etch_confirmed *confirmed, const struct etch_
     struct etch_confirm with = *how;
 
     with.request.lines = orders->lines;
-    if (count_lab(&confirmed->enforced, &with, NULL, orders->rules, orders->n, how->runs, err) < 0)
+    if (count_lab(&confirmed->enforced, &with, NULL, orders->rules, orders->n, NULL, how->runs, err) < 0)
         return -1;
     for (uint32_t k = 0; k < orders->n; k++) {
         struct etch_lab_rule turned = opposite(&orders->rules[k]);
 
-        if (count_lab(&confirmed->forbidden, &with, NULL, &turned, 1, share(how->runs, orders->n), err) < 0)
+        if (count_lab(&confirmed->forbidden, &with, NULL, &turned, 1, NULL, share(how->runs, orders->n), err) < 0)
             return -1;
     }
     return 0;

@@ -231,7 +231,8 @@ static int begin(struct etch_diagnosis *d, struct etch_error *err)
     d->stop.native = strcmp(d->o->source, "vpt") != 0 && strcmp(d->o->source, "lab") != 0;
     if (strcmp(d->o->source, "lab") == 0 && etch_lab_twin(&d->twin, d->program, err) < 0)
         return -1;
-    if (etch_run_set_open(&d->runs, err) < 0 || etch_diagnosis_open_store(d, err) < 0)
+    if (etch_run_set_open(&d->runs, err) < 0 || etch_diagnosis_open_store(d, err) < 0 ||
+        (d->o->from && etch_diagnosis_take_from(d, d->o->from, err) < 0))
         return -1;
     d->runner = (struct etch_runner){.argv = d->o->argv,
                                      .source = d->o->source,

@@ -14,6 +14,7 @@ struct etch_diagnose_options {
     uint32_t sigma; /* statements in the first round; 0: a number that explains most failures */
     double time, timeout;
     const char *fails_if, *store, *source, *input, *program, *bug;
+    const char *from; /* a bundle of a run that failed elsewhere; NULL: none */
     bool fresh;
     bool explain; /* keeps each experiment in words */
     bool no_lab;  /* no experiments in the lab */

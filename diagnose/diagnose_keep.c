@@ -105,6 +105,29 @@ int etch_diagnosis_open_store(struct etch_diagnosis *d, struct etch_error *err)
     return etch_store_list(d->store, take_stored, d, err);
 }
 
+int etch_diagnosis_take_from(struct etch_diagnosis *d, const char *bundle, struct etch_error *err)
+{
+    size_t before = d->runs.bundles.n, foreign = d->runs.foreign;
+    enum etch_verdict verdict = d->o->fails_if ? ETCH_VERDICT_FAIL : ETCH_VERDICT_AS_RECORDED;
+    const struct etch_run_bundle *b;
+
+    if (etch_run_set_add(&d->runs, bundle, verdict, false, err) < 0)
+        return -1;
+    b = d->runs.bundles.n > before ? &d->runs.bundles.v[before] : NULL;
+    if (b && b->failing) {
+        account(d, b);
+        d->stored++;
+        return 0;
+    }
+    if (d->runs.foreign > foreign) {
+        etch_error_set(err, "%s is of another program, or of another build of it", bundle);
+        return etch_error_advise(err, "the build that the recording was made of: etch info shows its build-id");
+    }
+    etch_error_set(err, "%s has no failure", bundle);
+    return etch_error_advise(err, "the recording of a run that failed; or --fails-if, if its output or exit status "
+                                  "shows the failure");
+}
+
 struct etch_set_seen *etch_diagnosis_set_of(struct etch_diagnosis *d, const struct etch_runner_result *result)
 {
     return d->round.number && result->sigma == d->round.sigma && result->set < d->round.sets.n

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The lab's part in a diagnosis: looks for a schedule that fails as the native runs did, proves the cause by
  * experiment, and records runs for the sketch. */
+#include "base/function_name.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/time.h"
@@ -325,6 +326,60 @@ static bool take_claim(struct etch_diagnosis *d, struct etch_experiment *e)
     return etch_lab_places(cause, d->lab.twin.path, &d->lab.runs.names, e->places) == 0;
 }
 
+/* "read_all bug.c:18". Empty: the place is not known. */
+static void place_text(struct etch_diagnosis *d, const struct etch_lab_event *e, char *text, size_t size)
+{
+    struct etch_names *names = &d->lab.runs.names;
+    uint32_t place = etch_lab_place(&d->lab.experiment.cause, d->lab.twin.path, e, &d->lab.runs.names);
+    char brief[128];
+
+    text[0] = '\0';
+    if (place != ETCH_NOWHERE)
+        snprintf(text, size, "%s %s:%u", etch_function_short(names->places.v[place].function, brief, sizeof(brief)),
+                 etch_path_name(names->places.v[place].file), names->places.v[place].line);
+}
+
+static void note_orphan(struct etch_diagnosis *d)
+{
+    const struct etch_lab_orphan *o = &d->lab.experiment.cause.orphan;
+    char waits[300], taken[300], text[800];
+
+    if (!o->known)
+        return;
+    place_text(d, &o->wait, waits, sizeof(waits));
+    place_text(d, &o->taken, taken, sizeof(taken));
+    snprintf(text, sizeof(text), "T%u waits at %s for a lock that T%u took at %s. T%u has ended with the lock held.",
+             o->wait.thread + 1, waits[0] ? waits : "an unknown place", o->taken.thread + 1,
+             taken[0] ? taken : "an unknown place", o->taken.thread + 1);
+    etch_run_set_note(&d->lab.runs, text);
+}
+
+/* What the counts of the claim do not say. */
+static void note_claim(struct etch_diagnosis *d)
+{
+    const struct etch_lab_cause *cause = &d->lab.experiment.cause;
+    const struct etch_claim *c = &cause->claim;
+    char before[300], after[300], text[800];
+
+    if (c->alone.otherwise) {
+        snprintf(text, sizeof(text),
+                 "%u of the %u runs with the orders enforced fail at another place, or in another way, than the run "
+                 "shown.%s",
+                 c->alone.otherwise, c->alone.of,
+                 2 * c->alone.failed < c->alone.of ? " So the cause is not called proven." : "");
+        etch_run_set_note(&d->lab.runs, text);
+    }
+    for (uint32_t i = 0; i < c->n && (c->n > 2 || c->kind == ETCH_CLAIM_SET); i++) {
+        const struct etch_lab_order *o = &cause->orders.v[c->orders[i]];
+
+        place_text(d, &o->before, before, sizeof(before));
+        place_text(d, &o->after, after, sizeof(after));
+        snprintf(text, sizeof(text), "Enforced order %u of %u: T%u %s before T%u %s.", i + 1, c->n,
+                 o->before.thread + 1, before, o->after.thread + 1, after);
+        etch_run_set_note(&d->lab.runs, text);
+    }
+}
+
 Etch__Sketch *etch_diagnosis_lab_sketch(struct etch_diagnosis *d, bool all, struct etch_error *err)
 {
     struct etch_lab_phase *lab = &d->lab;
@@ -337,6 +392,8 @@ Etch__Sketch *etch_diagnosis_lab_sketch(struct etch_diagnosis *d, bool all, stru
     if (lab->any)
         etch_run_set_note(&lab->runs, "In the lab the program fails at another place than in native runs. This may be "
                                       "an earlier symptom of the same bug, or another bug.");
+    note_orphan(d);
+    note_claim(d);
     if (etch_run_set_prepare(&lab->runs, err) < 0)
         return NULL;
     if (take_claim(d, &experiment))

@@ -88,6 +88,9 @@ void etch_round_release(struct etch_round *round);
 /* Opens the store and takes its runs in. */
 int etch_diagnosis_open_store(struct etch_diagnosis *d, struct etch_error *err);
 
+/* Takes in the bundle of a run that failed elsewhere. It is not copied into the store. */
+int etch_diagnosis_take_from(struct etch_diagnosis *d, const char *bundle, struct etch_error *err);
+
 /* Takes a run in. A recording that adds nothing is removed, and the run only counted. */
 int etch_diagnosis_keep(struct etch_diagnosis *d, const struct etch_runner_result *result, bool *kept,
                         struct etch_error *err);

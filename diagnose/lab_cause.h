@@ -9,7 +9,7 @@
 #include "collector/lab_explore.h"
 #include "diagnose/claim.h"
 
-#define ETCH_LAB_TRIES 6u /* of each order turned round, before it counts as necessary */
+#define ETCH_LAB_TRIES 4u /* of each order turned round, before it counts as necessary */
 
 /* What the experiments may take. */
 struct etch_lab_budget {
@@ -31,11 +31,35 @@ struct etch_lab_observer {
     void *context;
 };
 
+#define ETCH_LAB_CURVE 16u
+
+/* How often the program fails if the first `point` points of the failing schedule are followed. */
+struct etch_lab_curve_point {
+    uint64_t point;
+    uint32_t failed, of;
+};
+
+struct etch_lab_curve {
+    struct etch_lab_curve_point v[ETCH_LAB_CURVE]; /* in the order in which they were tried */
+    uint32_t n;
+    uint64_t points; /* of the failing schedule */
+};
+
+/* A thread waits for ever for a lock whose owner has ended. */
+struct etch_lab_orphan {
+    struct etch_lab_event wait, taken; /* `taken`: where the owner took the lock; no thread has it if `known` is false */
+    bool known;
+};
+
 struct etch_lab_cause {
     struct etch_lab_schedule schedule; /* the shortest that was found */
     const uint64_t *sites;             /* of its points: the failing schedule's own */
     uint64_t runs;
     uint64_t base, end;            /* of the program, in memory */
+    struct etch_lab_curve curve;
+    struct etch_lab_orphan orphan;
+    uint64_t *more_sites; /* instructions that make points, with those that the runs before the experiments did not
+                             know; NULL: there are no others */
     uint32_t n_tried;              /* orders that were reversed */
     bool cut;                      /* the budget ended before all orders were tried */
     struct etch_lab_orders orders; /* the necessary ones */

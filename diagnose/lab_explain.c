@@ -77,10 +77,24 @@ static void explain_chain(struct etch_lab_explain *e, uint32_t order)
     add_line(e, text);
     for (uint32_t k = 0; k < orders->n; k++) {
         snprintf(text, sizeof(text), "  without it, %u %s", k + 1,
-                 orders->holds[order][k] ? "still happens, and the run passes: so it is not enough"
-                                         : "does not happen");
+                 orders->turned[order] >> k & 1 ? "still happens, and the run passes: so it is not enough"
+                                                : "does not happen");
         if (k != order)
             add_line(e, text);
+    }
+}
+
+/* Where the failure was decided, in the order in which it was looked for. */
+static void explain_curve(struct etch_lab_explain *e)
+{
+    const struct etch_lab_curve *curve = &e->cause->curve;
+    char text[256];
+
+    for (uint32_t i = 0; i < curve->n; i++) {
+        snprintf(text, sizeof(text), "the first %llu of %llu points as in the failing run, then others: %u of %u fail",
+                 (unsigned long long)curve->v[i].point, (unsigned long long)curve->points, curve->v[i].failed,
+                 curve->v[i].of);
+        add_line(e, text);
     }
 }
 
@@ -88,6 +102,8 @@ void etch_lab_explain_end(struct etch_lab_explain *e)
 {
     const struct etch_claim *c = &e->cause->claim;
     char text[256];
+
+    explain_curve(e);
 
     for (uint32_t i = 0; i < e->cause->orders.n; i++)
         explain_chain(e, i);

@@ -2,6 +2,10 @@
 /* See orders.h. */
 #include "diagnose/orders.h"
 
+#include "diagnose/regions.h"
+
+#include <string.h>
+
 #define PRESENT 40u /* orders of the failing run itself */
 #define NEAREST 3u  /* conflicting accesses before each access */
 
@@ -67,43 +71,156 @@ static struct etch_lab_order order_of(const struct etch_lab_event *before, const
                                    .absent = at_after == UINT32_MAX};
 }
 
-static uint32_t list_present(struct etch_lab_order *v, struct etch_lab_events run)
+/* No event of the two threads between the two conflicts with one of them: the two can be swapped, and nothing else.
+ * With `same`, only events of the same two statements count: then the two are the nearest visits of these. */
+static bool is_immediate(struct etch_lab_events run, uint32_t i, uint32_t k, bool same)
 {
-    uint32_t n = 0;
+    for (uint32_t j = i + 1; j < k; j++) {
+        const struct etch_lab_event *e = &run.v[j];
+        bool first = e->thread == run.v[i].thread && (!same || e->site == run.v[i].site);
+        bool second = e->thread == run.v[k].thread && (!same || e->site == run.v[k].site);
 
-    for (uint32_t k = run.n; k-- > 0 && n < PRESENT;)
-        for (uint32_t i = k, near = 0; i-- > 0 && near < NEAREST && n < PRESENT;) {
-            if (!etch_event_conflicts(&run.v[i], &run.v[k]))
+        if (!e->release &&
+            ((first && etch_event_conflicts(e, &run.v[k])) || (second && etch_event_conflicts(&run.v[i], e))))
+            return false;
+    }
+    return true;
+}
+
+/* Two critical sections are swapped as a whole: threads are held where they take the lock. */
+static void hold_sections(struct etch_lab_order *o, struct etch_lab_events failing, struct etch_lab_events other,
+                          uint32_t before, uint32_t after)
+{
+    uint32_t first = etch_region_common(failing, before, other, after);
+    uint32_t second = etch_region_common(other, after, failing, before);
+
+    if (first != UINT32_MAX && failing.v[first].visit)
+        o->hold_before = etch_moment_of(&failing.v[first]);
+    if (second != UINT32_MAX && other.v[second].visit)
+        o->hold_after = etch_moment_of(&other.v[second]);
+}
+
+/* The accesses in two sections of one lock say more than the lock: true if the sections have such accesses. */
+static bool has_accesses(struct etch_lab_events run, uint32_t i, uint32_t k)
+{
+    uint32_t end_i = etch_region_end(run, i), end_k = etch_region_end(run, k);
+
+    for (uint32_t a = i + 1; a < end_i; a++)
+        for (uint32_t b = k + 1; b < end_k && run.v[a].thread == run.v[i].thread && !run.v[a].sync; b++)
+            if (run.v[b].thread == run.v[k].thread && etch_event_conflicts(&run.v[a], &run.v[b]))
+                return true;
+    return false;
+}
+
+static bool is_same_hold(const struct etch_lab_order *a, const struct etch_lab_order *b)
+{
+    return memcmp(&a->hold_before, &b->hold_before, sizeof(a->hold_before)) == 0 &&
+           memcmp(&a->hold_after, &b->hold_after, sizeof(a->hold_after)) == 0;
+}
+
+/* The same two sections are swapped once. */
+static bool is_swapped(const struct etch_lab_order *v, uint32_t n, const struct etch_lab_order *o)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (is_same_hold(&v[i], o))
+            return true;
+    return false;
+}
+
+static void add_present(struct etch_lab_order *v, uint32_t *n, struct etch_lab_events run, uint32_t i, uint32_t k)
+{
+    struct etch_lab_order o = order_of(&run.v[i], &run.v[k], i, k);
+
+    if (o.before.sync && o.after.sync && has_accesses(run, i, k))
+        return;
+    hold_sections(&o, run, run, i, k);
+    if (!is_swapped(v, *n, &o))
+        v[(*n)++] = o;
+}
+
+/* With `again`, also pairs of statements that are listed already. */
+static uint32_t list_present(struct etch_lab_order *v, uint32_t n, uint32_t max, struct etch_lab_events run, bool again)
+{
+    for (uint32_t k = run.n; k-- > 0 && n < max;)
+        for (uint32_t i = k, near = 0; !run.v[k].release && i-- > 0 && near < NEAREST && n < max;) {
+            if (run.v[i].release || !etch_event_conflicts(&run.v[i], &run.v[k]))
                 continue;
             near++;
-            if (!is_known(v, n, &run.v[i], &run.v[k]))
-                v[n++] = order_of(&run.v[i], &run.v[k], i, k);
+            if ((again || !is_known(v, n, &run.v[i], &run.v[k])) && is_immediate(run, i, k, true) &&
+                !etch_region_is_ordered(run, i, k))
+                add_present(v, &n, run, i, k);
         }
     return n;
 }
 
+uint32_t etch_orders_add_again(struct etch_lab_order *v, uint32_t n, struct etch_lab_events failing)
+{
+    return list_present(v, n, ETCH_ORDERS_MAX, failing, true);
+}
+
+bool etch_order_recurs(const struct etch_lab_order *o, struct etch_lab_events run)
+{
+    for (uint32_t k = 0; k < run.n; k++)
+        for (uint32_t i = k, near = 0; run.v[k].site == o->after.site && i-- > 0 && near < NEAREST;) {
+            if (run.v[i].release || !etch_event_conflicts(&run.v[i], &run.v[k]))
+                continue;
+            near++;
+            if (run.v[i].site == o->before.site && is_immediate(run, i, k, false))
+                return true;
+        }
+    return false;
+}
+
+/* An order that the failing run did not reach: `early` of the passing run, and `late`, which is `before` in the failing
+ * run. */
+static uint32_t add_absent(struct etch_lab_order *v, uint32_t n, struct etch_lab_events failing,
+                           struct etch_lab_events passing, uint32_t early, uint32_t late, uint32_t before)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (is_same_moment(&v[i].before, &passing.v[late]) && is_same_moment(&v[i].after, &passing.v[early]))
+            return n;
+    if (n < ETCH_ORDERS_MAX) {
+        v[n] = order_of(&passing.v[late], &passing.v[early], before, UINT32_MAX);
+        hold_sections(&v[n++], failing, passing, before, early);
+    }
+    return n;
+}
+
+/* `passing.v[i]` conflicts with the later `passing.v[k]`, and the failing run did not reach it. */
+static bool is_missing(struct etch_lab_events failing, struct etch_lab_events passing, uint32_t i, uint32_t k)
+{
+    return !passing.v[i].release && etch_event_conflicts(&passing.v[i], &passing.v[k]) &&
+           etch_moment_find(failing, &passing.v[i]) == failing.n;
+}
+
 /* The second access of an order may be missing because the program failed first: a use before the initialisation. A
- * passing run has both accesses in the other order. */
+ * passing run has both accesses in the other order: the nearest missing access, and the first of its thread. */
 uint32_t etch_orders_add_absent(struct etch_lab_order *v, uint32_t n, struct etch_lab_events failing,
                                 struct etch_lab_events passing)
 {
-    for (uint32_t k = passing.n; k-- > 0 && n < ETCH_ORDERS_MAX;)
-        for (uint32_t i = k; i-- > 0;) {
-            const struct etch_lab_event *early = &passing.v[i], *late = &passing.v[k];
+    for (uint32_t k = passing.n; k-- > 0 && n < ETCH_ORDERS_MAX;) {
+        const struct etch_lab_event *late = &passing.v[k];
+        uint32_t before = late->release || !late->object ? failing.n : etch_moment_find(failing, late), i = k, first;
 
-            if (!etch_event_conflicts(early, late) || etch_moment_find(failing, early) < failing.n ||
-                etch_moment_find(failing, late) == failing.n)
-                continue;
-            if (!is_known(v, n, late, early))
-                v[n++] = order_of(late, early, etch_moment_find(failing, late), UINT32_MAX);
-            break;
-        }
+        if (before == failing.n)
+            continue;
+        while (i > 0 && !is_missing(failing, passing, i - 1, k))
+            i--;
+        if (i-- == 0 || is_known(v, n, late, &passing.v[i]))
+            continue;
+        n = add_absent(v, n, failing, passing, i, k, before);
+        for (first = 0; first < i; first++)
+            if (passing.v[first].thread == passing.v[i].thread && is_missing(failing, passing, first, k))
+                break;
+        if (first < i)
+            n = add_absent(v, n, failing, passing, first, k, before);
+    }
     return n;
 }
 
 uint32_t etch_orders_list(struct etch_lab_order *v, struct etch_lab_events failing, struct etch_lab_events passing)
 {
-    return etch_orders_add_absent(v, list_present(v, failing), failing, passing);
+    return etch_orders_add_absent(v, list_present(v, 0, PRESENT, failing, false), failing, passing);
 }
 
 bool etch_order_holds(const struct etch_lab_order *o, struct etch_lab_events events)
@@ -121,7 +238,7 @@ bool etch_moment_back(struct etch_lab_events events, const struct etch_lab_event
     if (i == events.n)
         return false;
     while (back && i-- > 0)
-        if (events.v[i].thread == event->thread && --back == 0) {
+        if (events.v[i].thread == event->thread && events.v[i].sync && --back == 0) {
             *moment = etch_moment_of(&events.v[i]);
             return events.v[i].visit != 0;
         }

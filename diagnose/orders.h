@@ -40,13 +40,20 @@ bool etch_event_overlaps(const struct etch_lab_event *a, const struct etch_lab_e
 bool etch_event_conflicts(const struct etch_lab_event *a, const struct etch_lab_event *b);
 
 /* Lists orders of the failing run, the last first: for each access the nearest conflicting accesses before it, each
- * pair of statements once. Behind them the orders whose second access the failing run did not reach, as the passing run
- * shows them. Returns how many; at most ETCH_ORDERS_MAX. */
+ * pair of statements once, and each pair of critical sections once. Of several visits of the same two statements only the
+ * nearest to each other are listed. Behind them the orders whose second access the failing run did not
+ * reach, as the passing run shows them. Returns how many; at most ETCH_ORDERS_MAX. */
 uint32_t etch_orders_list(struct etch_lab_order *v, struct etch_lab_events failing, struct etch_lab_events passing);
 
 /* Adds the orders whose second access the failing run did not reach, as another passing run shows them. */
 uint32_t etch_orders_add_absent(struct etch_lab_order *v, uint32_t n, struct etch_lab_events failing,
                                 struct etch_lab_events passing);
+
+/* Adds further orders of pairs of statements that are listed already. */
+uint32_t etch_orders_add_again(struct etch_lab_order *v, uint32_t n, struct etch_lab_events failing);
+
+/* True if two other accesses of the same two statements came in that order, one right after the other. */
+bool etch_order_recurs(const struct etch_lab_order *order, struct etch_lab_events run);
 
 /* The index of a moment in a run; `events.n` if it never came. */
 uint32_t etch_moment_find(struct etch_lab_events events, const struct etch_lab_event *moment);
@@ -55,9 +62,9 @@ uint32_t etch_moment_find(struct etch_lab_events events, const struct etch_lab_e
  */
 bool etch_order_holds(const struct etch_lab_order *order, struct etch_lab_events events);
 
-/* The moment `back` events of the same thread before `event`, as it was in the run. A thread that is held inside a
- * critical section would hold others up with it; held before the section, it does not. Returns false if the thread has
- * no such event. */
+/* The moment `back` synchronisations of the same thread before `event`, as it was in the run. A thread that is held
+ * inside a critical section would hold others up with it; held before the section, it does not. Returns false if the
+ * thread has no such event. */
 bool etch_moment_back(struct etch_lab_events events, const struct etch_lab_event *event, uint32_t back,
                       struct etch_lab_moment *moment);
 

@@ -230,6 +230,9 @@ static void note_event(uint32_t thread, const struct etch_lab_op *op)
     e->visit = visit_of(thread, t->site);
     e->write = op->write;
     e->sync = op->sync;
+    e->release = op->release;
+    e->made = op->made;
+    e->joined = op->joined;
     e->size = op->size;
     e->address = op->address;
     e->bytes = op->bytes;
@@ -333,6 +336,11 @@ static bool is_among(const struct etch_lab_candidate *list, uint32_t n, uint32_t
 static bool choose_repeated(const struct etch_lab_candidate *list, uint32_t n, uint32_t *at)
 {
     const struct etch_lab_segment *s = &lab->input[input_at];
+
+    /* A thread that was held goes on at once: the run stays as near to the repeated one as the order allows. */
+    for (*at = 0; lab->repeat == ETCH_LAB_LOOSELY && lab->n_rules && *at < n; ++*at)
+        if (lab_rules_due(list[*at].thread))
+            return true;
 
     if (input_at < lab->n_input && input_done == s->count) {
         input_at++;
@@ -660,6 +668,14 @@ uint32_t lab_wake(uint64_t object, bool all)
 struct etch_lab_op lab_sync_op(const volatile void *object)
 {
     return (struct etch_lab_op){.object = LAB_OBJECT(object), .write = true, .interesting = true, .sync = true};
+}
+
+struct etch_lab_op lab_release_op(const volatile void *lock)
+{
+    struct etch_lab_op op = lab_sync_op(lock);
+
+    op.release = true;
+    return op;
 }
 
 int lab_noted(enum lab_sync op, const volatile void *object, int result, uint64_t site)

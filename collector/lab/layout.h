@@ -50,6 +50,8 @@ struct etch_lab_event {
     bool write;
     bool sync;    /* of a synchronisation */
     bool resumed; /* the thread goes on after a wait */
+    bool release; /* of a lock */
+    uint32_t made, joined; /* the number of the thread that it made, or waited for until its end, plus 1; 0: none */
 };
 
 /* An access to shared memory, or a synchronisation, of a run that is recorded. */

@@ -74,7 +74,7 @@ int pthread_mutex_unlock(pthread_mutex_t *m)
 
     LAB_ENTER();
     if (lab_controlled()) {
-        lab_point(lab_sync_op(m), LAB_SITE);
+        lab_point(lab_release_op(m), LAB_SITE);
         lab_lock_check(m, LAB_SITE);
     }
     lab_note_sync(LAB_MUTEX_UNLOCK, LAB_OBJECT(m), 0, 0, LAB_SITE);
@@ -151,7 +151,7 @@ int pthread_spin_unlock(pthread_spinlock_t *l)
 
     LAB_ENTER();
     if (lab_controlled())
-        lab_point(lab_sync_op(l), LAB_SITE);
+        lab_point(lab_release_op(l), LAB_SITE);
     lab_note_sync(LAB_SPIN_UNLOCK, LAB_OBJECT(l), 0, 0, LAB_SITE);
     result = lab_real_pthread_spin_unlock(l);
     lab_wake_waiters(l);
@@ -239,7 +239,7 @@ int pthread_rwlock_unlock(pthread_rwlock_t *l)
 
     LAB_ENTER();
     if (lab_controlled())
-        lab_point(lab_sync_op(l), LAB_SITE);
+        lab_point(lab_release_op(l), LAB_SITE);
     lab_note_sync(LAB_RWLOCK_UNLOCK, LAB_OBJECT(l), 0, 0, LAB_SITE);
     result = lab_real_pthread_rwlock_unlock(l);
     lab_wake_waiters(l);

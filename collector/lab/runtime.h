@@ -158,6 +158,7 @@ enum lab_sync {
 /* ---- Synchronisation ---- */
 
 struct etch_lab_op lab_sync_op(const volatile void *object);
+struct etch_lab_op lab_release_op(const volatile void *lock);
 
 /* Notes the operation, and returns its result. */
 int lab_noted(enum lab_sync op, const volatile void *object, int result, uint64_t site);

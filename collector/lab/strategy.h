@@ -37,6 +37,8 @@ struct etch_lab_op {
     uint32_t size;    /* bytes from `object` on; 0: eight */
     uint32_t bytes;   /* exactly, from `address` on; 0: not known */
     uint64_t address;
+    bool release;          /* of a lock */
+    uint32_t made, joined; /* the number of the thread that it makes, or waits for until its end, plus 1; 0: none */
 };
 
 struct etch_lab_candidate {

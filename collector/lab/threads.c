@@ -65,7 +65,7 @@ int lab_make_thread(pthread_t *made, const pthread_attr_t *attributes, void *(*r
     lab_threads[thread].self = *made;
     lab_note_sync(LAB_THREAD_CREATE, (uint64_t)(uintptr_t)routine, (uint64_t)*made, 0, site);
     if (site)
-        lab_point((struct etch_lab_op){0}, site);
+        lab_point((struct etch_lab_op){.made = thread + 1}, site);
     return 0;
 }
 
@@ -92,7 +92,12 @@ static bool await_end(pthread_t self, uint64_t deadline, uint64_t site)
 {
     struct lab_thread *t = find(self);
 
-    lab_point((struct etch_lab_op){.object = LAB_OBJECT(t), .write = true, .interesting = true, .sync = true}, site);
+    lab_point((struct etch_lab_op){.object = LAB_OBJECT(t),
+                                   .write = true,
+                                   .interesting = true,
+                                   .sync = true,
+                                   .joined = t && deadline == LAB_NEVER ? (uint32_t)(t - lab_threads) + 1 : 0},
+              site);
     while (t && t->state != LAB_DEAD) {
         pthread_testcancel();
         if (!lab_block(ETCH_LAB_JOIN, LAB_OBJECT(t), deadline, site))

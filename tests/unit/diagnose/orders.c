@@ -24,6 +24,22 @@ static struct etch_lab_event write_of(uint32_t thread, uint64_t site, uint64_t o
     return e;
 }
 
+static struct etch_lab_event lock_of(uint32_t thread, uint64_t site, uint64_t object)
+{
+    struct etch_lab_event e = write_of(thread, site, object);
+
+    e.sync = true;
+    return e;
+}
+
+static struct etch_lab_event release_of(uint32_t thread, uint64_t site, uint64_t object)
+{
+    struct etch_lab_event e = lock_of(thread, site, object);
+
+    e.release = true;
+    return e;
+}
+
 static bool is_listed(const struct etch_lab_order *v, uint32_t n, uint64_t before, uint64_t after)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -123,13 +139,87 @@ static void holds_needs_both_moments(void **state)
 
 static void moment_goes_back_in_its_own_thread(void **state)
 {
-    const struct etch_lab_event run[] = {write_of(0, 10, 8), write_of(1, 20, 8), read_of(0, 30, 64)};
+    const struct etch_lab_event run[] = {lock_of(0, 10, 8), lock_of(1, 20, 8), read_of(0, 25, 72), read_of(0, 30, 64)};
     struct etch_lab_moment m = {0};
 
     (void)state;
-    assert_true(etch_moment_back((struct etch_lab_events){run, N(run)}, &run[2], 1, &m));
+    assert_true(etch_moment_back((struct etch_lab_events){run, N(run)}, &run[3], 1, &m));
     assert_int_equal(m.site, 10);
-    assert_false(etch_moment_back((struct etch_lab_events){run, N(run)}, &run[2], 2, &m));
+    assert_false(etch_moment_back((struct etch_lab_events){run, N(run)}, &run[3], 2, &m));
+}
+
+/* A thread that reads in a loop: the order with the first read behind the write decides. */
+static void list_takes_the_nearest_visits(void **state)
+{
+    struct etch_lab_event run[] = {read_of(1, 20, 64), write_of(0, 10, 64), read_of(1, 20, 64), read_of(1, 20, 64)};
+    struct etch_lab_order v[ETCH_ORDERS_MAX];
+    uint32_t n;
+
+    (void)state;
+    run[2].visit = 2;
+    run[3].visit = 3;
+    n = etch_orders_list(v, (struct etch_lab_events){run, N(run)}, (struct etch_lab_events){0});
+    assert_int_equal(n, 2);
+    assert_int_equal(v[0].before.site, 10);
+    assert_int_equal(v[0].after.visit, 2);
+}
+
+/* Two threads add to one variable under a lock: the accesses are named, and the threads are held at the lock. */
+static void list_swaps_critical_sections(void **state)
+{
+    const struct etch_lab_event run[] = {lock_of(0, 10, 8),    read_of(0, 11, 64),  write_of(0, 12, 64),
+                                         release_of(0, 13, 8), lock_of(1, 20, 8),   read_of(1, 21, 64),
+                                         write_of(1, 22, 64),  release_of(1, 23, 8)};
+    struct etch_lab_order v[ETCH_ORDERS_MAX];
+    uint32_t n = etch_orders_list(v, (struct etch_lab_events){run, N(run)}, (struct etch_lab_events){0});
+
+    (void)state;
+    assert_int_equal(n, 1);
+    assert_false(v[0].before.sync || v[0].after.sync);
+    assert_int_equal(v[0].hold_before.site, 10);
+    assert_int_equal(v[0].hold_after.site, 20);
+}
+
+/* Locks alone: nothing says what they protect. */
+static void list_names_locks_without_accesses(void **state)
+{
+    const struct etch_lab_event run[] = {lock_of(0, 10, 8), release_of(0, 13, 8), lock_of(1, 20, 8),
+                                         release_of(1, 23, 8)};
+    struct etch_lab_order v[ETCH_ORDERS_MAX];
+    uint32_t n = etch_orders_list(v, (struct etch_lab_events){run, N(run)}, (struct etch_lab_events){0});
+
+    (void)state;
+    assert_int_equal(n, 1);
+    assert_true(is_listed(v, n, 10, 20));
+}
+
+/* What main does before it makes a thread, and after it has joined the thread, has one order only. */
+static void list_leaves_out_what_threads_order(void **state)
+{
+    struct etch_lab_event run[] = {write_of(0, 10, 64), lock_of(0, 11, 0),  read_of(1, 20, 64),
+                                   write_of(1, 21, 72), lock_of(0, 12, 80), read_of(0, 13, 72)};
+    struct etch_lab_order v[ETCH_ORDERS_MAX];
+
+    (void)state;
+    assert_int_equal(etch_orders_list(v, (struct etch_lab_events){run, N(run)}, (struct etch_lab_events){0}), 2);
+    run[1].made = 2;
+    assert_int_equal(etch_orders_list(v, (struct etch_lab_events){run, N(run)}, (struct etch_lab_events){0}), 1);
+    run[4].joined = 2;
+    assert_int_equal(etch_orders_list(v, (struct etch_lab_events){run, N(run)}, (struct etch_lab_events){0}), 0);
+}
+
+static void recurs_sees_the_same_statements_again(void **state)
+{
+    const struct etch_lab_event run[] = {write_of(0, 10, 64), read_of(1, 20, 64), write_of(0, 10, 64),
+                                         read_of(1, 20, 64)};
+    const struct etch_lab_order order = {.before = run[0], .after = run[1]},
+                                turned = {.before = run[1], .after = run[0]};
+
+    (void)state;
+    assert_true(etch_order_recurs(&order, (struct etch_lab_events){run, 2}));
+    assert_true(etch_order_recurs(&order, (struct etch_lab_events){run + 1, 3}));
+    assert_false(etch_order_recurs(&order, (struct etch_lab_events){run + 1, 2}));
+    assert_true(etch_order_recurs(&turned, (struct etch_lab_events){run + 1, 2}));
 }
 
 static void turned_is_the_opposite(void **state)
@@ -158,6 +248,11 @@ int main(void)
         cmocka_unit_test(list_takes_what_is_missing_from_a_passing_run),
         cmocka_unit_test(holds_needs_both_moments),
         cmocka_unit_test(moment_goes_back_in_its_own_thread),
+        cmocka_unit_test(list_takes_the_nearest_visits),
+        cmocka_unit_test(list_swaps_critical_sections),
+        cmocka_unit_test(list_names_locks_without_accesses),
+        cmocka_unit_test(list_leaves_out_what_threads_order),
+        cmocka_unit_test(recurs_sees_the_same_statements_again),
         cmocka_unit_test(turned_is_the_opposite),
     };
 
