@@ -10,13 +10,15 @@ static bool is_same(const struct etch_predictor *a, const struct etch_predictor 
     return a->kind == b->kind && a->n_places == b->n_places && a->variable == b->variable && a->second == b->second &&
            a->ever == b->ever && a->refill == b->refill && a->torn == b->torn && a->negated == b->negated &&
            a->test == b->test && a->value == b->value && a->write == b->write && a->address == b->address &&
-           a->taken == b->taken && strcmp(a->pattern, b->pattern) == 0 &&
+           a->taken == b->taken && a->branch == b->branch && a->before == b->before &&
+           a->before_taken == b->before_taken && strcmp(a->pattern, b->pattern) == 0 &&
            memcmp(a->places, b->places, a->n_places * sizeof(a->places[0])) == 0;
 }
 
 static uint64_t hash_candidate(const struct etch_predictor *p)
 {
-    uint64_t key[5] = {(uint64_t)p->kind << 32 | p->variable, p->second, p->address, p->value,
+    uint64_t key[6] = {(uint64_t)p->kind << 32 | p->variable, p->second, p->address, p->value,
+                       p->before << 3 | (uint64_t)p->before_taken << 2 | p->branch,
                        (uint64_t)p->test << 8 | (uint64_t)p->torn << 5 | (uint64_t)p->refill << 4 |
                            (uint64_t)p->write << 3 | (uint64_t)p->ever << 2 | (uint64_t)p->taken << 1 | p->negated};
     uint64_t hash = etch_hash(ETCH_HASH_START, key, sizeof(key));
@@ -230,22 +232,67 @@ static bool add_values(struct search *s, const struct etch_run *run)
 
 /* ---- What ran ---- */
 
-static bool add_flow(struct search *s, const struct etch_run *run)
+static struct etch_predictor branch_predictor(const struct etch_run_branch *b, enum etch_branch_test test)
 {
-    for (size_t i = 0; i < run->branches.n; i++) {
-        struct etch_predictor p = {.kind = ETCH_PREDICTOR_BRANCH,
+    return (struct etch_predictor){.kind = ETCH_PREDICTOR_BRANCH,
+                                   .branch = test,
                                    .n_places = 1,
-                                   .places = {run->branches.v[i].place},
+                                   .places = {b->place},
                                    .variable = ETCH_NOWHERE,
                                    .second = ETCH_NOWHERE,
-                                   .address = run->branches.v[i].address,
-                                   .taken = run->branches.v[i].taken,
-                                   .to = run->branches.v[i].to};
+                                   .address = b->address,
+                                   .taken = b->taken,
+                                   .to = b->to,
+                                   .before_to = ETCH_NOWHERE};
+}
 
-        /* The branch of the failing statement is the failure itself, and so is its execution. */
-        if (!etch_run_fails_at(run, p.places[0]) && !add(s, p))
+/* The outcomes that a branch had in a failing run. The branch of the failing statement is the failure itself. */
+static bool add_outcomes(struct search *s, const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->branches.n; i++) {
+        const struct etch_run_branch *b = &run->branches.v[i];
+
+        if (etch_run_fails_at(run, b->place))
+            continue;
+        if (!add(s, branch_predictor(b, ETCH_BRANCH_EVER)) ||
+            (b->at_last && !add(s, branch_predictor(b, ETCH_BRANCH_AT_LAST))))
             return false;
     }
+    for (size_t i = 0; i < run->branch_pairs.n; i++) {
+        const struct etch_run_branch *first = &run->branches.v[run->branch_pairs.v[i].first],
+                                     *second = &run->branches.v[run->branch_pairs.v[i].second];
+        struct etch_predictor p = branch_predictor(second, ETCH_BRANCH_AFTER);
+
+        p.n_places = 2;
+        p.places[0] = first->place;
+        p.places[1] = second->place;
+        p.before = first->address;
+        p.before_taken = first->taken;
+        p.before_to = first->to;
+        if (!etch_run_fails_at(run, second->place) && !add(s, p))
+            return false;
+    }
+    return true;
+}
+
+/* The outcomes that a branch of a failing run never had, although it had them in passing runs. */
+static bool add_absent_outcomes(struct search *s, const struct etch_run *run)
+{
+    for (size_t r = 0; r < s->n; r++) {
+        for (size_t i = 0; !s->runs[r]->failing && i < s->runs[r]->branches.n; i++) {
+            struct etch_predictor p = branch_predictor(&s->runs[r]->branches.v[i], ETCH_BRANCH_NEVER);
+
+            if (!etch_run_fails_at(run, p.places[0]) && etch_branch_holds(&p, run) == ETCH_TRUE && !add(s, p))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool add_flow(struct search *s, const struct etch_run *run)
+{
+    if (!add_outcomes(s, run) || !add_absent_outcomes(s, run))
+        return false;
     for (size_t i = 0; i < run->visits.n; i++) {
         struct etch_predictor p = {.kind = ETCH_PREDICTOR_EXECUTED,
                                    .n_places = 1,

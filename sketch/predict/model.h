@@ -50,6 +50,18 @@ const struct etch_facts *etch_facts_of(const struct etch_run *run, bool early);
  * of its statements is not proven. */
 const struct order_fact *etch_facts_find(const struct etch_predictor *p, const struct etch_facts *facts, bool *open);
 
+/* ---- Branches and times ---- */
+
+enum etch_truth etch_branch_holds(const struct etch_predictor *p, const struct etch_run *run);
+bool etch_branch_was_reached(const struct etch_predictor *p, const struct etch_run *run);
+
+/* When a predictor became true in a run: steps of the thread before it; UINT64_MAX: not known. */
+uint64_t etch_predictor_time(const struct etch_predictor *p, const struct etch_facts *facts,
+                             const struct etch_run *run);
+
+/* The newest step of a run. */
+uint64_t etch_run_length(const struct etch_run *run);
+
 /* ---- Truth ---- */
 
 bool etch_executed(const struct etch_run *run, uint32_t place);

@@ -69,6 +69,38 @@ static void ring_text(const struct etch_predictor *p, const struct etch_names *n
     }
 }
 
+static void outcome_text(const struct etch_names *names, uint32_t to, bool taken, const char *goes,
+                         const char *branches, char *text, size_t size)
+{
+    if (to != ETCH_NOWHERE)
+        snprintf(text, size, "%s to line %u", goes, names->places.v[to].line);
+    else
+        snprintf(text, size, "%s %s", branches, taken ? "away" : "on");
+}
+
+static void branch_text(const struct etch_predictor *p, const struct etch_names *names, char *text, size_t size)
+{
+    char place[300], before[300], outcome[64], was[64];
+
+    place_text(names, p->places[p->n_places - 1], place, sizeof(place));
+    outcome_text(names, p->to, p->taken, "goes on", "branches", outcome, sizeof(outcome));
+    switch (p->branch) {
+    case ETCH_BRANCH_NEVER:
+        snprintf(text, size, "%s never %s", place, outcome);
+        break;
+    case ETCH_BRANCH_AT_LAST:
+        snprintf(text, size, "%s %s the last time", place, outcome);
+        break;
+    case ETCH_BRANCH_AFTER:
+        place_text(names, p->places[0], before, sizeof(before));
+        outcome_text(names, p->before_to, p->before_taken, "went on", "branched", was, sizeof(was));
+        snprintf(text, size, "%s %s right after %s %s", place, outcome, before, was);
+        break;
+    default:
+        snprintf(text, size, "%s %s", place, outcome);
+    }
+}
+
 void etch_predictor_text(const struct etch_predictor *p, const struct etch_names *names, char *text, size_t size)
 {
     const char *variable = p->variable < names->variables.n ? names->variables.v[p->variable] : "";
@@ -107,10 +139,7 @@ void etch_predictor_text(const struct etch_predictor *p, const struct etch_names
         value_text(p, variable, place[0], text, size);
         break;
     case ETCH_PREDICTOR_BRANCH:
-        if (p->to != ETCH_NOWHERE)
-            snprintf(text, size, "%s goes on to line %u", place[0], names->places.v[p->to].line);
-        else
-            snprintf(text, size, "%s branches %s", place[0], p->taken ? "away" : "on");
+        branch_text(p, names, text, size);
         break;
     default:
         snprintf(text, size, "%s is %s", place[0], p->negated ? "not executed" : "executed");
@@ -126,7 +155,11 @@ const char *etch_predictor_pattern(const struct etch_predictor *p)
     case ETCH_PREDICTOR_VALUE:
         return p->test == ETCH_VALUE_ZERO && p->size == 8 ? "null" : tests[p->test];
     case ETCH_PREDICTOR_BRANCH:
-        return p->taken ? "taken" : "not taken";
+        return p->branch == ETCH_BRANCH_NEVER     ? p->taken ? "never taken" : "always taken"
+               : p->branch == ETCH_BRANCH_AT_LAST ? p->taken ? "taken last" : "not taken last"
+               : p->branch == ETCH_BRANCH_AFTER   ? p->taken ? "taken after" : "not taken after"
+               : p->taken                         ? "taken"
+                                                  : "not taken";
     case ETCH_PREDICTOR_LOCK_ORDER:
         return "ring";
     case ETCH_PREDICTOR_WAIT:

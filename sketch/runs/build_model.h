@@ -75,6 +75,7 @@ struct walk {
     size_t n_visit;
     size_t next_sync;                 /* of the recording's: the first that no step was found for yet */
     size_t next_access, next_outside; /* in the thread's list: of the program itself, of libraries */
+    uint32_t previous_branch;         /* the newest outcome of a branch: its index + 1; 0: none */
     int pending_branch;               /* index of a branch whose first place after it is not known yet */
     bool lost;
     bool over;        /* it has failed */
@@ -107,6 +108,7 @@ struct build {
     ETCH_ARRAY(uint32_t) operand_places;        /* of each */
     struct etch_index by_address, by_global;    /* into operands */
     struct etch_index by_branch;                /* into the run's branches */
+    struct etch_index by_pair;                  /* into the run's branch pairs */
     ETCH_ARRAY(uint32_t) sync_places;           /* of each of the recording's events, as the walk found them */
     ETCH_ARRAY(struct watched) watched;         /* by id */
     const Etch__Image *image;                   /* of the program, the last one asked for */

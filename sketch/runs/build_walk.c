@@ -72,25 +72,72 @@ void etch_walk_visit(struct build *b, struct walk *w, const struct etch_step *st
         keep_visit(b, visit);
 }
 
-static void note_branch(struct build *b, struct walk *w, const struct etch_step *step, uint32_t place)
+/* The index of a branch's outcome in the run; ETCH_INDEX_NONE: the branch has not had it yet. */
+static uint32_t find_branch(const struct build *b, uint64_t address, bool taken)
 {
-    struct etch_run_branch branch = {
-        .place = place, .address = step->last - b->bias, .taken = step->to != step->end, .to = ETCH_NOWHERE};
-    uint64_t hash = etch_hash(branch.taken, &branch.address, sizeof(branch.address));
+    uint64_t hash = etch_hash(taken, &address, sizeof(address));
     size_t probe = 0;
     uint32_t i;
+
+    while ((i = etch_index_next(&b->by_branch, hash, &probe)) != ETCH_INDEX_NONE)
+        if (b->run->branches.v[i].address == address && b->run->branches.v[i].taken == taken)
+            return i;
+    return ETCH_INDEX_NONE;
+}
+
+static bool add_branch(struct build *b, const struct etch_run_branch *branch)
+{
+    return etch_array_push(&b->run->branches, *branch) &&
+           etch_index_add(&b->by_branch, etch_hash(branch->taken, &branch->address, sizeof(branch->address)),
+                          (uint32_t)b->run->branches.n - 1);
+}
+
+static void note_pair(struct build *b, uint32_t first, uint32_t second, uint64_t seq)
+{
+    struct etch_run_branch_pair pair = {first, second, seq};
+    uint64_t hash = etch_hash(first, &second, sizeof(second));
+    size_t probe = 0;
+    uint32_t i;
+
+    while ((i = etch_index_next(&b->by_pair, hash, &probe)) != ETCH_INDEX_NONE)
+        if (b->run->branch_pairs.v[i].first == first && b->run->branch_pairs.v[i].second == second)
+            return;
+    b->failed |= !etch_array_push(&b->run->branch_pairs, pair) ||
+                 !etch_index_add(&b->by_pair, hash, (uint32_t)b->run->branch_pairs.n - 1);
+}
+
+static void note_branch(struct build *b, struct walk *w, const struct etch_step *step, uint32_t place)
+{
+    struct etch_run_branch branch = {.place = place,
+                                     .address = step->last - b->bias,
+                                     .taken = step->to != step->end,
+                                     .to = ETCH_NOWHERE,
+                                     .thread = w->thread,
+                                     .first = w->block << IN_BLOCK_BITS};
+    uint32_t i, other;
 
     w->pending_branch = -1;
     if (!b->names->places.v[place].branches)
         return; /* a recorder's own, say */
-    while ((i = etch_index_next(&b->by_branch, hash, &probe)) != ETCH_INDEX_NONE)
-        if (b->run->branches.v[i].address == branch.address && b->run->branches.v[i].taken == branch.taken)
+    i = find_branch(b, branch.address, branch.taken);
+    if (i == ETCH_INDEX_NONE) {
+        if (!add_branch(b, &branch)) {
+            b->failed = true;
             return;
-    if (!etch_array_push(&b->run->branches, branch) ||
-        !etch_index_add(&b->by_branch, hash, (uint32_t)b->run->branches.n - 1))
-        b->failed = true;
-    else
-        w->pending_branch = (int)b->run->branches.n - 1;
+        }
+        i = (uint32_t)b->run->branches.n - 1;
+        w->pending_branch = (int)i;
+    } else if (b->run->branches.v[i].thread != w->thread) {
+        b->run->branches.v[i].thread = ETCH_NOWHERE;
+    }
+    b->run->branches.v[i].last = branch.first;
+    b->run->branches.v[i].at_last = true;
+    other = find_branch(b, branch.address, !branch.taken);
+    if (other != ETCH_INDEX_NONE)
+        b->run->branches.v[other].at_last = false;
+    if (w->previous_branch)
+        note_pair(b, w->previous_branch - 1, i, branch.first);
+    w->previous_branch = i + 1;
 }
 
 /* ---- Blocks and calls ---- */
