@@ -31,7 +31,7 @@ enum etch_branch_test {
     ETCH_BRANCH_EVER,    /* the branch had it */
     ETCH_BRANCH_NEVER,   /* the branch ran and never had it */
     ETCH_BRANCH_AT_LAST, /* the branch had it the last time */
-    ETCH_BRANCH_AFTER,   /* the branch had it, and the branch before that, at places[0], had a given outcome */
+    ETCH_BRANCH_AFTER,   /* the branch had it, when a given outcome was the newest of the branch at places[0] */
 };
 
 enum etch_truth { ETCH_FALSE, ETCH_TRUE, ETCH_UNKNOWN };
@@ -62,7 +62,7 @@ struct etch_predictor {
     uint32_t places[ETCH_PREDICTOR_PLACES];
     uint64_t value;
     uint64_t address; /* of the branch */
-    uint64_t before;  /* ETCH_BRANCH_AFTER: the address of the branch before */
+    uint64_t before;  /* ETCH_BRANCH_AFTER: the address of the other branch */
     double precision, recall, f, f_lo, f_hi;
     uint32_t variable; /* ETCH_NOWHERE: none */
     uint32_t second;   /* of an atomicity of two variables: that of the last two places; else ETCH_NOWHERE */

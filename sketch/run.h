@@ -79,10 +79,10 @@ struct etch_run_branch {
     bool at_last;         /* the branch had this outcome the last time */
 };
 
-/* Two outcomes that a thread had one right after the other, without a third in between. */
+/* A thread had the second outcome at a time when the first was the newest one of its branch. */
 struct etch_run_branch_pair {
     uint32_t first, second; /* indexes of branches */
-    uint64_t seq;           /* of the second, the first time: steps of the thread before it */
+    uint64_t seq;           /* of the second, the first time that it was so: steps of the thread before it */
 };
 
 struct etch_run_access {
@@ -172,7 +172,7 @@ struct etch_run {
     struct etch_by_place first_visit, last_access; /* made by etch_run_index() */
     struct etch_index last_value;                  /* accesses with known values, the newest of its kind only */
     ETCH_ARRAY(struct etch_run_branch) branches;   /* each outcome once */
-    ETCH_ARRAY(struct etch_run_branch_pair) branch_pairs; /* each pair once */
+    ETCH_ARRAY(struct etch_run_branch_pair) branch_pairs; /* each pair once, by second, then first */
     ETCH_ARRAY(struct etch_run_access) accesses;   /* in an order that contradicts no proven pair */
     /* Values that the failing thread's last statements had, recovered from its end, as the thread ran. Only shown: no
      * predictor is made of them. */

@@ -2,6 +2,8 @@
 /* Predictors about the outcomes of branches, and the time at which a predictor became true in a run. */
 #include "sketch/predict/model.h"
 
+#include <stdlib.h>
+
 static const struct etch_run_branch *outcome_of(const struct etch_run *run, uint64_t address, bool taken)
 {
     for (size_t i = 0; i < run->branches.n; i++)
@@ -16,16 +18,25 @@ static bool is_complete(const struct etch_predictor *p, const struct etch_run *r
     return run->flow && !run->lost && !etch_run_may_have(run, p->places[p->n_places - 1]);
 }
 
+static int by_second(const void *x, const void *y)
+{
+    const struct etch_run_branch_pair *a = x, *b = y;
+
+    return a->second != b->second ? (a->second < b->second ? -1 : 1) : a->first < b->first ? -1 : a->first > b->first;
+}
+
 static const struct etch_run_branch_pair *pair_of(const struct etch_predictor *p, const struct etch_run *run)
 {
     const struct etch_run_branch *first = outcome_of(run, p->before, p->before_taken),
                                  *second = outcome_of(run, p->address, p->taken);
 
-    for (size_t i = 0; first && second && i < run->branch_pairs.n; i++)
-        if (&run->branches.v[run->branch_pairs.v[i].first] == first &&
-            &run->branches.v[run->branch_pairs.v[i].second] == second)
-            return &run->branch_pairs.v[i];
-    return NULL;
+    struct etch_run_branch_pair key;
+
+    if (!first || !second || !run->branch_pairs.n)
+        return NULL;
+    key.first = (uint32_t)(first - run->branches.v);
+    key.second = (uint32_t)(second - run->branches.v);
+    return bsearch(&key, run->branch_pairs.v, run->branch_pairs.n, sizeof(key), by_second);
 }
 
 bool etch_branch_was_reached(const struct etch_predictor *p, const struct etch_run *run)

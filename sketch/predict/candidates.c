@@ -246,6 +246,18 @@ static struct etch_predictor branch_predictor(const struct etch_run_branch *b, e
                                    .before_to = ETCH_NOWHERE};
 }
 
+/* True if a function was still running when a run failed: how its branches would have gone on is not known. */
+static bool is_unfinished(const struct etch_run *run, uint32_t place)
+{
+    const struct etch_line_place *places = run->names ? run->names->places.v : NULL;
+
+    for (size_t i = 0; places && i < run->threads.n; i++)
+        for (size_t k = 0; k < run->threads.v[i].stack.n; k++)
+            if (strcmp(places[run->threads.v[i].stack.v[k]].function, places[place].function) == 0)
+                return true;
+    return false;
+}
+
 /* The outcomes that a branch had in a failing run. The branch of the failing statement is the failure itself. */
 static bool add_outcomes(struct search *s, const struct etch_run *run)
 {
@@ -255,10 +267,33 @@ static bool add_outcomes(struct search *s, const struct etch_run *run)
         if (etch_run_fails_at(run, b->place))
             continue;
         if (!add(s, branch_predictor(b, ETCH_BRANCH_EVER)) ||
-            (b->at_last && !add(s, branch_predictor(b, ETCH_BRANCH_AT_LAST))))
+            (b->at_last && !is_unfinished(run, b->place) && !add(s, branch_predictor(b, ETCH_BRANCH_AT_LAST))))
             return false;
     }
-    for (size_t i = 0; i < run->branch_pairs.n; i++) {
+    return true;
+}
+
+/* True if a predictor holds in no passing run, and in nearly all failing runs. */
+static bool separates(const struct search *s, const struct etch_predictor *p)
+{
+    unsigned failing = 0, without = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        enum etch_truth truth = etch_branch_holds(p, s->runs[i]);
+
+        if (!s->runs[i]->failing && truth == ETCH_TRUE)
+            return false;
+        failing += s->runs[i]->failing;
+        without += s->runs[i]->failing && truth != ETCH_TRUE;
+    }
+    return without * 10 <= failing;
+}
+
+/* Outcomes in the state that other branches had left: many pairs, of which only those are taken that separate failing
+ * from passing runs. Across threads, no such state is known. */
+static bool add_states(struct search *s, const struct etch_run *run)
+{
+    for (size_t i = 0; run->threads.n == 1 && i < run->branch_pairs.n; i++) {
         const struct etch_run_branch *first = &run->branches.v[run->branch_pairs.v[i].first],
                                      *second = &run->branches.v[run->branch_pairs.v[i].second];
         struct etch_predictor p = branch_predictor(second, ETCH_BRANCH_AFTER);
@@ -269,7 +304,7 @@ static bool add_outcomes(struct search *s, const struct etch_run *run)
         p.before = first->address;
         p.before_taken = first->taken;
         p.before_to = first->to;
-        if (!etch_run_fails_at(run, second->place) && !add(s, p))
+        if (!etch_run_fails_at(run, second->place) && separates(s, &p) && !add(s, p))
             return false;
     }
     return true;
@@ -282,7 +317,8 @@ static bool add_absent_outcomes(struct search *s, const struct etch_run *run)
         for (size_t i = 0; !s->runs[r]->failing && i < s->runs[r]->branches.n; i++) {
             struct etch_predictor p = branch_predictor(&s->runs[r]->branches.v[i], ETCH_BRANCH_NEVER);
 
-            if (!etch_run_fails_at(run, p.places[0]) && etch_branch_holds(&p, run) == ETCH_TRUE && !add(s, p))
+            if (!etch_run_fails_at(run, p.places[0]) && !is_unfinished(run, p.places[0]) &&
+                etch_branch_holds(&p, run) == ETCH_TRUE && !add(s, p))
                 return false;
         }
     }
@@ -343,11 +379,17 @@ static bool add_missing(struct search *s, const struct etch_run *run)
 
 /* ---- All of them ---- */
 
+#define STATES_OF 2 /* failing runs: a pair that nearly all have is in one of two */
+
 bool etch_candidates_find(struct search *s)
 {
+    unsigned failing = 0;
+
     for (size_t i = 0; i < s->n; i++) {
         const struct etch_run *run = s->runs[i];
 
+        if (run->failing && failing++ < STATES_OF && !add_states(s, run))
+            return false;
         if (run->failing &&
             !(add_hangs(s, s->facts[i]) && add_torn(s, s->facts[i]) && add_orders(s, s->facts[i]) &&
               add_too_early(s, s->facts[i]) && add_values(s, run) && add_flow(s, run) && add_missing(s, run)))

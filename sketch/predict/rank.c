@@ -29,7 +29,7 @@ static int weight_of_origin(const struct etch_predictor *p)
     return p->stray ? 2 : p->proper ? 6 : 4;
 }
 
-#define ESTABLISHED 0.5 /* the least lower bound of F */
+#define ESTABLISHED 0.6 /* the least lower bound of F */
 
 /* A program of one thread runs as a chain: what deviates first leads to all that deviates later. So the outcomes of
  * branches and the values that mean something in themselves are equals, and their times rank them. Behind them: what a
@@ -44,8 +44,10 @@ static int weight_of_sequential(const struct etch_predictor *p)
     if (p->kind == ETCH_PREDICTOR_EXECUTED || p->increase <= 0 || p->left_over || p->only_there)
         return 9;
     if (number || p->unwritten)
+        return 8;
+    if (p->f_lo < ESTABLISHED)
         return 7;
-    if (p->f_lo < ESTABLISHED || (p->kind == ETCH_PREDICTOR_BRANCH && p->branch == ETCH_BRANCH_NEVER))
+    if (p->kind == ETCH_PREDICTOR_BRANCH && p->branch == ETCH_BRANCH_NEVER)
         return 6; /* a run that failed had no time for much that passing runs do */
     return p->kind == ETCH_PREDICTOR_BRANCH && p->branch >= ETCH_BRANCH_AT_LAST ? 5 : 4;
 }

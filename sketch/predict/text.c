@@ -94,7 +94,7 @@ static void branch_text(const struct etch_predictor *p, const struct etch_names 
     case ETCH_BRANCH_AFTER:
         place_text(names, p->places[0], before, sizeof(before));
         outcome_text(names, p->before_to, p->before_taken, "went on", "branched", was, sizeof(was));
-        snprintf(text, size, "%s %s right after %s %s", place, outcome, before, was);
+        snprintf(text, size, "%s %s after %s %s", place, outcome, before, was);
         break;
     default:
         snprintf(text, size, "%s %s", place, outcome);

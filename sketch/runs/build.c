@@ -244,7 +244,6 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
     etch_index_release(&b.by_address);
     etch_index_release(&b.by_global);
     etch_index_release(&b.by_branch);
-    etch_index_release(&b.by_pair);
     free(b.of_thread);
     etch_build_release_tables(&b);
     return status;

@@ -92,18 +92,35 @@ static bool add_branch(struct build *b, const struct etch_run_branch *branch)
                           (uint32_t)b->run->branches.n - 1);
 }
 
-static void note_pair(struct build *b, uint32_t first, uint32_t second, uint64_t seq)
+/* The newest outcomes of all branches are the state in which a thread has its next outcome. */
+static void note_pairs(struct build *b, struct walk *w, uint32_t outcome, uint32_t opposite, uint64_t seq)
 {
-    struct etch_run_branch_pair pair = {first, second, seq};
-    uint64_t hash = etch_hash(first, &second, sizeof(second));
-    size_t probe = 0;
-    uint32_t i;
+    uint64_t *known = b->with[outcome % PAIRED];
 
-    while ((i = etch_index_next(&b->by_pair, hash, &probe)) != ETCH_INDEX_NONE)
-        if (b->run->branch_pairs.v[i].first == first && b->run->branch_pairs.v[i].second == second)
-            return;
-    b->failed |= !etch_array_push(&b->run->branch_pairs, pair) ||
-                 !etch_index_add(&b->by_pair, hash, (uint32_t)b->run->branch_pairs.n - 1);
+    if (outcome >= PAIRED) {
+        w->unpaired++;
+        return;
+    }
+    for (uint32_t i = 0; i < PAIRED / 64; i++) {
+        uint64_t fresh = w->newest[i] & ~known[i];
+
+        known[i] |= fresh;
+        for (; fresh && !b->failed; fresh &= fresh - 1) {
+            struct etch_run_branch_pair pair = {i * 64 + (uint32_t)__builtin_ctzll(fresh), outcome, seq};
+
+            b->failed = !etch_array_push(&b->run->branch_pairs, pair);
+        }
+    }
+    w->newest[outcome / 64] |= (uint64_t)1 << outcome % 64;
+    if (opposite < PAIRED)
+        w->newest[opposite / 64] &= ~((uint64_t)1 << opposite % 64);
+}
+
+static int by_second(const void *x, const void *y)
+{
+    const struct etch_run_branch_pair *a = x, *b = y;
+
+    return a->second != b->second ? (a->second < b->second ? -1 : 1) : a->first < b->first ? -1 : a->first > b->first;
 }
 
 static void note_branch(struct build *b, struct walk *w, const struct etch_step *step, uint32_t place)
@@ -135,9 +152,7 @@ static void note_branch(struct build *b, struct walk *w, const struct etch_step 
     other = find_branch(b, branch.address, !branch.taken);
     if (other != ETCH_INDEX_NONE)
         b->run->branches.v[other].at_last = false;
-    if (w->previous_branch)
-        note_pair(b, w->previous_branch - 1, i, branch.first);
-    w->previous_branch = i + 1;
+    note_pairs(b, w, i, other, branch.first);
 }
 
 /* ---- Blocks and calls ---- */
@@ -313,6 +328,7 @@ static void report_limits(struct build *b, const struct walk *w)
         etch_run_limit(b->run, w->tid, w->early_handlers,
                        "signal handlers of more than 4,096 steps may stand before the code that they "
                        "interrupted") < 0 ||
+        etch_run_limit(b->run, w->tid, w->unpaired, "outcomes of branches beyond 1,024 are not combined") < 0 ||
         etch_run_limit(b->run, w->tid, w->unkept_frames, "the outermost calls of a deep stack are not kept") < 0;
 }
 
@@ -387,6 +403,8 @@ int etch_build_walk(struct build *b, struct etch_error *err)
         status = etch_error_no_memory(err);
     if (status == 0) {
         end_walk(b);
+        if (b->run->branch_pairs.n)
+            qsort(b->run->branch_pairs.v, b->run->branch_pairs.n, sizeof(*b->run->branch_pairs.v), by_second);
         b->run->flow = true;
     }
     free(b->walk->visit);
