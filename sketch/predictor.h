@@ -24,6 +24,9 @@ enum etch_value_test {
     ETCH_VALUE_NEGATIVE,
     ETCH_VALUE_BELOW, /* less than any passing run's */
     ETCH_VALUE_ABOVE,
+    ETCH_VALUE_LESS, /* than the newest value of another variable in the same call */
+    ETCH_VALUE_SAME,
+    ETCH_VALUE_GREATER,
 };
 
 /* What a predictor says of a branch's outcome. */
@@ -65,7 +68,8 @@ struct etch_predictor {
     uint64_t before;  /* ETCH_BRANCH_AFTER: the address of the other branch */
     double precision, recall, f, f_lo, f_hi;
     uint32_t variable; /* ETCH_NOWHERE: none */
-    uint32_t second;   /* of an atomicity of two variables: that of the last two places; else ETCH_NOWHERE */
+    uint32_t second;   /* of an atomicity of two variables: that of the last two places; of a comparison: the other
+                        variable; else ETCH_NOWHERE */
     enum etch_value_test test;
     enum etch_branch_test branch;
     uint32_t size; /* of the value */

@@ -86,6 +86,9 @@ uint64_t etch_predictor_time(const struct etch_predictor *p, const struct etch_f
     case ETCH_PREDICTOR_BRANCH:
         return branch_time(p, run);
     case ETCH_PREDICTOR_VALUE:
+        if (etch_is_relation(p))
+            return etch_relation_of(p, facts) ? etch_relation_of(p, facts)->first[p->test - ETCH_VALUE_LESS]
+                                              : UINT64_MAX;
         for (size_t i = 0; i < run->accesses.n; i++)
             if (etch_is_value_of(p, &run->accesses.v[i]) && etch_value_passes(p, &run->accesses.v[i]))
                 return run->accesses.v[i].seq;

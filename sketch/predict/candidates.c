@@ -174,8 +174,7 @@ static bool passing_range(const struct search *s, const struct etch_predictor *p
     return any;
 }
 
-/* The loader and malloc choose the address of an object. It is different in each run. */
-static bool is_address(const struct etch_run_access *a)
+bool etch_is_address_value(const struct etch_run_access *a)
 {
     return a->size == 8 && a->value >> 32 && !(a->value >> 47);
 }
@@ -193,7 +192,7 @@ static bool add_value(struct search *s, const struct etch_run_access *a, bool fa
     int64_t v = etch_signed_value(a->value, a->size), lo = 0, hi = 0;
     bool good = true;
 
-    if (is_address(a))
+    if (etch_is_address_value(a))
         return true;
     if (a->value == 0) {
         p.test = ETCH_VALUE_ZERO;
@@ -226,6 +225,40 @@ static bool add_values(struct search *s, const struct etch_run *run)
             etch_run_last_value(run, a->place, a->variable, a->write) == a &&
             !add_value(s, a, etch_run_fails_at(run, a->place)))
             return false;
+    }
+    return true;
+}
+
+static bool holds_in_passing(const struct search *s, const struct etch_predictor *p)
+{
+    bool known = false;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct relation_fact *fact = s->runs[i]->failing ? NULL : etch_relation_of(p, s->facts[i]);
+
+        if (fact && fact->seen >> p->test & 1)
+            return true;
+        known |= fact != NULL;
+    }
+    return !known;
+}
+
+/* The comparisons that came out in a failing run as in no passing run, in any of its calls. */
+static bool add_relations(struct search *s, const struct etch_facts *failing, const struct etch_run *run)
+{
+    for (size_t i = 0; run->threads.n == 1 && i < failing->relations.n; i++) {
+        const struct relation_fact *f = &failing->relations.v[i];
+        struct etch_predictor p = {.kind = ETCH_PREDICTOR_VALUE,
+                                   .n_places = 1,
+                                   .places = {f->place},
+                                   .variable = f->variable,
+                                   .second = f->other};
+
+        for (int test = ETCH_VALUE_LESS; test <= ETCH_VALUE_GREATER; test++) {
+            p.test = (enum etch_value_test)test;
+            if (f->seen >> test & 1 && !holds_in_passing(s, &p) && !add(s, p))
+                return false;
+        }
     }
     return true;
 }
@@ -392,7 +425,7 @@ bool etch_candidates_find(struct search *s)
             return false;
         if (run->failing &&
             !(add_hangs(s, s->facts[i]) && add_torn(s, s->facts[i]) && add_orders(s, s->facts[i]) &&
-              add_too_early(s, s->facts[i]) && add_values(s, run) && add_flow(s, run) && add_missing(s, run)))
+              add_too_early(s, s->facts[i]) && add_values(s, run) && add_relations(s, s->facts[i], run) && add_flow(s, run) && add_missing(s, run)))
             return false;
     }
     return true;

@@ -372,6 +372,8 @@ bool etch_value_passes(const struct etch_predictor *p, const struct etch_run_acc
         return etch_signed_value(a->value, a->size) < (int64_t)p->value;
     case ETCH_VALUE_ABOVE:
         return etch_signed_value(a->value, a->size) > (int64_t)p->value;
+    default:
+        return true; /* a comparison: the access shows one side */
     }
     return false;
 }
@@ -441,7 +443,7 @@ enum etch_truth etch_holds_by_facts(const struct etch_predictor *p, const struct
             return torn_holds(p, facts, run);
         return has_halves(p) && !p->ever ? both_hold(p, facts, run) : order_holds(p, facts, run);
     case ETCH_PREDICTOR_VALUE:
-        return value_holds(p, run);
+        return etch_is_relation(p) ? etch_relation_holds(p, facts, run) : value_holds(p, run);
     case ETCH_PREDICTOR_BRANCH:
         return etch_branch_holds(p, run);
     default:

@@ -470,9 +470,9 @@ static void judge_origin(struct etch_predictor *p, const struct search *s)
         bool open;
         const struct order_fact *f = run->failing ? etch_facts_find(p, s->facts[i], &open) : NULL;
 
-        p->stray |= f && is_stray(s, run, f);
         p->left_over |= f && is_left_over(s, run, f);
         p->proper |= f && is_proper(s, run, f);
+        p->stray |= f && !is_proper(s, run, f) && is_stray(s, run, f);
     }
 }
 

@@ -37,7 +37,8 @@ static int weight_of_origin(const struct etch_predictor *p)
  * statement ran. */
 static int weight_of_sequential(const struct etch_predictor *p)
 {
-    bool number = p->kind == ETCH_PREDICTOR_VALUE && p->test != ETCH_VALUE_ZERO && p->test != ETCH_VALUE_NEGATIVE;
+    bool number = p->kind == ETCH_PREDICTOR_VALUE && p->test != ETCH_VALUE_ZERO && p->test != ETCH_VALUE_NEGATIVE &&
+                  !etch_is_relation(p);
 
     if (p->kind == ETCH_PREDICTOR_ORIGIN && p->stray && !p->only_there)
         return 2;
@@ -49,7 +50,7 @@ static int weight_of_sequential(const struct etch_predictor *p)
         return 7;
     if (p->kind == ETCH_PREDICTOR_BRANCH && p->branch == ETCH_BRANCH_NEVER)
         return 6; /* a run that failed had no time for much that passing runs do */
-    return p->kind == ETCH_PREDICTOR_BRANCH && p->branch >= ETCH_BRANCH_AT_LAST ? 5 : 4;
+    return etch_is_relation(p) || (p->kind == ETCH_PREDICTOR_BRANCH && p->branch >= ETCH_BRANCH_AT_LAST) ? 5 : 4;
 }
 
 /* Ranks predictors of equal numbers by kind. From first to last: rings of locks and waits; orders of threads; a value

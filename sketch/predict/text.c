@@ -28,7 +28,8 @@ static void place_text(const struct etch_names *names, uint32_t place, char *tex
         snprintf(text, size, "elsewhere");
 }
 
-static void value_text(const struct etch_predictor *p, const char *variable, const char *place, char *text, size_t size)
+static void value_text(const struct etch_predictor *p, const char *variable, const char *second, const char *place,
+                       char *text, size_t size)
 {
     switch (p->test) {
     case ETCH_VALUE_ZERO:
@@ -48,6 +49,15 @@ static void value_text(const struct etch_predictor *p, const char *variable, con
         break;
     case ETCH_VALUE_ABOVE:
         snprintf(text, size, "%s > %" PRId64 ", the most of passing runs, at %s", variable, (int64_t)p->value, place);
+        break;
+    case ETCH_VALUE_LESS:
+    case ETCH_VALUE_SAME:
+    case ETCH_VALUE_GREATER:
+        snprintf(text, size, "%s %s %s at %s", variable,
+                 p->test == ETCH_VALUE_LESS   ? "<"
+                 : p->test == ETCH_VALUE_SAME ? "=="
+                                              : ">",
+                 second, place);
         break;
     }
 }
@@ -136,7 +146,7 @@ void etch_predictor_text(const struct etch_predictor *p, const struct etch_names
                  variable);
         break;
     case ETCH_PREDICTOR_VALUE:
-        value_text(p, variable, place[0], text, size);
+        value_text(p, variable, second, place[0], text, size);
         break;
     case ETCH_PREDICTOR_BRANCH:
         branch_text(p, names, text, size);
@@ -149,7 +159,7 @@ void etch_predictor_text(const struct etch_predictor *p, const struct etch_names
 
 const char *etch_predictor_pattern(const struct etch_predictor *p)
 {
-    static const char *const tests[] = {"== 0", "==", "< 0", "<", ">"};
+    static const char *const tests[] = {"== 0", "==", "< 0", "<", ">", "less", "same", "greater"};
 
     switch (p->kind) {
     case ETCH_PREDICTOR_VALUE:
