@@ -17,7 +17,10 @@ static bool is_same(const struct etch_predictor *a, const struct etch_predictor 
 
 static uint64_t hash_candidate(const struct etch_predictor *p)
 {
-    uint64_t key[6] = {(uint64_t)p->kind << 32 | p->variable, p->second, p->address, p->value,
+    uint64_t key[6] = {(uint64_t)p->kind << 32 | p->variable,
+                       p->second,
+                       p->address,
+                       p->value,
                        p->before << 3 | (uint64_t)p->before_taken << 2 | p->branch,
                        (uint64_t)p->test << 8 | (uint64_t)p->torn << 5 | (uint64_t)p->refill << 4 |
                            (uint64_t)p->write << 3 | (uint64_t)p->ever << 2 | (uint64_t)p->taken << 1 | p->negated};
@@ -423,9 +426,9 @@ bool etch_candidates_find(struct search *s)
 
         if (run->failing && failing++ < STATES_OF && !add_states(s, run))
             return false;
-        if (run->failing &&
-            !(add_hangs(s, s->facts[i]) && add_torn(s, s->facts[i]) && add_orders(s, s->facts[i]) &&
-              add_too_early(s, s->facts[i]) && add_values(s, run) && add_relations(s, s->facts[i], run) && add_flow(s, run) && add_missing(s, run)))
+        if (run->failing && !(add_hangs(s, s->facts[i]) && add_torn(s, s->facts[i]) && add_orders(s, s->facts[i]) &&
+                              add_too_early(s, s->facts[i]) && add_values(s, run) &&
+                              add_relations(s, s->facts[i], run) && add_flow(s, run) && add_missing(s, run)))
             return false;
     }
     return true;

@@ -50,7 +50,10 @@ static int weight_of_sequential(const struct etch_predictor *p)
         return 7;
     if (p->kind == ETCH_PREDICTOR_BRANCH && p->branch == ETCH_BRANCH_NEVER)
         return 6; /* a run that failed had no time for much that passing runs do */
-    return etch_is_relation(p) || (p->kind == ETCH_PREDICTOR_BRANCH && p->branch >= ETCH_BRANCH_AT_LAST) ? 5 : 4;
+    return p->kind == ETCH_PREDICTOR_ORIGIN || etch_is_relation(p) ||
+                   (p->kind == ETCH_PREDICTOR_BRANCH && p->branch >= ETCH_BRANCH_AT_LAST)
+               ? 5
+               : 4;
 }
 
 /* Ranks predictors of equal numbers by kind. From first to last: rings of locks and waits; orders of threads; a value

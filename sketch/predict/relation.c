@@ -31,8 +31,7 @@ static struct call *call_of(struct calls *calls, const struct etch_run_access *a
     while ((i = etch_index_next(&calls->by_number, hash, &probe)) != ETCH_INDEX_NONE)
         if (calls->all.v[i].thread == a->thread && calls->all.v[i].number == a->call)
             return &calls->all.v[i];
-    if (!etch_array_push(&calls->all, fresh) ||
-        !etch_index_add(&calls->by_number, hash, (uint32_t)calls->all.n - 1))
+    if (!etch_array_push(&calls->all, fresh) || !etch_index_add(&calls->by_number, hash, (uint32_t)calls->all.n - 1))
         return NULL;
     return &calls->all.v[calls->all.n - 1];
 }
