@@ -303,7 +303,8 @@ static bool add_outcomes(struct search *s, const struct etch_run *run)
         if (etch_run_fails_at(run, b->place))
             continue;
         if (!add(s, branch_predictor(b, ETCH_BRANCH_EVER)) ||
-            (b->at_last && !is_unfinished(run, b->place) && !add(s, branch_predictor(b, ETCH_BRANCH_AT_LAST))))
+            (b->at_last && run->threads.n == 1 && !is_unfinished(run, b->place) &&
+             !add(s, branch_predictor(b, ETCH_BRANCH_AT_LAST))))
             return false;
     }
     return true;
@@ -346,10 +347,11 @@ static bool add_states(struct search *s, const struct etch_run *run)
     return true;
 }
 
-/* The outcomes that a branch of a failing run never had, although it had them in passing runs. */
+/* The outcomes that a branch of a failing run never had, although it had them in passing runs. With threads, a branch
+ * may lack an outcome because another thread came first. */
 static bool add_absent_outcomes(struct search *s, const struct etch_run *run)
 {
-    for (size_t r = 0; r < s->n; r++) {
+    for (size_t r = 0; run->threads.n == 1 && r < s->n; r++) {
         for (size_t i = 0; !s->runs[r]->failing && i < s->runs[r]->branches.n; i++) {
             struct etch_predictor p = branch_predictor(&s->runs[r]->branches.v[i], ETCH_BRANCH_NEVER);
 

@@ -4,6 +4,7 @@
 #include "sketch/predict/model.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -539,6 +540,21 @@ static void judge_position(struct etch_predictor *p, const struct search *s)
     p->position = n ? p->position / n : 1;
 }
 
+/* True if runs died at a statement that had read a 0: a null pointer that it follows, a divisor. */
+static bool is_fatal(const struct etch_predictor *p, const struct search *s)
+{
+    if (p->kind != ETCH_PREDICTOR_VALUE || p->test != ETCH_VALUE_ZERO || p->write)
+        return false;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+
+        if (run->failing && run->failing_place == p->places[0] &&
+            run->failure->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL && (p->followed || run->failure->signal == SIGFPE))
+            return true;
+    }
+    return false;
+}
+
 /* ---- All of it ---- */
 
 void etch_judge(struct etch_predictor *p, const struct search *s)
@@ -565,6 +581,7 @@ void etch_judge(struct etch_predictor *p, const struct search *s)
     if (p->kind == ETCH_PREDICTOR_ORIGIN)
         judge_origin(p, s);
     p->only_there = p->kind == ETCH_PREDICTOR_ORIGIN && is_only_there(s, p);
+    p->fatal = is_fatal(p, s);
     judge_increase(p, s);
     if (p->f > 0 && !etch_predictor_is_threaded(p))
         judge_position(p, s);

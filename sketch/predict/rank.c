@@ -32,7 +32,8 @@ static int weight_of_origin(const struct etch_predictor *p)
 #define ESTABLISHED 0.6 /* the least lower bound of F */
 
 /* A program of one thread runs as a chain: what deviates first leads to all that deviates later. So the outcomes of
- * branches and the values that mean something in themselves are equals, and their times rank them. Behind them: what a
+ * branches and the values that mean something in themselves are equals, and their times rank them. Before them comes a
+ * 0 that is fatal at the failing statement: the reason why it died. Behind them: what a
  * few runs show, conditions of two outcomes, numbers that fit only these runs, and what says no more than that its
  * statement ran. */
 static int weight_of_sequential(const struct etch_predictor *p)
@@ -42,12 +43,14 @@ static int weight_of_sequential(const struct etch_predictor *p)
 
     if (p->kind == ETCH_PREDICTOR_ORIGIN && p->stray && !p->only_there)
         return 2;
+    if (p->fatal)
+        return 3;
     if (p->kind == ETCH_PREDICTOR_EXECUTED || p->increase <= 0 || p->left_over || p->only_there)
         return 9;
     if (number || p->unwritten)
         return 8;
-    if (p->f_lo < ESTABLISHED)
-        return 7;
+    if (p->kind != ETCH_PREDICTOR_BRANCH && p->f_lo < ESTABLISHED)
+        return 7; /* a branch is known in all runs, a watch in a few of them */
     if (p->kind == ETCH_PREDICTOR_BRANCH && p->branch == ETCH_BRANCH_NEVER)
         return 6; /* a run that failed had no time for much that passing runs do */
     return p->kind == ETCH_PREDICTOR_ORIGIN || etch_is_relation(p) ||
