@@ -17,7 +17,8 @@
 #define OPEN_MAX 128u            /* files that stay open until their control flow is decoded */
 #define ACCESS_SIZE 512u         /* bytes of a recorded access, with its registers */
 
-static const Etch__Slice *exits_of(struct etch_run_set *s, const struct etch_recording *recording);
+static const Etch__Slice *exits_of(struct etch_run_set *s, const struct etch_recording *recording,
+                                   enum etch_verdict verdict);
 
 /* ---- Recordings: opened and decoded once, as long as there is room ---- */
 
@@ -63,7 +64,7 @@ static int build(struct etch_run_set *s, struct etch_run_bundle *b, struct etch_
 
     options->verdict = b->verdict;
     options->build_id = &s->build_id;
-    options->exits = exits_of(s, b->recording);
+    options->exits = exits_of(s, b->recording, b->verdict);
     options->symbols = s->symbols;
     options->kept = &b->steps;
     options->core = b->core;
@@ -195,8 +196,10 @@ void etch_run_set_note(struct etch_run_set *s, const char *text)
 
 /* ---- Taking bundles in ---- */
 
-/* The statements that can have given a recording's exit status. NULL: the run ended otherwise, or nothing is known. */
-static const Etch__Slice *exits_of(struct etch_run_set *s, const struct etch_recording *recording)
+/* The statements that can have given a recording's exit status, or wrong output. NULL: the run ended otherwise, or
+ * nothing is known. */
+static const Etch__Slice *exits_of(struct etch_run_set *s, const struct etch_recording *recording,
+                                   enum etch_verdict verdict)
 {
     uint32_t status = recording->outcome && recording->outcome->how_case == ETCH__OUTCOME__HOW_EXIT_STATUS
                           ? recording->outcome->exit_status
@@ -204,7 +207,7 @@ static const Etch__Slice *exits_of(struct etch_run_set *s, const struct etch_rec
     struct etch_run_exits exits = {.status = status};
     struct etch_error ignored; /* slicing says it again */
 
-    if (!status || etch_run_set_open(s, &ignored) < 0)
+    if ((!status && verdict != ETCH_VERDICT_FAIL) || etch_run_set_open(s, &ignored) < 0)
         return NULL;
     for (size_t i = 0; i < s->exits.n; i++)
         if (s->exits.v[i].status == status)

@@ -9,6 +9,9 @@
 #define FAILING_MAX 4u             /* kept of a bug for each set of watches of a round */
 #define FAILING_MAX_AT_LAST 8u     /* the same, once all is watched: in many runs no register was on the object */
 #define PASSING_ENOUGH 5u          /* passing runs in which the predictor is known to be false */
+/* The same in a program of one thread. Its runs differ by their inputs, and a few inputs differ in much besides. */
+#define FAILING_SEQUENTIAL 6u
+#define PASSING_SEQUENTIAL 16u
 #define PASSING_KEPT 40u           /* recordings of passing runs, with watches */
 #define PASSING_KEPT_UNTRACKED 4u  /* the same, without watches */
 #define HOPELESS 20u               /* runs without a passing run: more runs will not pass either */
@@ -45,12 +48,15 @@ uint32_t etch_stop_next_set(const struct etch_set_seen *sets, size_t n)
 
 static unsigned most_failing(const struct etch_stop *s)
 {
-    return s->exhausted && s->native ? FAILING_MAX_AT_LAST : FAILING_MAX;
+    return !s->threaded || (s->exhausted && s->native) ? FAILING_MAX_AT_LAST : FAILING_MAX;
 }
 
 bool etch_stop_round_over(const struct etch_stop *s, bool most)
 {
-    unsigned each = most ? most_failing(s) : s->n_sets > 1 ? FAILING_ENOUGH : FAILING_MAX, failing = 0, passing = 0;
+    unsigned each = most || (!s->threaded && s->n_sets <= 1) ? most_failing(s)
+                    : s->n_sets > 1                          ? FAILING_ENOUGH
+                                                             : FAILING_MAX;
+    unsigned enough = s->n_sets <= 1 && !s->threaded ? PASSING_SEQUENTIAL : PASSING_ENOUGH, failing = 0, passing = 0;
     bool all = true;
 
     for (size_t i = 0; i < s->n_sets; i++) {
@@ -58,7 +64,9 @@ bool etch_stop_round_over(const struct etch_stop *s, bool most)
         failing += s->sets[i].failing;
         passing += s->sets[i].passing;
     }
-    return all || (failing >= for_each_set(s, most ? each : FAILING_MAX) && passing >= for_each_set(s, PASSING_ENOUGH));
+    all &= passing >= enough;
+    return all || (s->n_sets > 1 && failing >= for_each_set(s, most ? each : FAILING_MAX) &&
+                   passing >= for_each_set(s, enough));
 }
 
 /* True if watching keeps the program from passing: hits make a thread slow, and another thread overtakes it each time.
@@ -102,9 +110,12 @@ bool etch_stop_is_symptom(const struct etch_stop *s)
 /* As long as more can be watched, the cause of a symptom may be found nearer to its origin. */
 bool etch_stop_is_enough(const struct etch_stop *s)
 {
+    unsigned failing = !s->threaded       ? FAILING_SEQUENTIAL
+                       : s->best.is_value ? FAILING_ENOUGH_OF_VALUE
+                                          : FAILING_ENOUGH;
+
     return s->best.text && !(etch_stop_is_symptom(s) && !s->exhausted) && s->best.f >= ETCH_STOP_STRONG &&
-           s->best.failing_true >= (s->best.is_value ? FAILING_ENOUGH_OF_VALUE : FAILING_ENOUGH) &&
-           s->best.passing >= PASSING_ENOUGH;
+           s->best.failing_true >= failing && s->best.passing >= (s->threaded ? PASSING_ENOUGH : PASSING_SEQUENTIAL);
 }
 
 /* A set of watches without enough runs may explain more. So the round goes on to its end, unless that takes too long.

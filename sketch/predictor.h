@@ -24,6 +24,17 @@ enum etch_value_test {
     ETCH_VALUE_NEGATIVE,
     ETCH_VALUE_BELOW, /* less than any passing run's */
     ETCH_VALUE_ABOVE,
+    ETCH_VALUE_LESS, /* than the newest value of another variable in the same call */
+    ETCH_VALUE_SAME,
+    ETCH_VALUE_GREATER,
+};
+
+/* What a predictor says of a branch's outcome. */
+enum etch_branch_test {
+    ETCH_BRANCH_EVER,    /* the branch had it */
+    ETCH_BRANCH_NEVER,   /* the branch ran and never had it */
+    ETCH_BRANCH_AT_LAST, /* the branch had it the last time */
+    ETCH_BRANCH_AFTER,   /* the branch had it, when a given outcome was the newest of the branch at places[0] */
 };
 
 enum etch_truth { ETCH_FALSE, ETCH_TRUE, ETCH_UNKNOWN };
@@ -54,11 +65,15 @@ struct etch_predictor {
     uint32_t places[ETCH_PREDICTOR_PLACES];
     uint64_t value;
     uint64_t address; /* of the branch */
+    uint64_t before;  /* ETCH_BRANCH_AFTER: the address of the other branch */
     double precision, recall, f, f_lo, f_hi;
     uint32_t variable; /* ETCH_NOWHERE: none */
-    uint32_t second;   /* of an atomicity of two variables: that of the last two places; else ETCH_NOWHERE */
+    uint32_t second;   /* of an atomicity of two variables: that of the last two places; of a comparison: the other
+                        variable; else ETCH_NOWHERE */
     enum etch_value_test test;
+    enum etch_branch_test branch;
     uint32_t size; /* of the value */
+    uint32_t before_to; /* like `to`, of the branch before */
     uint32_t to;   /* where the branch went, in the run that brought it up */
     uint32_t failing_true, failing, passing_true, passing, unknown;
     uint32_t distance, spread;         /* of its nearest statement, and of all its statements, from the failure */
@@ -71,6 +86,11 @@ struct etch_predictor {
     bool negated;        /* executed: the statement did not run */
     bool write;          /* a value written, rather than read */
     bool taken;          /* the branch was taken */
+    bool before_taken;   /* the branch before was taken */
+    bool sequential;     /* the failing runs had one thread */
+    bool fatal;          /* a value of 0 with which the failing statement must fault */
+    double increase;     /* Pr(fails | the predictor is true) - Pr(fails | its statement was reached) */
+    double position;     /* when it became true: 0 at the start of the failing runs, 1 at their end */
     bool guarded;        /* intended atomicity: an update, or a check and the access that it guards */
     bool constant_order; /* the order is the same in all runs, so it explains nothing */
     bool first_symptom;  /* an order that held up to the first symptom, before the failure */

@@ -68,12 +68,21 @@ struct etch_run_visit {
     uint32_t depth;  /* of calls */
 };
 
-/* A conditional branch of a slice statement, by its address in the file. */
+/* An outcome of a conditional branch of a slice statement, by the branch's address in the file. */
 struct etch_run_branch {
     uint32_t place;
     uint64_t address;
     bool taken;
-    uint32_t to; /* the first place of the slice executed after it, or ETCH_NOWHERE */
+    uint32_t to;          /* the first place of the slice executed after it, or ETCH_NOWHERE */
+    uint32_t thread;      /* that had it; ETCH_NOWHERE: several had */
+    uint64_t first, last; /* when it had it: steps of the thread before it */
+    bool at_last;         /* the branch had this outcome the last time */
+};
+
+/* A thread had the second outcome at a time when the first was the newest one of its branch. */
+struct etch_run_branch_pair {
+    uint32_t first, second; /* indexes of branches */
+    uint64_t seq;           /* of the second, the first time that it was so: steps of the thread before it */
 };
 
 struct etch_run_access {
@@ -163,6 +172,7 @@ struct etch_run {
     struct etch_by_place first_visit, last_access; /* made by etch_run_index() */
     struct etch_index last_value;                  /* accesses with known values, the newest of its kind only */
     ETCH_ARRAY(struct etch_run_branch) branches;   /* each outcome once */
+    ETCH_ARRAY(struct etch_run_branch_pair) branch_pairs; /* each pair once, by second, then first */
     ETCH_ARRAY(struct etch_run_access) accesses;   /* in an order that contradicts no proven pair */
     /* Values that the failing thread's last statements had, recovered from its end, as the thread ran. Only shown: no
      * predictor is made of them. */

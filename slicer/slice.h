@@ -41,7 +41,7 @@ enum {
 };
 
 /* The statements from which the program may have its exit status: a return, an exit(), the assignment of a constant
- * that is returned later. The result is a slice, to be freed with etch__slice__free_unpacked(). Its distances are the
+ * that is returned later. Status 0: the statements that write output, if there are any. The result is a slice, to be freed with etch__slice__free_unpacked(). Its distances are the
  * values above, and its calls are the calls that end the program. NULL when memory is short. */
 Etch__Slice *etch_exits_message(struct etch_model *model, int status);
 

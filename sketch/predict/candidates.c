@@ -10,13 +10,18 @@ static bool is_same(const struct etch_predictor *a, const struct etch_predictor 
     return a->kind == b->kind && a->n_places == b->n_places && a->variable == b->variable && a->second == b->second &&
            a->ever == b->ever && a->refill == b->refill && a->torn == b->torn && a->negated == b->negated &&
            a->test == b->test && a->value == b->value && a->write == b->write && a->address == b->address &&
-           a->taken == b->taken && strcmp(a->pattern, b->pattern) == 0 &&
+           a->taken == b->taken && a->branch == b->branch && a->before == b->before &&
+           a->before_taken == b->before_taken && strcmp(a->pattern, b->pattern) == 0 &&
            memcmp(a->places, b->places, a->n_places * sizeof(a->places[0])) == 0;
 }
 
 static uint64_t hash_candidate(const struct etch_predictor *p)
 {
-    uint64_t key[5] = {(uint64_t)p->kind << 32 | p->variable, p->second, p->address, p->value,
+    uint64_t key[6] = {(uint64_t)p->kind << 32 | p->variable,
+                       p->second,
+                       p->address,
+                       p->value,
+                       p->before << 3 | (uint64_t)p->before_taken << 2 | p->branch,
                        (uint64_t)p->test << 8 | (uint64_t)p->torn << 5 | (uint64_t)p->refill << 4 |
                            (uint64_t)p->write << 3 | (uint64_t)p->ever << 2 | (uint64_t)p->taken << 1 | p->negated};
     uint64_t hash = etch_hash(ETCH_HASH_START, key, sizeof(key));
@@ -172,8 +177,7 @@ static bool passing_range(const struct search *s, const struct etch_predictor *p
     return any;
 }
 
-/* The loader and malloc choose the address of an object. It is different in each run. */
-static bool is_address(const struct etch_run_access *a)
+bool etch_is_address_value(const struct etch_run_access *a)
 {
     return a->size == 8 && a->value >> 32 && !(a->value >> 47);
 }
@@ -191,7 +195,7 @@ static bool add_value(struct search *s, const struct etch_run_access *a, bool fa
     int64_t v = etch_signed_value(a->value, a->size), lo = 0, hi = 0;
     bool good = true;
 
-    if (is_address(a))
+    if (etch_is_address_value(a))
         return true;
     if (a->value == 0) {
         p.test = ETCH_VALUE_ZERO;
@@ -228,24 +232,141 @@ static bool add_values(struct search *s, const struct etch_run *run)
     return true;
 }
 
+static bool holds_in_passing(const struct search *s, const struct etch_predictor *p)
+{
+    bool known = false;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct relation_fact *fact = s->runs[i]->failing ? NULL : etch_relation_of(p, s->facts[i]);
+
+        if (fact && fact->seen >> p->test & 1)
+            return true;
+        known |= fact != NULL;
+    }
+    return !known;
+}
+
+/* The comparisons that came out in a failing run as in no passing run, in any of its calls. */
+static bool add_relations(struct search *s, const struct etch_facts *failing, const struct etch_run *run)
+{
+    for (size_t i = 0; run->threads.n == 1 && i < failing->relations.n; i++) {
+        const struct relation_fact *f = &failing->relations.v[i];
+        struct etch_predictor p = {.kind = ETCH_PREDICTOR_VALUE,
+                                   .n_places = 1,
+                                   .places = {f->place},
+                                   .variable = f->variable,
+                                   .second = f->other};
+
+        for (int test = ETCH_VALUE_LESS; test <= ETCH_VALUE_GREATER; test++) {
+            p.test = (enum etch_value_test)test;
+            if (f->seen >> test & 1 && !holds_in_passing(s, &p) && !add(s, p))
+                return false;
+        }
+    }
+    return true;
+}
+
 /* ---- What ran ---- */
+
+static struct etch_predictor branch_predictor(const struct etch_run_branch *b, enum etch_branch_test test)
+{
+    return (struct etch_predictor){.kind = ETCH_PREDICTOR_BRANCH,
+                                   .branch = test,
+                                   .n_places = 1,
+                                   .places = {b->place},
+                                   .variable = ETCH_NOWHERE,
+                                   .second = ETCH_NOWHERE,
+                                   .address = b->address,
+                                   .taken = b->taken,
+                                   .to = b->to,
+                                   .before_to = ETCH_NOWHERE};
+}
+
+/* True if a function was still running when a run failed: how its branches would have gone on is not known. */
+static bool is_unfinished(const struct etch_run *run, uint32_t place)
+{
+    const struct etch_line_place *places = run->names ? run->names->places.v : NULL;
+
+    for (size_t i = 0; places && i < run->threads.n; i++)
+        for (size_t k = 0; k < run->threads.v[i].stack.n; k++)
+            if (strcmp(places[run->threads.v[i].stack.v[k]].function, places[place].function) == 0)
+                return true;
+    return false;
+}
+
+/* The outcomes that a branch had in a failing run. The branch of the failing statement is the failure itself. */
+static bool add_outcomes(struct search *s, const struct etch_run *run)
+{
+    for (size_t i = 0; i < run->branches.n; i++) {
+        const struct etch_run_branch *b = &run->branches.v[i];
+
+        if (etch_run_fails_at(run, b->place))
+            continue;
+        if (!add(s, branch_predictor(b, ETCH_BRANCH_EVER)) ||
+            (b->at_last && run->threads.n == 1 && !is_unfinished(run, b->place) &&
+             !add(s, branch_predictor(b, ETCH_BRANCH_AT_LAST))))
+            return false;
+    }
+    return true;
+}
+
+/* True if a predictor holds in no passing run, and in nearly all failing runs. */
+static bool separates(const struct search *s, const struct etch_predictor *p)
+{
+    unsigned failing = 0, without = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        enum etch_truth truth = etch_branch_holds(p, s->runs[i]);
+
+        if (!s->runs[i]->failing && truth == ETCH_TRUE)
+            return false;
+        failing += s->runs[i]->failing;
+        without += s->runs[i]->failing && truth != ETCH_TRUE;
+    }
+    return without * 10 <= failing;
+}
+
+/* Outcomes in the state that other branches had left: many pairs, of which only those are taken that separate failing
+ * from passing runs. Across threads, no such state is known. */
+static bool add_states(struct search *s, const struct etch_run *run)
+{
+    for (size_t i = 0; run->threads.n == 1 && i < run->branch_pairs.n; i++) {
+        const struct etch_run_branch *first = &run->branches.v[run->branch_pairs.v[i].first],
+                                     *second = &run->branches.v[run->branch_pairs.v[i].second];
+        struct etch_predictor p = branch_predictor(second, ETCH_BRANCH_AFTER);
+
+        p.n_places = 2;
+        p.places[0] = first->place;
+        p.places[1] = second->place;
+        p.before = first->address;
+        p.before_taken = first->taken;
+        p.before_to = first->to;
+        if (!etch_run_fails_at(run, second->place) && separates(s, &p) && !add(s, p))
+            return false;
+    }
+    return true;
+}
+
+/* The outcomes that a branch of a failing run never had, although it had them in passing runs. With threads, a branch
+ * may lack an outcome because another thread came first. */
+static bool add_absent_outcomes(struct search *s, const struct etch_run *run)
+{
+    for (size_t r = 0; run->threads.n == 1 && r < s->n; r++) {
+        for (size_t i = 0; !s->runs[r]->failing && i < s->runs[r]->branches.n; i++) {
+            struct etch_predictor p = branch_predictor(&s->runs[r]->branches.v[i], ETCH_BRANCH_NEVER);
+
+            if (!etch_run_fails_at(run, p.places[0]) && !is_unfinished(run, p.places[0]) &&
+                etch_branch_holds(&p, run) == ETCH_TRUE && !add(s, p))
+                return false;
+        }
+    }
+    return true;
+}
 
 static bool add_flow(struct search *s, const struct etch_run *run)
 {
-    for (size_t i = 0; i < run->branches.n; i++) {
-        struct etch_predictor p = {.kind = ETCH_PREDICTOR_BRANCH,
-                                   .n_places = 1,
-                                   .places = {run->branches.v[i].place},
-                                   .variable = ETCH_NOWHERE,
-                                   .second = ETCH_NOWHERE,
-                                   .address = run->branches.v[i].address,
-                                   .taken = run->branches.v[i].taken,
-                                   .to = run->branches.v[i].to};
-
-        /* The branch of the failing statement is the failure itself, and so is its execution. */
-        if (!etch_run_fails_at(run, p.places[0]) && !add(s, p))
-            return false;
-    }
+    if (!add_outcomes(s, run) || !add_absent_outcomes(s, run))
+        return false;
     for (size_t i = 0; i < run->visits.n; i++) {
         struct etch_predictor p = {.kind = ETCH_PREDICTOR_EXECUTED,
                                    .n_places = 1,
@@ -296,14 +417,20 @@ static bool add_missing(struct search *s, const struct etch_run *run)
 
 /* ---- All of them ---- */
 
+#define STATES_OF 2 /* failing runs: a pair that nearly all have is in one of two */
+
 bool etch_candidates_find(struct search *s)
 {
+    unsigned failing = 0;
+
     for (size_t i = 0; i < s->n; i++) {
         const struct etch_run *run = s->runs[i];
 
-        if (run->failing &&
-            !(add_hangs(s, s->facts[i]) && add_torn(s, s->facts[i]) && add_orders(s, s->facts[i]) &&
-              add_too_early(s, s->facts[i]) && add_values(s, run) && add_flow(s, run) && add_missing(s, run)))
+        if (run->failing && failing++ < STATES_OF && !add_states(s, run))
+            return false;
+        if (run->failing && !(add_hangs(s, s->facts[i]) && add_torn(s, s->facts[i]) && add_orders(s, s->facts[i]) &&
+                              add_too_early(s, s->facts[i]) && add_values(s, run) &&
+                              add_relations(s, s->facts[i], run) && add_flow(s, run) && add_missing(s, run)))
             return false;
     }
     return true;

@@ -125,6 +125,7 @@ static int make(struct etch_facts *facts, const struct etch_run *run, bool early
             add_user(facts, t, false);
     }
     etch_hang_find(run, add_hang, facts);
+    facts->failed |= !etch_relations_find(facts, run);
     return facts->failed ? -1 : 0;
 }
 
@@ -134,10 +135,12 @@ static void release(struct etch_facts *facts)
     etch_array_free(&facts->users);
     etch_array_free(&facts->hangs);
     etch_array_free(&facts->torn);
+    etch_array_free(&facts->relations);
     etch_array_free(&facts->groups.all);
     etch_index_release(&facts->by_fact);
     etch_index_release(&facts->by_user);
     etch_index_release(&facts->by_torn);
+    etch_index_release(&facts->by_relation);
     free(facts);
 }
 

@@ -350,7 +350,7 @@ static enum etch_truth hang_holds(const struct etch_predictor *p, const struct e
     return run->failing && !run->synced ? ETCH_UNKNOWN : ETCH_FALSE;
 }
 
-/* ---- Values and branches ---- */
+/* ---- Values ---- */
 
 int64_t etch_signed_value(uint64_t value, uint32_t size)
 {
@@ -372,6 +372,8 @@ bool etch_value_passes(const struct etch_predictor *p, const struct etch_run_acc
         return etch_signed_value(a->value, a->size) < (int64_t)p->value;
     case ETCH_VALUE_ABOVE:
         return etch_signed_value(a->value, a->size) > (int64_t)p->value;
+    default:
+        return true; /* a comparison: the access shows one side */
     }
     return false;
 }
@@ -423,14 +425,6 @@ static enum etch_truth value_holds(const struct etch_predictor *p, const struct 
     return etch_did_execute(run, p->places[0]) == ETCH_FALSE ? ETCH_FALSE : ETCH_UNKNOWN;
 }
 
-static enum etch_truth branch_holds(const struct etch_predictor *p, const struct etch_run *run)
-{
-    for (size_t i = 0; i < run->branches.n; i++)
-        if (run->branches.v[i].address == p->address && run->branches.v[i].taken == p->taken)
-            return ETCH_TRUE;
-    return run->flow && !run->lost && !etch_run_may_have(run, p->places[0]) ? ETCH_FALSE : ETCH_UNKNOWN;
-}
-
 /* ---- All kinds ---- */
 
 enum etch_truth etch_holds_by_facts(const struct etch_predictor *p, const struct etch_facts *facts,
@@ -449,9 +443,9 @@ enum etch_truth etch_holds_by_facts(const struct etch_predictor *p, const struct
             return torn_holds(p, facts, run);
         return has_halves(p) && !p->ever ? both_hold(p, facts, run) : order_holds(p, facts, run);
     case ETCH_PREDICTOR_VALUE:
-        return value_holds(p, run);
+        return etch_is_relation(p) ? etch_relation_holds(p, facts, run) : value_holds(p, run);
     case ETCH_PREDICTOR_BRANCH:
-        return branch_holds(p, run);
+        return etch_branch_holds(p, run);
     default:
         truth = etch_did_execute(run, p->places[0]);
         return truth == ETCH_UNKNOWN ? truth : (truth == ETCH_TRUE) != p->negated ? ETCH_TRUE : ETCH_FALSE;

@@ -4,6 +4,7 @@
 #include "sketch/predict/model.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -470,9 +471,9 @@ static void judge_origin(struct etch_predictor *p, const struct search *s)
         bool open;
         const struct order_fact *f = run->failing ? etch_facts_find(p, s->facts[i], &open) : NULL;
 
-        p->stray |= f && is_stray(s, run, f);
         p->left_over |= f && is_left_over(s, run, f);
         p->proper |= f && is_proper(s, run, f);
+        p->stray |= f && !is_proper(s, run, f) && is_stray(s, run, f);
     }
 }
 
@@ -484,6 +485,74 @@ static bool is_only_there(const struct search *s, const struct etch_predictor *p
         if (!s->runs[i]->failing && etch_executed(s->runs[i], p->places[1]))
             return false;
     return true;
+}
+
+/* ---- Reached, and when ---- */
+
+/* True if a run came to the statement whose behaviour the predictor tells. */
+static bool was_reached(const struct etch_predictor *p, const struct etch_run *run)
+{
+    switch (p->kind) {
+    case ETCH_PREDICTOR_BRANCH:
+        return etch_branch_was_reached(p, run);
+    case ETCH_PREDICTOR_VALUE:
+    case ETCH_PREDICTOR_ORIGIN:
+        return etch_executed(run, p->places[p->n_places - 1]);
+    default:
+        return true;
+    }
+}
+
+/* A predictor says nothing that its statement does not say by having run, if its increase is 0. */
+static void judge_increase(struct etch_predictor *p, const struct search *s)
+{
+    uint32_t failing = 0, reached = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        if (!was_reached(p, s->runs[i]))
+            continue;
+        reached++;
+        failing += s->runs[i]->failing;
+    }
+    p->increase = p->precision - (reached ? (double)failing / reached : 0);
+}
+
+/* The mean over the failing runs in which the predictor is true. */
+static void judge_position(struct etch_predictor *p, const struct search *s)
+{
+    uint32_t n = 0;
+
+    p->sequential = true;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+        uint64_t time, length;
+
+        if (!run->failing)
+            continue;
+        p->sequential = p->sequential && run->threads.n == 1;
+        if (!run->flow || run->threads.n > 1 || etch_holds_by_facts(p, s->facts[i], run) != ETCH_TRUE)
+            continue;
+        time = etch_predictor_time(p, s->facts[i], run);
+        length = etch_run_length(run);
+        p->position += time == UINT64_MAX || !length ? 1 : (double)time / (double)length;
+        n++;
+    }
+    p->position = n ? p->position / n : 1;
+}
+
+/* True if runs died at a statement that had read a 0: a null pointer that it follows, a divisor. */
+static bool is_fatal(const struct etch_predictor *p, const struct search *s)
+{
+    if (p->kind != ETCH_PREDICTOR_VALUE || p->test != ETCH_VALUE_ZERO || p->write)
+        return false;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct etch_run *run = s->runs[i];
+
+        if (run->failing && run->failing_place == p->places[0] &&
+            run->failure->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL && (p->followed || run->failure->signal == SIGFPE))
+            return true;
+    }
+    return false;
 }
 
 /* ---- All of it ---- */
@@ -512,6 +581,10 @@ void etch_judge(struct etch_predictor *p, const struct search *s)
     if (p->kind == ETCH_PREDICTOR_ORIGIN)
         judge_origin(p, s);
     p->only_there = p->kind == ETCH_PREDICTOR_ORIGIN && is_only_there(s, p);
+    p->fatal = is_fatal(p, s);
+    judge_increase(p, s);
+    if (p->f > 0 && !etch_predictor_is_threaded(p))
+        judge_position(p, s);
     p->distance = UINT32_MAX;
     for (uint32_t i = 0; i < p->n_places; i++) {
         uint32_t d = s->names->places.v[p->places[i]].distance;

@@ -24,6 +24,13 @@ struct torn_fact {
     bool proven;
 };
 
+/* How a variable's value at a place compared with another variable of the same call. */
+struct relation_fact {
+    uint32_t place, variable, other;
+    uint32_t seen;     /* a bit for each enum etch_value_test */
+    uint64_t first[3]; /* when it first was less, the same, greater */
+};
+
 /* A statement that reads or writes a variable in a thread. */
 struct user {
     uint32_t place, variable, thread;
@@ -35,7 +42,8 @@ struct etch_facts {
     ETCH_ARRAY(struct user) users;        /* each once */
     ETCH_ARRAY(struct etch_hang) hangs;
     ETCH_ARRAY(struct torn_fact) torn;
-    struct etch_index by_fact, by_user, by_torn;
+    ETCH_ARRAY(struct relation_fact) relations;
+    struct etch_index by_fact, by_user, by_torn, by_relation;
     struct etch_access_groups groups;
     struct etch_search_limits limits;
     size_t found;
@@ -49,6 +57,33 @@ const struct etch_facts *etch_facts_of(const struct etch_run *run, bool early);
 /* The newest fact that makes a predictor of an order true; NULL: none. `open`: such a fact is possible, but the order
  * of its statements is not proven. */
 const struct order_fact *etch_facts_find(const struct etch_predictor *p, const struct etch_facts *facts, bool *open);
+
+/* ---- Comparisons of two values ---- */
+
+/* All of a run; false when memory is short. */
+bool etch_relations_find(struct etch_facts *facts, const struct etch_run *run);
+
+/* NULL: the two were never compared. */
+const struct relation_fact *etch_relation_of(const struct etch_predictor *p, const struct etch_facts *facts);
+
+bool etch_is_relation(const struct etch_predictor *p);
+enum etch_truth etch_relation_holds(const struct etch_predictor *p, const struct etch_facts *facts,
+                                    const struct etch_run *run);
+
+/* True if a value is the address of an object, which the loader and malloc choose anew in each run. */
+bool etch_is_address_value(const struct etch_run_access *a);
+
+/* ---- Branches and times ---- */
+
+enum etch_truth etch_branch_holds(const struct etch_predictor *p, const struct etch_run *run);
+bool etch_branch_was_reached(const struct etch_predictor *p, const struct etch_run *run);
+
+/* When a predictor became true in a run: steps of the thread before it; UINT64_MAX: not known. */
+uint64_t etch_predictor_time(const struct etch_predictor *p, const struct etch_facts *facts,
+                             const struct etch_run *run);
+
+/* The newest step of a run. */
+uint64_t etch_run_length(const struct etch_run *run);
 
 /* ---- Truth ---- */
 

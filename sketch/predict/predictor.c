@@ -81,12 +81,16 @@ static void log_best(const struct etch_predictors *predictors, const struct etch
         const struct etch_predictor *p = &predictors->all.v[i];
 
         etch_predictor_text(p, names, text, sizeof(text));
-        etch_log(
-            ETCH_LOG_PREDICT, ETCH_LOG_DEBUG,
-            "rank %zu: F %.3f, true in %u of %u failing and %u of %u passing runs, unknown in %u, distance %u%s%s: "
-            "%s",
-            i + 1, p->f, p->failing_true, p->failing, p->passing_true, p->passing, p->unknown, p->distance,
-            p->first_symptom ? ", before the first symptom" : "", p->guarded ? ", meant to be atomic" : "", text);
+        etch_log(ETCH_LOG_PREDICT, ETCH_LOG_DEBUG,
+                 "rank %zu: F %.3f, increase %.3f, position %.3f, true in %u of %u failing and %u of %u passing runs, "
+                 "unknown in %u, distance %u%s%s: "
+                 "%s",
+                 i + 1, p->f, p->increase, p->position, p->failing_true, p->failing, p->passing_true, p->passing,
+                 p->unknown, p->distance,
+                 p->sequential      ? ", one thread"
+                 : p->first_symptom ? ", before the first symptom"
+                                    : "",
+                 p->guarded ? ", meant to be atomic" : "", text);
     }
 }
 

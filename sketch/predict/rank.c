@@ -29,11 +29,43 @@ static int weight_of_origin(const struct etch_predictor *p)
     return p->stray ? 2 : p->proper ? 6 : 4;
 }
 
+#define ESTABLISHED 0.6 /* the least lower bound of F */
+
+/* A program of one thread runs as a chain: what deviates first leads to all that deviates later. So the outcomes of
+ * branches and the values that mean something in themselves are equals, and their times rank them. Before them comes a
+ * 0 that is fatal at the failing statement: the reason why it died. Behind them: what a
+ * few runs show, conditions of two outcomes, numbers that fit only these runs, and what says no more than that its
+ * statement ran. */
+static int weight_of_sequential(const struct etch_predictor *p)
+{
+    bool number = p->kind == ETCH_PREDICTOR_VALUE && p->test != ETCH_VALUE_ZERO && p->test != ETCH_VALUE_NEGATIVE &&
+                  !etch_is_relation(p);
+
+    if (p->kind == ETCH_PREDICTOR_ORIGIN && p->stray && !p->only_there)
+        return 2;
+    if (p->fatal)
+        return 3;
+    if (p->kind == ETCH_PREDICTOR_EXECUTED || p->increase <= 0 || p->left_over || p->only_there)
+        return 9;
+    if (number || p->unwritten)
+        return 8;
+    if (p->kind != ETCH_PREDICTOR_BRANCH && p->f_lo < ESTABLISHED)
+        return 7; /* a branch is known in all runs, a watch in a few of them */
+    if (p->kind == ETCH_PREDICTOR_BRANCH && p->branch == ETCH_BRANCH_NEVER)
+        return 6; /* a run that failed had no time for much that passing runs do */
+    return p->kind == ETCH_PREDICTOR_ORIGIN || etch_is_relation(p) ||
+                   (p->kind == ETCH_PREDICTOR_BRANCH && p->branch >= ETCH_BRANCH_AT_LAST)
+               ? 5
+               : 4;
+}
+
 /* Ranks predictors of equal numbers by kind. From first to last: rings of locks and waits; orders of threads; a value
  * of zero or below; a stray write; a branch, which is a test of the program; a number that fits only these runs; a
  * value without a writer. A thread that waits for its own lock is the failure, not its cause. */
 static int weight(const struct etch_predictor *p)
 {
+    if (p->sequential && !etch_predictor_is_threaded(p))
+        return weight_of_sequential(p);
     switch (p->kind) {
     case ETCH_PREDICTOR_LOCK_ORDER:
         return p->n_places > 2 ? 0 : 2;
@@ -72,6 +104,8 @@ static int by_rank(const void *x, const void *y, void *context)
         return standing(a) > standing(b) ? -1 : 1;
     if (weight(a) != weight(b))
         return weight(a) < weight(b) ? -1 : 1;
+    if (a->sequential && b->sequential && fabs(a->position - b->position) > 1e-9)
+        return a->position < b->position ? -1 : 1;
     if (a->first_symptom != b->first_symptom)
         return a->first_symptom ? -1 : 1;
     /* An atomicity that was meant to hold says more than an order. Otherwise the order of two statements is enough.
@@ -120,6 +154,12 @@ static int by_rank(const void *x, const void *y, void *context)
         return a->address < b->address ? -1 : 1;
     if (a->taken != b->taken)
         return a->taken ? -1 : 1;
+    if (a->branch != b->branch)
+        return a->branch < b->branch ? -1 : 1;
+    if (a->before != b->before)
+        return a->before < b->before ? -1 : 1;
+    if (a->before_taken != b->before_taken)
+        return a->before_taken ? -1 : 1;
     return a->value < b->value ? -1 : a->value > b->value;
 }
 

@@ -28,7 +28,8 @@ static void place_text(const struct etch_names *names, uint32_t place, char *tex
         snprintf(text, size, "elsewhere");
 }
 
-static void value_text(const struct etch_predictor *p, const char *variable, const char *place, char *text, size_t size)
+static void value_text(const struct etch_predictor *p, const char *variable, const char *second, const char *place,
+                       char *text, size_t size)
 {
     switch (p->test) {
     case ETCH_VALUE_ZERO:
@@ -49,6 +50,15 @@ static void value_text(const struct etch_predictor *p, const char *variable, con
     case ETCH_VALUE_ABOVE:
         snprintf(text, size, "%s > %" PRId64 ", the most of passing runs, at %s", variable, (int64_t)p->value, place);
         break;
+    case ETCH_VALUE_LESS:
+    case ETCH_VALUE_SAME:
+    case ETCH_VALUE_GREATER:
+        snprintf(text, size, "%s %s %s at %s", variable,
+                 p->test == ETCH_VALUE_LESS   ? "<"
+                 : p->test == ETCH_VALUE_SAME ? "=="
+                                              : ">",
+                 second, place);
+        break;
     }
 }
 
@@ -66,6 +76,38 @@ static void ring_text(const struct etch_predictor *p, const struct etch_names *n
         place_text(names, p->places[(i + p->n_places - 1) % p->n_places], waits, sizeof(waits));
         length += (size_t)snprintf(text + length, size - length, "%sthe lock taken at %s is waited for at %s",
                                    i ? ", " : "", taken, waits);
+    }
+}
+
+static void outcome_text(const struct etch_names *names, uint32_t to, bool taken, const char *goes,
+                         const char *branches, char *text, size_t size)
+{
+    if (to != ETCH_NOWHERE)
+        snprintf(text, size, "%s to line %u", goes, names->places.v[to].line);
+    else
+        snprintf(text, size, "%s %s", branches, taken ? "away" : "on");
+}
+
+static void branch_text(const struct etch_predictor *p, const struct etch_names *names, char *text, size_t size)
+{
+    char place[300], before[300], outcome[64], was[64];
+
+    place_text(names, p->places[p->n_places - 1], place, sizeof(place));
+    outcome_text(names, p->to, p->taken, "goes on", "branches", outcome, sizeof(outcome));
+    switch (p->branch) {
+    case ETCH_BRANCH_NEVER:
+        snprintf(text, size, "%s never %s", place, outcome);
+        break;
+    case ETCH_BRANCH_AT_LAST:
+        snprintf(text, size, "%s %s the last time", place, outcome);
+        break;
+    case ETCH_BRANCH_AFTER:
+        place_text(names, p->places[0], before, sizeof(before));
+        outcome_text(names, p->before_to, p->before_taken, "went on", "branched", was, sizeof(was));
+        snprintf(text, size, "%s %s after %s %s", place, outcome, before, was);
+        break;
+    default:
+        snprintf(text, size, "%s %s", place, outcome);
     }
 }
 
@@ -104,13 +146,10 @@ void etch_predictor_text(const struct etch_predictor *p, const struct etch_names
                  variable);
         break;
     case ETCH_PREDICTOR_VALUE:
-        value_text(p, variable, place[0], text, size);
+        value_text(p, variable, second, place[0], text, size);
         break;
     case ETCH_PREDICTOR_BRANCH:
-        if (p->to != ETCH_NOWHERE)
-            snprintf(text, size, "%s goes on to line %u", place[0], names->places.v[p->to].line);
-        else
-            snprintf(text, size, "%s branches %s", place[0], p->taken ? "away" : "on");
+        branch_text(p, names, text, size);
         break;
     default:
         snprintf(text, size, "%s is %s", place[0], p->negated ? "not executed" : "executed");
@@ -120,13 +159,17 @@ void etch_predictor_text(const struct etch_predictor *p, const struct etch_names
 
 const char *etch_predictor_pattern(const struct etch_predictor *p)
 {
-    static const char *const tests[] = {"== 0", "==", "< 0", "<", ">"};
+    static const char *const tests[] = {"== 0", "==", "< 0", "<", ">", "less", "same", "greater"};
 
     switch (p->kind) {
     case ETCH_PREDICTOR_VALUE:
         return p->test == ETCH_VALUE_ZERO && p->size == 8 ? "null" : tests[p->test];
     case ETCH_PREDICTOR_BRANCH:
-        return p->taken ? "taken" : "not taken";
+        return p->branch == ETCH_BRANCH_NEVER     ? p->taken ? "never taken" : "always taken"
+               : p->branch == ETCH_BRANCH_AT_LAST ? p->taken ? "taken last" : "not taken last"
+               : p->branch == ETCH_BRANCH_AFTER   ? p->taken ? "taken after" : "not taken after"
+               : p->taken                         ? "taken"
+                                                  : "not taken";
     case ETCH_PREDICTOR_LOCK_ORDER:
         return "ring";
     case ETCH_PREDICTOR_WAIT:

@@ -279,11 +279,14 @@ static char *bucket_of(struct build *b, bool hang)
 
 /* ---- All of it ---- */
 
-/* A run that ended by itself did so by the thread that called exit(), or else by its first. */
+/* A run that ended by itself did so by the thread that called exit(), or else by its first. Wrong output was written by
+ * the first thread that writes at all. */
 static uint32_t ending_thread(const struct etch_run *run)
 {
+    bool output = run->failure->kind == ETCH__FAILURE_KIND__FAILURE_CHECK;
+
     for (size_t i = 0; i < run->threads.n; i++)
-        if (run->threads.v[i].called_exit)
+        if (output ? run->threads.v[i].gave_status : run->threads.v[i].called_exit)
             return run->threads.v[i].tid;
     return run->failure->tid && !run->threads.v[0].gave_status ? run->failure->tid : run->threads.v[0].tid;
 }

@@ -11,6 +11,7 @@
 
 #define DEPTH_MAX 4096u
 #define IN_BLOCK_BITS 12
+#define PAIRED 1024u /* outcomes of branches that are combined with others */
 #define HANDLERS_MAX 8u /* within each other */
 
 /* Which place an address of the program is of. */
@@ -75,6 +76,8 @@ struct walk {
     size_t n_visit;
     size_t next_sync;                 /* of the recording's: the first that no step was found for yet */
     size_t next_access, next_outside; /* in the thread's list: of the program itself, of libraries */
+    uint64_t newest[PAIRED / 64];     /* which outcomes are the newest of their branches, by index */
+    uint64_t unpaired;                /* outcomes that had no room there */
     int pending_branch;               /* index of a branch whose first place after it is not known yet */
     bool lost;
     bool over;        /* it has failed */
@@ -107,6 +110,7 @@ struct build {
     ETCH_ARRAY(uint32_t) operand_places;        /* of each */
     struct etch_index by_address, by_global;    /* into operands */
     struct etch_index by_branch;                /* into the run's branches */
+    uint64_t with[PAIRED][PAIRED / 64];         /* by outcome of a branch: the outcomes that it was paired with */
     ETCH_ARRAY(uint32_t) sync_places;           /* of each of the recording's events, as the walk found them */
     ETCH_ARRAY(struct watched) watched;         /* by id */
     const Etch__Image *image;                   /* of the program, the last one asked for */

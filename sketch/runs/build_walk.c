@@ -72,25 +72,87 @@ void etch_walk_visit(struct build *b, struct walk *w, const struct etch_step *st
         keep_visit(b, visit);
 }
 
-static void note_branch(struct build *b, struct walk *w, const struct etch_step *step, uint32_t place)
+/* The index of a branch's outcome in the run; ETCH_INDEX_NONE: the branch has not had it yet. */
+static uint32_t find_branch(const struct build *b, uint64_t address, bool taken)
 {
-    struct etch_run_branch branch = {
-        .place = place, .address = step->last - b->bias, .taken = step->to != step->end, .to = ETCH_NOWHERE};
-    uint64_t hash = etch_hash(branch.taken, &branch.address, sizeof(branch.address));
+    uint64_t hash = etch_hash(taken, &address, sizeof(address));
     size_t probe = 0;
     uint32_t i;
+
+    while ((i = etch_index_next(&b->by_branch, hash, &probe)) != ETCH_INDEX_NONE)
+        if (b->run->branches.v[i].address == address && b->run->branches.v[i].taken == taken)
+            return i;
+    return ETCH_INDEX_NONE;
+}
+
+static bool add_branch(struct build *b, const struct etch_run_branch *branch)
+{
+    return etch_array_push(&b->run->branches, *branch) &&
+           etch_index_add(&b->by_branch, etch_hash(branch->taken, &branch->address, sizeof(branch->address)),
+                          (uint32_t)b->run->branches.n - 1);
+}
+
+/* The newest outcomes of all branches are the state in which a thread has its next outcome. */
+static void note_pairs(struct build *b, struct walk *w, uint32_t outcome, uint32_t opposite, uint64_t seq)
+{
+    uint64_t *known = b->with[outcome % PAIRED];
+
+    if (outcome >= PAIRED) {
+        w->unpaired++;
+        return;
+    }
+    for (uint32_t i = 0; i < PAIRED / 64; i++) {
+        uint64_t fresh = w->newest[i] & ~known[i];
+
+        known[i] |= fresh;
+        for (; fresh && !b->failed; fresh &= fresh - 1) {
+            struct etch_run_branch_pair pair = {i * 64 + (uint32_t)__builtin_ctzll(fresh), outcome, seq};
+
+            b->failed = !etch_array_push(&b->run->branch_pairs, pair);
+        }
+    }
+    w->newest[outcome / 64] |= (uint64_t)1 << outcome % 64;
+    if (opposite < PAIRED)
+        w->newest[opposite / 64] &= ~((uint64_t)1 << opposite % 64);
+}
+
+static int by_second(const void *x, const void *y)
+{
+    const struct etch_run_branch_pair *a = x, *b = y;
+
+    return a->second != b->second ? (a->second < b->second ? -1 : 1) : a->first < b->first ? -1 : a->first > b->first;
+}
+
+static void note_branch(struct build *b, struct walk *w, const struct etch_step *step, uint32_t place)
+{
+    struct etch_run_branch branch = {.place = place,
+                                     .address = step->last - b->bias,
+                                     .taken = step->to != step->end,
+                                     .to = ETCH_NOWHERE,
+                                     .thread = w->thread,
+                                     .first = w->block << IN_BLOCK_BITS};
+    uint32_t i, other;
 
     w->pending_branch = -1;
     if (!b->names->places.v[place].branches)
         return; /* a recorder's own, say */
-    while ((i = etch_index_next(&b->by_branch, hash, &probe)) != ETCH_INDEX_NONE)
-        if (b->run->branches.v[i].address == branch.address && b->run->branches.v[i].taken == branch.taken)
+    i = find_branch(b, branch.address, branch.taken);
+    if (i == ETCH_INDEX_NONE) {
+        if (!add_branch(b, &branch)) {
+            b->failed = true;
             return;
-    if (!etch_array_push(&b->run->branches, branch) ||
-        !etch_index_add(&b->by_branch, hash, (uint32_t)b->run->branches.n - 1))
-        b->failed = true;
-    else
-        w->pending_branch = (int)b->run->branches.n - 1;
+        }
+        i = (uint32_t)b->run->branches.n - 1;
+        w->pending_branch = (int)i;
+    } else if (b->run->branches.v[i].thread != w->thread) {
+        b->run->branches.v[i].thread = ETCH_NOWHERE;
+    }
+    b->run->branches.v[i].last = branch.first;
+    b->run->branches.v[i].at_last = true;
+    other = find_branch(b, branch.address, !branch.taken);
+    if (other != ETCH_INDEX_NONE)
+        b->run->branches.v[other].at_last = false;
+    note_pairs(b, w, i, other, branch.first);
 }
 
 /* ---- Blocks and calls ---- */
@@ -266,6 +328,7 @@ static void report_limits(struct build *b, const struct walk *w)
         etch_run_limit(b->run, w->tid, w->early_handlers,
                        "signal handlers of more than 4,096 steps may stand before the code that they "
                        "interrupted") < 0 ||
+        etch_run_limit(b->run, w->tid, w->unpaired, "outcomes of branches beyond 1,024 are not combined") < 0 ||
         etch_run_limit(b->run, w->tid, w->unkept_frames, "the outermost calls of a deep stack are not kept") < 0;
 }
 
@@ -340,6 +403,8 @@ int etch_build_walk(struct build *b, struct etch_error *err)
         status = etch_error_no_memory(err);
     if (status == 0) {
         end_walk(b);
+        if (b->run->branch_pairs.n)
+            qsort(b->run->branch_pairs.v, b->run->branch_pairs.n, sizeof(*b->run->branch_pairs.v), by_second);
         b->run->flow = true;
     }
     free(b->walk->visit);

@@ -29,6 +29,7 @@ void etch_run_free(struct etch_run *run)
     etch_array_free(&run->last_access);
     etch_index_release(&run->last_value);
     etch_array_free(&run->branches);
+    etch_array_free(&run->branch_pairs);
     etch_array_free(&run->accesses);
     etch_array_free(&run->recovered);
     etch_array_free(&run->syncs);

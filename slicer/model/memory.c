@@ -275,6 +275,23 @@ bool etch_memory_field_key(struct etch_model *m, LLVMValueRef pointer, LLVMTypeR
     return true;
 }
 
+bool etch_memory_text_key(struct etch_model *m, LLVMValueRef pointer, char key[ETCH_KEY_SIZE])
+{
+    struct path path = {0};
+    bool text = false;
+
+    if (!base_of(m, strip(pointer), &path, 0) || !is_aggregate(path.type))
+        return false;
+    while (is_aggregate(path.type)) {
+        text = LLVMGetTypeKind(path.type) == LLVMArrayTypeKind;
+        step_into(&path, path.type, 0);
+    }
+    if (!text || !path.field[0] || LLVMGetTypeKind(path.type) != LLVMIntegerTypeKind)
+        return false;
+    snprintf(key, ETCH_KEY_SIZE, "f:%s", path.field);
+    return true;
+}
+
 /* ---- Who has the address ---- */
 
 static bool escapes(LLVMValueRef v, int depth)

@@ -182,6 +182,10 @@ bool etch_memory_owner_key(struct etch_model *m, LLVMValueRef pointer, char key[
 /* The f: key of the same location, if it is a field of a variable that other code can reach by a pointer. */
 bool etch_memory_field_key(struct etch_model *m, LLVMValueRef pointer, LLVMTypeRef access, char key[ETCH_KEY_SIZE]);
 
+/* The first array of integers in a struct, as its field. A pointer to it and a pointer to the struct are the same value,
+ * so code that reads a text through the pointer reads this field. */
+bool etch_memory_text_key(struct etch_model *m, LLVMValueRef pointer, char key[ETCH_KEY_SIZE]);
+
 /* Fills keys and writers. */
 int etch_memory_index(struct etch_model *m, struct etch_error *err);
 

@@ -384,7 +384,8 @@ static bool is_at(const struct etch_model *m, uint32_t insn, const struct etch_l
            m->insns.v[insn].file == etch_strings_find(&m->files, etch_line_table_file(m->lines, row->file));
 }
 
-/* An exit status begins where its value was made: at the statement that is known to have, else at all that can have. */
+/* An exit status begins where its value was made: at the statement that is known to have, else at all that can have.
+ * Wrong output begins at all statements that write: which of them wrote the wrong part is not known. */
 static bool add_exits(struct etch_criterion *c, struct etch_model *m, const struct run *run, bool *found)
 {
     struct etch_line_row place;
@@ -392,7 +393,7 @@ static bool add_exits(struct etch_criterion *c, struct etch_model *m, const stru
     struct etch_exits exits = {0};
     bool ok = etch_exits_find(m, run->failure->code, &exits), known = false;
 
-    for (size_t i = 0; i < exits.n; i++)
+    for (size_t i = 0; run->failure->code && i < exits.n; i++)
         known |= exits.v[i].origin && is_at(m, exits.v[i].insn, row);
     for (size_t i = 0; ok && i < exits.n; i++) {
         uint32_t insn = exits.v[i].insn;
@@ -410,7 +411,8 @@ static int add_failure(struct etch_criterion *c, struct etch_model *m, const str
     const Etch__Failure *failure = run->failure;
     bool found = false;
 
-    if (failure->kind == ETCH__FAILURE_KIND__FAILURE_EXIT && !add_exits(c, m, run, &found))
+    if ((failure->kind == ETCH__FAILURE_KIND__FAILURE_EXIT || failure->kind == ETCH__FAILURE_KIND__FAILURE_CHECK) &&
+        !add_exits(c, m, run, &found))
         return etch_error_no_memory(err);
     for (size_t i = 0; i < failure->n_threads; i++)
         if (is_hang(failure) || (!found && failure->threads[i]->tid == failure->tid))

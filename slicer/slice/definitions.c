@@ -300,6 +300,8 @@ void etch_walk_memory(struct etch_walk *w, uint32_t from, uint32_t at, LLVMValue
     }
     if (etch_memory_field_key(w->m, pointer, access, key))
         need_key(w, from, key);
+    if (!access && etch_memory_text_key(w->m, pointer, key))
+        need_key(w, from, key);
     if (etch_memory_owner_key(w->m, pointer, key))
         need_key(w, from, key);
     if (w->options->alias && LLVMIsALoadInst(w->m->insns.v[at].value) && (!variable || etch_memory_escapes(variable)))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The origin of an exit status. The value that main returned or that exit() got is followed back through return slots,
+/* The origin of an exit status, or of wrong output. The value that main returned or that exit() got is followed back through return slots,
  * variables, calls and parameters to the statements that made it. Constants tell these statements apart: a statement
- * counts only if its value can be that status. */
+ * counts only if its value can be that status. A run that ends with status 0 and yet fails has written what is wrong:
+ * its origins are the statements that write. */
 #include "slicer/slice/exits.h"
 
 #include "base/log.h"
@@ -282,6 +283,33 @@ static bool is_exit(const char *name)
     return false;
 }
 
+static bool is_output(const char *name)
+{
+    static const char *const all[] = {
+#define OUTPUT(symbol) symbol,
+#include "slicer/model/output_calls.def"
+#undef OUTPUT
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        size_t n = strlen(all[i]);
+
+        if (all[i][n - 1] == '*' ? strncmp(name, all[i], n - 1) == 0 : strcmp(name, all[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void find_outputs(struct search *s)
+{
+    for (uint32_t i = 0; i < s->m->insns.n; i++) {
+        LLVMValueRef v = s->m->insns.v[i].value;
+
+        if (etch_is_call(v) && s->m->insns.v[i].callee == ETCH_NONE && is_output(etch_called_name(v)))
+            add(s, i, true);
+    }
+}
+
 static int compare_exits(const void *a, const void *b)
 {
     const struct etch_exit *x = a, *y = b;
@@ -293,6 +321,10 @@ bool etch_exits_find(struct etch_model *m, int status, struct etch_exits *exits)
 {
     struct search s = {.m = m, .status = (uint8_t)status, .exits = exits};
 
+    if (!status)
+        find_outputs(&s);
+    if (exits->n)
+        return !s.short_of_memory;
     for (uint32_t i = 0; i < m->functions.n; i++)
         if (strcmp(m->functions.v[i].symbol, "main") == 0)
             follow_returns(&s, i, ETCH_NONE, 0);

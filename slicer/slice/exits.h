@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The statements that an exit status may come from. Private to slicer/; others have them as messages, by slice.h. */
+/* The statements that an exit status, or wrong output, may come from. Private to slicer/; others have them as messages, by slice.h. */
 #ifndef ETCH_SLICER_SLICE_EXITS_H
 #define ETCH_SLICER_SLICE_EXITS_H
 
@@ -15,7 +15,8 @@ struct etch_exits {
     size_t n, capacity;
 };
 
-/* All of them for a status, by instruction; none where nothing in the program can give it. False when memory is short.
+/* All of them for a status, by instruction; none where nothing in the program can give it. Status 0: the statements that
+ * write output, or, in a program without such statements, those that give the status. False when memory is short.
  */
 bool etch_exits_find(struct etch_model *m, int status, struct etch_exits *exits);
 

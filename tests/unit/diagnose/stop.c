@@ -56,7 +56,7 @@ static void next_set_is_not_held_up(void **state)
 static void round_is_over_with_every_set(void **state)
 {
     struct etch_set_seen sets[2] = {{0, 2, 5}, {0, 2, 4}};
-    struct etch_stop s = {.sets = sets, .n_sets = 2};
+    struct etch_stop s = {.sets = sets, .n_sets = 2, .threaded = true};
 
     (void)state;
     assert_false(etch_stop_round_over(&s, false));
@@ -74,7 +74,7 @@ static void round_is_over_with_every_set(void **state)
 static void one_set_wants_more_failures(void **state)
 {
     struct etch_set_seen set = {0, 3, 9};
-    struct etch_stop s = {.sets = &set, .n_sets = 1};
+    struct etch_stop s = {.sets = &set, .n_sets = 1, .threaded = true};
 
     (void)state;
     assert_false(etch_stop_round_over(&s, false));
@@ -101,7 +101,7 @@ static void passes_are_kept_until_enough(void **state)
 
 static void failures_are_kept_by_bug_and_set(void **state)
 {
-    struct etch_stop s = {0};
+    struct etch_stop s = {.threaded = true};
     struct etch_set_seen set = {0, 4, 0};
 
     (void)state;
@@ -154,7 +154,27 @@ static void symptom_is_not_enough(void **state)
     s.best.failing_true = 3;
     s.exhausted = s.threaded = false;
     assert_false(etch_stop_is_symptom(&s));
+}
+
+/* Runs of one thread differ by their inputs: more of them are wanted. */
+static void one_thread_wants_more_runs(void **state)
+{
+    struct etch_set_seen set = {0, 7, 16};
+    struct etch_stop s = strong();
+
+    (void)state;
+    s.threaded = false;
+    assert_false(etch_stop_is_enough(&s));
+    s.best.failing_true = 6;
+    assert_false(etch_stop_is_enough(&s));
+    s.best.passing = 16;
     assert_true(etch_stop_is_enough(&s));
+    s.sets = &set;
+    assert_false(etch_stop_round_over(&s, false));
+    set.failing = 8;
+    assert_true(etch_stop_round_over(&s, false));
+    set.passing = 15;
+    assert_false(etch_stop_round_over(&s, false));
 }
 
 /* The other sets of the round are still looked at, for a while. */
@@ -231,7 +251,7 @@ static void plan_is_made_anew_only_for_registers(void **state)
 static void passes_beyond_enough_are_not_ranked(void **state)
 {
     struct etch_set_seen set = {9, 3, 6};
-    struct etch_stop s = {.sets = &set, .n_sets = 1};
+    struct etch_stop s = {.sets = &set, .n_sets = 1, .threaded = true};
 
     (void)state;
     assert_false(etch_stop_worth_ranking(&s, &set));
@@ -286,6 +306,7 @@ int main(void)
         cmocka_unit_test(failures_are_kept_by_bug_and_set),
         cmocka_unit_test(strong_predictor_ends_it),
         cmocka_unit_test(symptom_is_not_enough),
+        cmocka_unit_test(one_thread_wants_more_runs),
         cmocka_unit_test(round_is_brought_to_its_end),
         cmocka_unit_test(weak_round_widens_until_all_is_watched),
         cmocka_unit_test(watches_that_disturb_are_halved),
