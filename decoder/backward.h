@@ -94,6 +94,21 @@ struct etch_backward_access {
     uint64_t address, value;
 };
 
+/* The first reason, seen from the earlier instructions, why a value could not be computed. */
+enum etch_why_unknown {
+    ETCH_WHY_START_REGISTER, /* a register has it from before the first instruction */
+    ETCH_WHY_START_MEMORY,   /* memory has it from before the first instruction */
+    ETCH_WHY_RESULT,         /* an unseen function returned it, or left it in a register */
+    ETCH_WHY_GAP,            /* anything ran unseen */
+    ETCH_WHY_SYSTEM_CALL,    /* the kernel returned it */
+    ETCH_WHY_INSTRUCTION,    /* the engine does not know the instruction, or not its result */
+    ETCH_WHY_SHARED,         /* others may write the memory */
+    ETCH_WHY_CALL_WROTE,     /* an unseen function may have written the memory */
+    ETCH_WHY_STORE_WROTE,    /* a store to an unknown place may have written it */
+    ETCH_WHY_COPIED,         /* a known place, unknown bytes: a string instruction, a wide store, memcpy */
+    ETCH_WHY_COUNT,
+};
+
 struct etch_backward_count {
     size_t rounds, contradictions;
     bool gave_up; /* too many contradictions: nothing is known */
@@ -114,6 +129,10 @@ void etch_backward_access(const struct etch_backward *answer, size_t i, struct e
 /* A general register before instruction `i`, by perf's number. */
 enum etch_how_known etch_backward_register(const struct etch_backward *answer, size_t i, unsigned perf_register,
                                            uint64_t *value);
+
+/* Only of an access whose value is unknown. `*instruction` is where the reason lies. */
+enum etch_why_unknown etch_backward_why(struct etch_backward *answer, size_t access, uint32_t *instruction);
+const char *etch_why_unknown_name(enum etch_why_unknown why);
 
 struct etch_backward_count etch_backward_count(const struct etch_backward *answer);
 

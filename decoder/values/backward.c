@@ -120,21 +120,6 @@ static void blame_var(struct blame *b, uint32_t var)
         b->m->failed = true;
 }
 
-static size_t first_cell(const struct model *m, uint64_t address)
-{
-    size_t lo = 0, hi = m->cells.n;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (m->cells.v[mid].address >= address)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    return lo;
-}
-
 static void blame_byte(struct blame *b, uint64_t address)
 {
     struct model *m = b->m;
@@ -144,7 +129,7 @@ static void blame_byte(struct blame *b, uint64_t address)
         listed = b->pages.v[i] == address / PAGE;
     if (!listed && !etch_array_push(&b->pages, address / PAGE))
         m->failed = true;
-    for (size_t i = first_cell(m, address); i < m->cells.n && m->cells.v[i].address == address; i++) {
+    for (size_t i = etch_backward_first_cell(m, address); i < m->cells.n && m->cells.v[i].address == address; i++) {
         const struct access *a = &m->accesses.v[m->cells.v[i].access];
 
         if (a->kind == ACCESS_READ || a->kind == ACCESS_WRITE) {
@@ -248,6 +233,7 @@ void etch_backward_free(struct etch_backward *answer)
     if (!answer)
         return;
     etch_array_free(&answer->m.vars);
+    etch_array_free(&answer->m.origins);
     etch_array_free(&answer->m.ops);
     etch_array_free(&answer->m.accesses);
     etch_array_free(&answer->m.roots);
@@ -305,6 +291,29 @@ enum etch_how_known etch_backward_register(const struct etch_backward *answer, s
         if (etch_backward_perf_numbers[r] == perf_register && i < answer->question.n)
             return value_of(&answer->m, answer->m.registers.v[i * R_SNAPSHOT + r], 8, value);
     return ETCH_HOW_UNKNOWN;
+}
+
+enum etch_why_unknown etch_backward_why(struct etch_backward *answer, size_t access, uint32_t *instruction)
+{
+    return etch_backward_find_why(&answer->m, (uint32_t)access, instruction);
+}
+
+const char *etch_why_unknown_name(enum etch_why_unknown why)
+{
+    static const char *const names[] = {
+        [ETCH_WHY_START_REGISTER] = "start-register",
+        [ETCH_WHY_START_MEMORY] = "start-memory",
+        [ETCH_WHY_RESULT] = "result-of-unseen",
+        [ETCH_WHY_GAP] = "gap",
+        [ETCH_WHY_SYSTEM_CALL] = "system-call",
+        [ETCH_WHY_INSTRUCTION] = "instruction",
+        [ETCH_WHY_SHARED] = "shared",
+        [ETCH_WHY_CALL_WROTE] = "unseen-wrote",
+        [ETCH_WHY_STORE_WROTE] = "store-wrote",
+        [ETCH_WHY_COPIED] = "copied",
+    };
+
+    return names[why];
 }
 
 struct etch_backward_count etch_backward_count(const struct etch_backward *answer)

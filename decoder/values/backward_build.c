@@ -4,7 +4,9 @@
 
 uint32_t etch_lift_fresh(struct lift *l)
 {
-    if (!etch_array_push(&l->m->vars, (struct var){.reason = NO_VAR})) {
+    struct origin origin = {.instruction = l->index, .why = l->why};
+
+    if (!etch_array_push(&l->m->vars, (struct var){.reason = NO_VAR}) || !etch_array_push(&l->m->origins, origin)) {
         l->m->failed = true;
         return 0;
     }

@@ -19,10 +19,14 @@ static void write_anything(struct lift *l)
 
 static void forget_all(struct lift *l)
 {
+    uint8_t why = l->why;
+
+    l->why = ETCH_WHY_GAP;
     for (int r = 0; r < R_VECTOR; r++)
         l->now[r] = etch_lift_fresh(l);
     forget_vectors(l);
     write_anything(l);
+    l->why = why;
 }
 
 /* ---- Instructions of which only the operands are known ---- */
@@ -149,6 +153,7 @@ static void write_through_argument(struct lift *l, const struct etch_library_eff
 /* A function was called and returned. By the rules of x86-64 it kept some registers. */
 static void unseen_call(struct lift *l, enum etch_unseen kind, const struct etch_library_effect *effect)
 {
+    l->why = ETCH_WHY_RESULT;
     if (effect)
         write_through_argument(l, effect);
     l->now[R_SP] = etch_lift_op(l, OP_ADD, 64, 0, l->now[R_SP], etch_lift_constant(l, 8), NO_VAR);
@@ -160,6 +165,7 @@ static void unseen_call(struct lift *l, enum etch_unseen kind, const struct etch
     l->now[R_FLAGS] = etch_lift_fresh(l);
     forget_vectors(l);
     l->depth -= l->depth > 0; /* the call itself */
+    l->why = ETCH_WHY_INSTRUCTION;
 }
 
 /* Anything ran. If control is back behind the innermost call, the function that was called has returned. By the rules
@@ -295,7 +301,7 @@ static void bind_end(struct lift *l)
 
 bool etch_backward_lift(struct model *m)
 {
-    struct lift l = {.m = m};
+    struct lift l = {.m = m, .why = ETCH_WHY_START_REGISTER};
     const struct etch_backward_question *q = m->question;
 
     ZydisDecoderInit(&l.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
@@ -303,6 +309,7 @@ bool etch_backward_lift(struct model *m)
         l.now[r] = etch_lift_fresh(&l);
     l.fs = etch_lift_fresh(&l);
     l.forward_only = !has_direction(&l);
+    l.why = ETCH_WHY_INSTRUCTION;
     for (l.index = 0; l.index < q->n && !m->failed; l.index++) {
         if (l.index)
             between(&l, q->instructions[l.index].unseen, q->instructions[l.index].effect,

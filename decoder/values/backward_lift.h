@@ -25,6 +25,7 @@ struct lift {
     bool followed;          /* by the instruction at `to`, with nothing in between */
     uint64_t to;
     bool ring, own_frame;
+    uint8_t why; /* enum etch_why_unknown, of variables that are made now and get no value */
     bool at_frame;         /* the last address that was computed is that of the stack or frame pointer, and a number */
     bool forward_only;     /* no instruction of the sequence changes the direction of string instructions */
     uint32_t now[R_COUNT]; /* the registers */

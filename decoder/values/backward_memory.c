@@ -255,6 +255,30 @@ static bool is_broken(const struct model *m, uint64_t address, size_t from, size
     return false;
 }
 
+size_t etch_backward_first_cell(const struct model *m, uint64_t address)
+{
+    size_t lo = 0, hi = m->cells.n;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (m->cells.v[mid].address >= address)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo;
+}
+
+uint32_t etch_backward_breaker(const struct model *m, uint64_t address, size_t from, size_t to)
+{
+    for (size_t i = to; i-- > from + 1;)
+        if (may_write_everything(m, &m->accesses.v[i]) ||
+            (m->accesses.v[i].kind == ACCESS_UNSEEN && unseen_writes(m, &m->accesses.v[i], address)))
+            return (uint32_t)i;
+    return NO_VAR;
+}
+
 /* ---- Carrying ---- */
 
 /* Cells of one byte that all have the same value, and what is known of it. */

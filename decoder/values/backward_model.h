@@ -97,6 +97,12 @@ struct reason {
     uint64_t address;
 };
 
+/* Where a variable is from that no operation and no access gives a value. */
+struct origin {
+    uint32_t instruction;
+    uint8_t why; /* enum etch_why_unknown */
+};
+
 /* A byte of a located access. */
 struct cell {
     uint64_t address;
@@ -107,6 +113,7 @@ struct cell {
 struct model {
     const struct etch_backward_question *question;
     ETCH_ARRAY(struct var) vars;
+    ETCH_ARRAY(struct origin) origins; /* of each variable */
     ETCH_ARRAY(struct op) ops;
     ETCH_ARRAY(struct access) accesses;
     ETCH_ARRAY(struct root) roots;
@@ -152,6 +159,10 @@ void etch_backward_wake(struct model *m, uint32_t var);
 /* Evaluates operations until nothing changes or there is a conflict. */
 void etch_backward_propagate(struct model *m);
 
+/* ---- backward_why.c ---- */
+
+enum etch_why_unknown etch_backward_find_why(const struct model *m, uint32_t access, uint32_t *instruction);
+
 /* ---- backward_eval.c ---- */
 
 /* Learns what one operation shows, in both directions. */
@@ -161,5 +172,11 @@ void etch_backward_evaluate(struct model *m, uint32_t op);
 
 /* Locates accesses and carries values between accesses of the same byte. Returns whether anything was learned. */
 bool etch_backward_carry(struct model *m);
+
+/* The first cell of a byte. */
+size_t etch_backward_first_cell(const struct model *m, uint64_t address);
+
+/* The access behind `from` and before `to` that may have changed the byte; NO_VAR: none. */
+uint32_t etch_backward_breaker(const struct model *m, uint64_t address, size_t from, size_t to);
 
 #endif

@@ -148,10 +148,12 @@ static bool lift_conditional(struct lift *l)
 static void system_call(struct lift *l)
 {
     etch_lift_access(l, (struct access){.kind = ACCESS_SYSCALL, .address = NO_VAR, .value = l->now[AX]});
+    l->why = ETCH_WHY_SYSTEM_CALL;
     l->now[AX] = etch_lift_fresh(l);
     l->now[CX] = etch_lift_constant(l, l->next);
     l->now[R11] = etch_lift_fresh(l);
     l->now[R_FLAGS] = etch_lift_fresh(l);
+    l->why = ETCH_WHY_INSTRUCTION;
 }
 
 /* ---- Strings ---- */
