@@ -55,13 +55,21 @@ enum etch_how_known {
     ETCH_HOW_EXECUTED, /* from earlier values, by executing again */
 };
 
+/* A function keeps its part of the stack to itself if it takes no address of it. Only accesses at the register that
+ * holds the frame are meant. */
+enum etch_stack_frame {
+    ETCH_FRAME_OPEN,
+    ETCH_FRAME_BY_SP,    /* private; the stack pointer alone holds it */
+    ETCH_FRAME_BY_SP_BP, /* private; the frame pointer holds it too */
+};
+
 struct etch_backward_instruction {
     uint64_t address;
     const uint8_t *bytes; /* `size` of them, at least of the instruction; they stay the caller's */
     uint8_t size;
     uint8_t unseen;                           /* enum etch_unseen: what ran right before this instruction */
     const struct etch_library_effect *effect; /* more about `unseen`; NULL: nothing */
-    bool own_frame;  /* only this thread writes the function's memory at its stack and frame pointer */
+    uint8_t frame;   /* enum etch_stack_frame: of the function */
     bool into_ring;  /* its stores go to memory that the program does not use: the recorder's */
     bool incomplete; /* only of the last: it did not finish, for example because it faulted */
 };
@@ -73,7 +81,7 @@ struct etch_backward_question {
     const struct etch_library_effect *effect_after; /* more about it; NULL: nothing */
     uint64_t registers[ETCH_BACKWARD_REGISTERS];    /* at the end, by perf's x86 numbers */
     uint32_t masked;                                /* a bit for each register that is not known */
-    bool threads;       /* there are other threads: the stack is private only where `own_frame` says so */
+    bool threads;       /* there are other threads: the stack is private only where `frame` says so */
     bool fs_base_known; /* of the thread, all the time */
     uint64_t fs_base;
     /* Reads memory at the end. Returns how many bytes of `size` were read. */

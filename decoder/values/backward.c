@@ -59,11 +59,22 @@ static bool prepare(struct model *m)
     for (uint32_t i = 0; i < m->accesses.n; i++)
         if (m->accesses.v[i].kind == ACCESS_UNSEEN && !etch_array_push(&m->unseen, i))
             return false;
-    m->clobbers = malloc((m->accesses.n + 1) * sizeof(*m->clobbers));
-    m->clobbering = malloc((m->accesses.n + 1) * sizeof(*m->clobbering));
+    for (int k = 0; k < 2; k++) {
+        m->clobbers[k].before = malloc((m->accesses.n + 1) * sizeof(uint32_t));
+        m->clobbers[k].which = malloc((m->accesses.n + 1) * sizeof(uint32_t));
+    }
+    m->wild = calloc(m->accesses.n + 1, sizeof(*m->wild));
+    m->maker = malloc((m->vars.n + 1) * sizeof(*m->maker));
     m->queue = malloc((m->ops.n + 1) * sizeof(*m->queue));
     m->queued = calloc(m->ops.n + 1, sizeof(*m->queued));
-    return m->clobbers && m->clobbering && m->queue && m->queued && index_uses(m);
+    if (!m->clobbers[0].before || !m->clobbers[0].which || !m->clobbers[1].before || !m->clobbers[1].which ||
+        !m->wild || !m->maker || !m->queue || !m->queued || !index_uses(m))
+        return false;
+    memset(m->maker, 0xff, (m->vars.n + 1) * sizeof(*m->maker));
+    for (uint32_t i = 0; i < m->ops.n; i++)
+        if (m->maker[m->ops.v[i].out] == NO_VAR)
+            m->maker[m->ops.v[i].out] = i;
+    return true;
 }
 
 /* ---- Solving ---- */
@@ -79,7 +90,7 @@ static void start(struct model *m)
     m->queue_head = m->queue_n = 0;
     m->reasons.n = m->cells.n = 0;
     m->conflict = NO_VAR;
-    m->conflict_in_memory = false;
+    m->conflict_in_memory = m->conflict_wild = false;
     for (uint32_t i = 0; i < m->ops.n; i++) {
         m->queued[i] = true;
         m->queue[m->queue_n++] = i;
@@ -189,7 +200,7 @@ static void solve(struct model *m)
         if (m->count.contradictions++ >= MOST_CONTRADICTIONS) {
             m->count.gave_up = m->no_memory;
             m->no_memory = true;
-        } else
+        } else if (!m->conflict_wild)
             distrust(m);
         if (!m->count.gave_up)
             run(m);
@@ -244,8 +255,13 @@ void etch_backward_free(struct etch_backward *answer)
     etch_array_free(&answer->m.registers);
     free(answer->m.use_start);
     free(answer->m.uses);
-    free(answer->m.clobbers);
-    free(answer->m.clobbering);
+    for (int k = 0; k < 2; k++) {
+        free(answer->m.clobbers[k].before);
+        free(answer->m.clobbers[k].which);
+    }
+    free(answer->m.wild);
+    free(answer->m.maker);
+    etch_array_free(&answer->m.alive);
     free(answer->m.queue);
     free(answer->m.queued);
     free(answer);

@@ -164,7 +164,10 @@ static void unseen_call(struct lift *l, enum etch_unseen kind, const struct etch
             l->now[r] = etch_lift_fresh(l);
     l->now[R_FLAGS] = etch_lift_fresh(l);
     forget_vectors(l);
-    l->depth -= l->depth > 0; /* the call itself */
+    if (l->depth) /* the call itself */
+        l->activation = l->calls[--l->depth].activation;
+    else
+        etch_lift_lose_calls(l);
     l->why = ETCH_WHY_INSTRUCTION;
 }
 
@@ -182,6 +185,7 @@ static void unseen_return(struct lift *l, uint64_t to)
     for (int r = 0; r < R_FLAGS; r++)
         if (r == R_SP || kept_by_calls(r))
             l->now[r] = c->registers[r];
+    l->activation = c->activation;
     l->depth--;
 }
 
@@ -210,7 +214,7 @@ static void between(struct lift *l, enum etch_unseen unseen, const struct etch_l
     if (unseen == ETCH_UNSEEN_NOTHING) {
         if (!end && !leads_to(l, to)) {
             forget_all(l);
-            l->depth = 0;
+            etch_lift_lose_calls(l);
         }
     } else if (unseen != ETCH_UNSEEN_ANY && is_call(l) && (end || to == l->next))
         unseen_call(l, unseen, effect);
@@ -218,7 +222,7 @@ static void between(struct lift *l, enum etch_unseen unseen, const struct etch_l
         unseen_return(l, to);
     else {
         forget_all(l);
-        l->depth = 0;
+        etch_lift_lose_calls(l);
     }
 }
 
@@ -258,8 +262,9 @@ static void lift_one(struct lift *l)
     l->followed = l->index + 1 < q->n && n[1].unseen == ETCH_UNSEEN_NOTHING;
     l->to = l->followed ? n[1].address : 0;
     l->ring = n->into_ring;
-    l->own_frame = n->own_frame;
-    l->at_frame = false;
+    l->frame = n->frame;
+    l->at_frame = l->at_stack = false;
+    l->own_push = l->frame != ETCH_FRAME_OPEN;
     l->address = n->address;
     if (!decode(l, n)) {
         l->i = (ZydisDecodedInstruction){0};
@@ -323,5 +328,8 @@ bool etch_backward_lift(struct model *m)
             between(&l, q->unseen_after, q->effect_after, 0, true);
         bind_end(&l);
     }
+    (void)etch_array_push(&m->alive, l.activation); /* one less is knowledge less */
+    for (size_t i = 0; i < l.depth; i++)
+        (void)etch_array_push(&m->alive, l.calls[i].activation);
     return !m->failed;
 }

@@ -95,10 +95,28 @@ static bool add_cells(struct model *m, uint32_t access)
     return true;
 }
 
+/* Private cells are carried over stores to unknown places. If such a store turns out to go to one, all is done again,
+ * without that. */
+static void watch_wild(struct model *m, uint32_t access)
+{
+    const struct access *a = &m->accesses.v[access];
+
+    if (a->kind == ACCESS_READ || a->frame || a->memory != ETCH_MEMORY_STACK || !m->cells.n || m->wild[access])
+        return;
+    for (uint32_t i = 0; i < a->length; i++)
+        for (size_t c = etch_backward_first_cell(m, a->at + i); c < m->cells.n && m->cells.v[c].address == a->at + i;
+             c++)
+            if (m->accesses.v[m->cells.v[c].access].frame) {
+                m->wild[access] = m->conflict_wild = true;
+                m->conflict = 0; /* any */
+                return;
+            }
+}
+
 /* Returns whether an access was located. */
 static bool locate_all(struct model *m)
 {
-    bool any = false;
+    bool any = false, sorted = m->cells.n > 0;
 
     for (uint32_t i = 0; i < m->accesses.n && !m->failed; i++) {
         struct access *a = &m->accesses.v[i];
@@ -107,6 +125,8 @@ static bool locate_all(struct model *m)
             continue;
         a->located = any = true;
         a->memory = (uint8_t)kind_of_access(m, a);
+        if (sorted)
+            watch_wild(m, i);
         if (a->memory == ETCH_MEMORY_CONSTANT)
             learn_constant(m, a);
         else if ((a->memory != ETCH_MEMORY_SHARED || a->kind != ACCESS_READ) && !add_cells(m, i))
@@ -162,16 +182,56 @@ static bool may_write_everything(const struct model *m, const struct access *a)
     }
 }
 
+/* Whether a known part of the sum that makes an address is an address of the stack. */
+static bool is_from_stack(const struct model *m, uint32_t var, unsigned depth)
+{
+    const struct op *o;
+    uint64_t value;
+
+    if (value_of(m, var, &value))
+        return kind_of(m, value) == ETCH_MEMORY_STACK;
+    if (var == NO_VAR || !depth || m->maker[var] == NO_VAR)
+        return false;
+    o = &m->ops.v[m->maker[var]];
+    for (int k = 0; k < 3; k++)
+        if (o->in[k] != NO_VAR && o->in[k] != var && is_from_stack(m, o->in[k], depth - 1))
+            return true;
+    return false;
+}
+
+#define SUM_DEPTH 8u
+
+/* Whether an access that may write everything may write the private part of a function's stack too. Pointers do not
+ * lead there, if they are not computed from the stack pointer. */
+static bool may_write_frames(const struct model *m, size_t access)
+{
+    const struct access *a = &m->accesses.v[access];
+
+    if (a->kind == ACCESS_ALL)
+        return true;
+    if (a->kind == ACCESS_SYSCALL)
+        return false;
+    if (a->kind == ACCESS_UNSEEN) {
+        uint64_t sp;
+
+        return !value_of(m, a->address, &sp);
+    }
+    return a->at_stack || m->wild[access] || is_from_stack(m, a->address, SUM_DEPTH);
+}
+
 static void count_clobbers(struct model *m)
 {
-    uint32_t n = 0;
+    uint32_t n[2] = {0, 0};
 
-    for (size_t i = 0; i < m->accesses.n; i++) {
-        m->clobbers[i] = n;
-        if (may_write_everything(m, &m->accesses.v[i]))
-            m->clobbering[n++] = (uint32_t)i;
+    for (size_t i = 0; i <= m->accesses.n; i++) {
+        m->clobbers[0].before[i] = n[0];
+        m->clobbers[1].before[i] = n[1];
+        if (i == m->accesses.n || !may_write_everything(m, &m->accesses.v[i]))
+            continue;
+        m->clobbers[0].which[n[0]++] = (uint32_t)i;
+        if (may_write_frames(m, i))
+            m->clobbers[1].which[n[1]++] = (uint32_t)i;
     }
-    m->clobbers[m->accesses.n] = n;
 }
 
 /* Whether a function that was called may have written the byte. */
@@ -228,14 +288,30 @@ static bool may_have_made(const struct model *m, const struct access *a, struct 
     return false;
 }
 
-static bool clobbered(const struct model *m, size_t from, size_t to, struct byte after)
+static bool clobbered(const struct model *m, size_t from, size_t to, struct byte after, bool private)
 {
-    uint32_t first = m->clobbers[from + 1], end = m->clobbers[to];
+    const struct clobbers *c = &m->clobbers[private];
+    uint32_t first = c->before[from + 1], end = c->before[to];
 
     if (end - first > MOST_UNSEEN)
         return true;
     for (uint32_t i = first; i < end; i++)
-        if (may_have_made(m, &m->accesses.v[m->clobbering[i]], after))
+        if (may_have_made(m, &m->accesses.v[c->which[i]], after))
+            return true;
+    return false;
+}
+
+/* Whether only one activation of one function can have written the byte behind access `from` and before access `to`. */
+static bool is_private(const struct model *m, size_t from, size_t to)
+{
+    const struct access *a = &m->accesses.v[from], *b = to < m->accesses.n ? &m->accesses.v[to] : NULL;
+
+    if (!a->frame || a->memory != ETCH_MEMORY_STACK)
+        return false;
+    if (b)
+        return b->frame && a->activation == b->activation;
+    for (size_t i = 0; i < m->alive.n; i++)
+        if (m->alive.v[i] == a->activation)
             return true;
     return false;
 }
@@ -245,9 +321,12 @@ static bool clobbered(const struct model *m, size_t from, size_t to, struct byte
 static bool is_broken(const struct model *m, uint64_t address, size_t from, size_t to, struct byte after)
 {
     size_t first, looked = 0;
+    bool private = is_private(m, from, to);
 
-    if (clobbered(m, from, to, after))
+    if (clobbered(m, from, to, after, private))
         return true;
+    if (private) /* nobody who was called knows the place */
+        return false;
     first = first_unseen_after(m, from);
     for (size_t i = first; i < m->unseen.n && m->unseen.v[i] < to; i++)
         if (++looked > MOST_UNSEEN || unseen_writes(m, &m->accesses.v[m->unseen.v[i]], address))

@@ -77,6 +77,8 @@ struct access {
     uint8_t kind, size, memory; /* memory: enum etch_memory_kind, once located */
     bool located, implicit, ring;
     bool frame;              /* at the stack or frame pointer, of a function that keeps its frame to itself */
+    bool at_stack;           /* its address has the stack or frame pointer in it */
+    uint32_t activation;     /* of the function whose frame it is */
     uint32_t address, value; /* variables */
     uint32_t length;
     uint32_t instruction;
@@ -110,6 +112,12 @@ struct cell {
     uint32_t byte;
 };
 
+/* Accesses that may have written everything. */
+struct clobbers {
+    uint32_t *before; /* how many there are before each access */
+    uint32_t *which;
+};
+
 struct model {
     const struct etch_backward_question *question;
     ETCH_ARRAY(struct var) vars;
@@ -123,14 +131,16 @@ struct model {
     ETCH_ARRAY(uint32_t) unseen;     /* accesses of kind ACCESS_UNSEEN */
     ETCH_ARRAY(uint32_t) registers;  /* R_SNAPSHOT variables for each instruction, before it */
     uint32_t *use_start, *uses;      /* operations of each variable */
-    uint32_t *clobbers;              /* how many accesses before this one may have written everything */
-    uint32_t *clobbering;            /* those accesses */
+    uint32_t *maker;                 /* the operation that computes each variable; NO_VAR: none */
+    ETCH_ARRAY(uint32_t) alive;      /* activations that have not returned at the end */
+    bool *wild;                      /* of each access: it wrote a private frame, against all expectation */
+    struct clobbers clobbers[2];     /* of memory; of private frames */
     uint32_t *queue;
     bool *queued;
     size_t queue_head, queue_n;
     uint32_t conflict;         /* a variable with two values; NO_VAR: none */
     uint64_t conflict_address; /* of a byte with two values; valid if conflict_in_memory */
-    bool conflict_in_memory;
+    bool conflict_in_memory, conflict_wild;
     bool no_memory; /* memory is not trusted at all */
     bool failed;    /* memory is short */
     struct etch_backward_count count;

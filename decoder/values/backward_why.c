@@ -16,14 +16,6 @@ static bool is_unknown(const struct model *m, uint32_t var, uint64_t mask)
     return var != NO_VAR && (m->vars.v[var].known & mask) != mask;
 }
 
-static uint32_t operation_of(const struct model *m, uint32_t var)
-{
-    for (uint32_t i = m->use_start[var]; i < m->use_start[var + 1]; i++)
-        if (m->ops.v[m->uses[i]].out == var)
-            return m->uses[i];
-    return NO_VAR;
-}
-
 static uint32_t reading_of(const struct model *m, uint32_t var)
 {
     for (uint32_t i = 0; i < m->accesses.n; i++)
@@ -113,7 +105,7 @@ enum etch_why_unknown etch_backward_find_why(const struct model *m, uint32_t acc
     enum etch_why_unknown why = ETCH_WHY_COUNT;
 
     for (uint32_t step = 0; step < LONGEST && why == ETCH_WHY_COUNT; step++) {
-        uint32_t op = operation_of(m, w.var), reading = op == NO_VAR ? reading_of(m, w.var) : NO_VAR;
+        uint32_t op = m->maker[w.var], reading = op == NO_VAR ? reading_of(m, w.var) : NO_VAR;
 
         if (op != NO_VAR) {
             if (through_operation(&w, op))

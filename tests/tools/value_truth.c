@@ -6,6 +6,7 @@
  * run to a file, and -r FILE takes it from there. */
 #include "binary/symbols.h"
 #include "decoder/backward.h"
+#include "decoder/values/private_frame.h"
 #include "tests/tools/stepper.h"
 
 #include <inttypes.h>
@@ -29,11 +30,18 @@ struct page {
     uint8_t bytes[PAGE];
 };
 
+/* Of an instruction: a cache. */
+struct function {
+    uint64_t address;
+    enum etch_stack_frame frame;
+};
+
 struct truth {
     struct stepper_end end;
     struct mapping mappings[MOST_MAPPINGS];
     size_t n_mappings;
     struct page *pages; /* a cache */
+    struct function *functions;
     struct etch_symbols *symbols;
     Etch__Image image; /* the program's code */
     bool verbose;
@@ -166,6 +174,34 @@ static const struct etch_library_effect *effect_of(struct truth *t, uint64_t add
     return etch_library_effect_of(l.is_plt ? l.symbol : NULL);
 }
 
+#define FUNCTIONS 4096u
+#define FUNCTION_MAX 65536u
+
+/* The frame of the function at an address of the program. */
+static enum etch_stack_frame frame_of(struct truth *t, uint64_t address)
+{
+    static uint8_t bytes[FUNCTION_MAX];
+    struct function *f = &t->functions[address % FUNCTIONS];
+    struct etch_location l = {0}, next = {0};
+    uint64_t start, end;
+
+    if (f->address == address)
+        return f->frame;
+    *f = (struct function){address, ETCH_FRAME_OPEN};
+    find(t, address, &l);
+    if (!l.symbol)
+        return f->frame;
+    start = address - l.offset;
+    for (end = l.until; end - start < FUNCTION_MAX; end = next.until) {
+        find(t, end, &next);
+        if (next.symbol != l.symbol)
+            break;
+    }
+    if (end - start < FUNCTION_MAX && stepper_read(&t->end, start, bytes, (size_t)(end - start)) == end - start)
+        f->frame = etch_frame_of(bytes, (size_t)(end - start));
+    return f->frame;
+}
+
 static bool make_sequence(struct truth *t, struct sequence *s, bool all)
 {
     const struct etch_library_effect *effect = NULL;
@@ -184,6 +220,7 @@ static bool make_sequence(struct truth *t, struct sequence *s, bool all)
                 .address = r->registers.rip,
                 .bytes = r->code,
                 .size = r->size,
+                .frame = (uint8_t)frame_of(t, r->registers.rip),
                 .unseen = gap ? (uint8_t)effect->unseen : ETCH_UNSEEN_NOTHING,
                 .effect = gap ? effect : NULL,
                 .incomplete = i + 1 == t->end.n && t->end.incomplete,
@@ -456,8 +493,9 @@ int main(int argc, char **argv)
     if (save && result == 0)
         result = stepper_save(&t.end, save);
     t.pages = calloc(PAGES, sizeof(*t.pages));
+    t.functions = calloc(FUNCTIONS, sizeof(*t.functions));
     t.symbols = etch_symbols_new(&options);
-    if (result == 0 && t.pages && t.symbols) {
+    if (result == 0 && t.pages && t.functions && t.symbols) {
         read_mappings(&t, program);
         etch__image__init(&t.image);
         t.image.path = program;
@@ -471,6 +509,7 @@ int main(int argc, char **argv)
     } else
         result = result == 1 ? 77 : 2;
     etch_symbols_free(t.symbols);
+    free(t.functions);
     free(t.pages);
     stepper_close(&t.end);
     return result;
