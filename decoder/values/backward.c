@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define MOST_CONTRADICTIONS 16u /* with more of them memory is not trusted at all */
+#define MOST_JUDGED 12u         /* rounds after which no store to an unknown place is taken for harmless */
 #define PAGE 4096u
 
 struct etch_backward {
@@ -63,14 +64,21 @@ static bool prepare(struct model *m)
         m->clobbers[k].before = malloc((m->accesses.n + 1) * sizeof(uint32_t));
         m->clobbers[k].which = malloc((m->accesses.n + 1) * sizeof(uint32_t));
     }
+    m->bold = calloc(m->accesses.n + 1, sizeof(*m->bold));
+    m->hint = calloc(m->accesses.n + 1, sizeof(*m->hint));
+    m->holder = malloc((m->vars.n + 1) * sizeof(*m->holder));
     m->wild = calloc(m->accesses.n + 1, sizeof(*m->wild));
     m->maker = malloc((m->vars.n + 1) * sizeof(*m->maker));
     m->queue = malloc((m->ops.n + 1) * sizeof(*m->queue));
     m->queued = calloc(m->ops.n + 1, sizeof(*m->queued));
     if (!m->clobbers[0].before || !m->clobbers[0].which || !m->clobbers[1].before || !m->clobbers[1].which ||
-        !m->wild || !m->maker || !m->queue || !m->queued || !index_uses(m))
+        !m->wild || !m->bold || !m->hint || !m->holder || !m->maker || !m->queue || !m->queued || !index_uses(m))
         return false;
     memset(m->maker, 0xff, (m->vars.n + 1) * sizeof(*m->maker));
+    memset(m->holder, 0xff, (m->vars.n + 1) * sizeof(*m->holder));
+    for (uint32_t i = 0; i < m->accesses.n; i++)
+        if (m->accesses.v[i].kind == ACCESS_READ)
+            m->holder[m->accesses.v[i].value] = i;
     for (uint32_t i = 0; i < m->ops.n; i++)
         if (m->maker[m->ops.v[i].out] == NO_VAR)
             m->maker[m->ops.v[i].out] = i;
@@ -88,7 +96,8 @@ static void start(struct model *m)
         m->accesses.v[i].located = false;
     memset(m->queued, 0, m->ops.n * sizeof(*m->queued));
     m->queue_head = m->queue_n = 0;
-    m->reasons.n = m->cells.n = 0;
+    m->reasons.n = m->cells.n = m->sorted = 0;
+    m->carried = false;
     m->conflict = NO_VAR;
     m->conflict_in_memory = m->conflict_wild = false;
     for (uint32_t i = 0; i < m->ops.n; i++) {
@@ -193,18 +202,43 @@ static void distrust(struct model *m)
     free(b.seen);
 }
 
-static void solve(struct model *m)
+/* Returns whether the contradiction may come from a store that was taken for harmless. */
+static bool doubt(struct model *m, bool before)
+{
+    return (!before && etch_backward_doubt_stores(m, false)) || etch_backward_doubt_stores(m, true);
+}
+
+/* A round of all. Returns whether there must be another. */
+static bool settle(struct model *m, unsigned *judged)
 {
     run(m);
-    while (m->conflict != NO_VAR && !m->failed && !m->count.gave_up) {
-        if (m->count.contradictions++ >= MOST_CONTRADICTIONS) {
-            m->count.gave_up = m->no_memory;
-            m->no_memory = true;
-        } else if (!m->conflict_wild)
-            distrust(m);
-        if (!m->count.gave_up)
-            run(m);
+    if (m->failed)
+        return false;
+    if (m->conflict == NO_VAR) {
+        if (++*judged >= MOST_JUDGED)
+            return *judged == MOST_JUDGED && etch_backward_doubt_stores(m, true);
+        return etch_backward_judge_stores(m);
     }
+    if (m->conflict_wild)
+        return true;
+    if (doubt(m, m->count.contradictions > 0)) {
+        m->count.contradictions++;
+        return true;
+    }
+    if (m->count.contradictions++ >= MOST_CONTRADICTIONS) {
+        m->count.gave_up = m->no_memory;
+        m->no_memory = true;
+    } else
+        distrust(m);
+    return !m->count.gave_up;
+}
+
+static void solve(struct model *m)
+{
+    unsigned judged = 0;
+
+    while (settle(m, &judged))
+        ;
 }
 
 /* ---- The door ---- */
@@ -260,6 +294,9 @@ void etch_backward_free(struct etch_backward *answer)
         free(answer->m.clobbers[k].which);
     }
     free(answer->m.wild);
+    free(answer->m.bold);
+    free(answer->m.hint);
+    free(answer->m.holder);
     free(answer->m.maker);
     etch_array_free(&answer->m.alive);
     free(answer->m.queue);

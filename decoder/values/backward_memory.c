@@ -101,10 +101,10 @@ static void watch_wild(struct model *m, uint32_t access)
 {
     const struct access *a = &m->accesses.v[access];
 
-    if (a->kind == ACCESS_READ || a->frame || a->memory != ETCH_MEMORY_STACK || !m->cells.n || m->wild[access])
+    if (a->kind == ACCESS_READ || a->frame || a->memory != ETCH_MEMORY_STACK || !m->sorted || m->wild[access] || m->bold[access] != BOLD_NEVER)
         return;
     for (uint32_t i = 0; i < a->length; i++)
-        for (size_t c = etch_backward_first_cell(m, a->at + i); c < m->cells.n && m->cells.v[c].address == a->at + i;
+        for (size_t c = etch_backward_first_cell(m, a->at + i); c < m->sorted && m->cells.v[c].address == a->at + i;
              c++)
             if (m->accesses.v[m->cells.v[c].access].frame) {
                 m->wild[access] = m->conflict_wild = true;
@@ -116,7 +116,7 @@ static void watch_wild(struct model *m, uint32_t access)
 /* Returns whether an access was located. */
 static bool locate_all(struct model *m)
 {
-    bool any = false, sorted = m->cells.n > 0;
+    bool any = false;
 
     for (uint32_t i = 0; i < m->accesses.n && !m->failed; i++) {
         struct access *a = &m->accesses.v[i];
@@ -125,8 +125,8 @@ static bool locate_all(struct model *m)
             continue;
         a->located = any = true;
         a->memory = (uint8_t)kind_of_access(m, a);
-        if (sorted)
-            watch_wild(m, i);
+        a->late = m->carried;
+        watch_wild(m, i);
         if (a->memory == ETCH_MEMORY_CONSTANT)
             learn_constant(m, a);
         else if ((a->memory != ETCH_MEMORY_SHARED || a->kind != ACCESS_READ) && !add_cells(m, i))
@@ -168,6 +168,7 @@ static bool may_write_everything(const struct model *m, const struct access *a)
 
     switch (a->kind) {
     case ACCESS_WRITE:
+        return !a->located && !a->ring && m->bold[a - m->accesses.v] != BOLD_NOTHING;
     case ACCESS_RANGE:
     case ACCESS_WIDE:
         return !a->located && !a->ring;
@@ -288,7 +289,13 @@ static bool may_have_made(const struct model *m, const struct access *a, struct 
     return false;
 }
 
-static bool clobbered(const struct model *m, size_t from, size_t to, struct byte after, bool private)
+/* Whether a store to an unknown place may have gone to an address. */
+static bool hits(const struct model *m, uint32_t access, uint64_t address)
+{
+    return m->bold[access] != BOLD_ELSEWHERE || address - m->hint[access] < m->accesses.v[access].length;
+}
+
+static bool clobbered(const struct model *m, uint64_t address, size_t from, size_t to, struct byte after, bool private)
 {
     const struct clobbers *c = &m->clobbers[private];
     uint32_t first = c->before[from + 1], end = c->before[to];
@@ -296,7 +303,7 @@ static bool clobbered(const struct model *m, size_t from, size_t to, struct byte
     if (end - first > MOST_UNSEEN)
         return true;
     for (uint32_t i = first; i < end; i++)
-        if (may_have_made(m, &m->accesses.v[c->which[i]], after))
+        if (hits(m, c->which[i], address) && may_have_made(m, &m->accesses.v[c->which[i]], after))
             return true;
     return false;
 }
@@ -323,7 +330,7 @@ static bool is_broken(const struct model *m, uint64_t address, size_t from, size
     size_t first, looked = 0;
     bool private = is_private(m, from, to);
 
-    if (clobbered(m, from, to, after, private))
+    if (clobbered(m, address, from, to, after, private))
         return true;
     if (private) /* nobody who was called knows the place */
         return false;
@@ -336,7 +343,7 @@ static bool is_broken(const struct model *m, uint64_t address, size_t from, size
 
 size_t etch_backward_first_cell(const struct model *m, uint64_t address)
 {
-    size_t lo = 0, hi = m->cells.n;
+    size_t lo = 0, hi = m->sorted;
 
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
@@ -481,6 +488,8 @@ bool etch_backward_carry(struct model *m)
     located = locate_all(m);
     if (m->failed)
         return false;
+    m->sorted = m->cells.n;
+    m->carried = true;
     if (located && m->cells.n)
         qsort(m->cells.v, m->cells.n, sizeof(*m->cells.v), by_place);
     count_clobbers(m);

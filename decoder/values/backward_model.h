@@ -76,6 +76,7 @@ enum access_kind {
 struct access {
     uint8_t kind, size, memory; /* memory: enum etch_memory_kind, once located */
     bool located, implicit, ring;
+    bool late;               /* located by values that were carried through memory */
     bool frame;              /* at the stack or frame pointer, of a function that keeps its frame to itself */
     bool at_stack;           /* its address has the stack or frame pointer in it */
     uint32_t activation;     /* of the function whose frame it is */
@@ -112,6 +113,13 @@ struct cell {
     uint32_t byte;
 };
 
+/* What a store to an unknown place is taken to have written. */
+enum bold {
+    BOLD_NOTHING,   /* none of the bytes that are carried across it */
+    BOLD_ELSEWHERE, /* only the bytes at the hint */
+    BOLD_NEVER,     /* everything that it may have written */
+};
+
 /* Accesses that may have written everything. */
 struct clobbers {
     uint32_t *before; /* how many there are before each access */
@@ -133,11 +141,16 @@ struct model {
     uint32_t *use_start, *uses;      /* operations of each variable */
     uint32_t *maker;                 /* the operation that computes each variable; NO_VAR: none */
     ETCH_ARRAY(uint32_t) alive;      /* activations that have not returned at the end */
+    uint8_t *bold;                   /* enum bold, of each access */
+    uint64_t *hint;                  /* of each access that is BOLD_ELSEWHERE: where it goes */
+    uint32_t *holder;                /* the access that reads each variable; NO_VAR: none */
     bool *wild;                      /* of each access: it wrote a private frame, against all expectation */
     struct clobbers clobbers[2];     /* of memory; of private frames */
     uint32_t *queue;
     bool *queued;
     size_t queue_head, queue_n;
+    size_t sorted; /* cells in order; those behind are new */
+    bool carried;  /* values have been carried through memory */
     uint32_t conflict;         /* a variable with two values; NO_VAR: none */
     uint64_t conflict_address; /* of a byte with two values; valid if conflict_in_memory */
     bool conflict_in_memory, conflict_wild;
@@ -168,6 +181,14 @@ void etch_backward_wake(struct model *m, uint32_t var);
 
 /* Evaluates operations until nothing changes or there is a conflict. */
 void etch_backward_propagate(struct model *m);
+
+/* ---- backward_bold.c ---- */
+
+/* Returns whether a store does not account for itself: all must be done again. */
+bool etch_backward_judge_stores(struct model *m);
+
+/* Takes no store for harmless whose place is unknown, or no store at all. Returns whether there was one. */
+bool etch_backward_doubt_stores(struct model *m, bool all);
 
 /* ---- backward_why.c ---- */
 
