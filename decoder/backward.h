@@ -31,6 +31,8 @@ struct etch_library_effect {
     uint8_t pointer; /* it also writes through this argument, counted from 1; 0: through none */
     uint8_t length;  /* as many bytes at most as this argument says, counted from 1; 0: `bytes` */
     uint32_t bytes;
+    uint8_t other; /* it also writes `bytes` through this argument; 0: no */
+    bool same;     /* it returns the same to this thread every time */
 };
 
 /* The effect of a function of the C or C++ library, by its symbol; NULL or unknown: everything. Never NULL. The program

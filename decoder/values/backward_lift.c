@@ -136,18 +136,38 @@ static uint32_t argument(struct lift *l, unsigned n)
     return n >= 1 && n <= 6 ? l->now[registers[n - 1]] : etch_lift_fresh(l);
 }
 
-static void write_through_argument(struct lift *l, const struct etch_library_effect *effect)
+static void write_through(struct lift *l, unsigned pointer, uint32_t length)
 {
-    uint32_t from, length;
+    uint32_t from = argument(l, pointer);
 
-    if (!effect->pointer)
-        return;
-    from = argument(l, effect->pointer);
-    length = effect->length ? argument(l, effect->length) : etch_lift_constant(l, effect->bytes);
     etch_lift_access(l, (struct access){.kind = ACCESS_RANGE,
                                         .size = 1,
                                         .address = from,
                                         .value = etch_lift_op(l, OP_ADD, 64, 0, from, length, NO_VAR)});
+}
+
+static void write_through_arguments(struct lift *l, const struct etch_library_effect *effect)
+{
+    if (effect->pointer)
+        write_through(l, effect->pointer,
+                      effect->length ? argument(l, effect->length) : etch_lift_constant(l, effect->bytes));
+    if (effect->other)
+        write_through(l, effect->other, etch_lift_constant(l, effect->bytes));
+}
+
+/* The result of a function that always returns the same. */
+static void take_same(struct lift *l, const struct etch_library_effect *effect)
+{
+    for (size_t i = 0; i < sizeof(l->same) / sizeof(l->same[0]); i++) {
+        if (!l->same[i].effect) {
+            l->same[i].effect = effect;
+            l->same[i].var = l->now[0];
+        }
+        if (l->same[i].effect == effect) {
+            l->now[0] = l->same[i].var;
+            return;
+        }
+    }
 }
 
 /* A function was called and returned. By the rules of x86-64 it kept some registers. */
@@ -155,13 +175,15 @@ static void unseen_call(struct lift *l, enum etch_unseen kind, const struct etch
 {
     l->why = ETCH_WHY_RESULT;
     if (effect)
-        write_through_argument(l, effect);
+        write_through_arguments(l, effect);
     l->now[R_SP] = etch_lift_op(l, OP_ADD, 64, 0, l->now[R_SP], etch_lift_constant(l, 8), NO_VAR);
     etch_lift_access(
         l, (struct access){.kind = ACCESS_UNSEEN, .length = (uint32_t)kind, .address = l->now[R_SP], .value = NO_VAR});
     for (int r = 0; r < R_FLAGS; r++)
         if (r != R_SP && !kept_by_calls(r))
             l->now[r] = etch_lift_fresh(l);
+    if (effect && effect->same)
+        take_same(l, effect);
     l->now[R_FLAGS] = etch_lift_fresh(l);
     forget_vectors(l);
     if (l->depth) /* the call itself */

@@ -36,6 +36,10 @@ struct lift {
     bool forward_only;     /* no instruction of the sequence changes the direction of string instructions */
     uint32_t now[R_COUNT]; /* the registers */
     uint32_t fs;
+    struct {
+        const struct etch_library_effect *effect;
+        uint32_t var;
+    } same[8]; /* results of functions that always return the same */
     struct pending_call calls[DEEPEST];
     size_t depth;
 };

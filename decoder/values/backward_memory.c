@@ -460,22 +460,57 @@ static struct byte byte_in(const struct model *m, const struct cell *c)
     return (struct byte){.known = true, .value = (uint8_t)byte_of(m->vars.v[var].value, c->byte)};
 }
 
-/* Cells [first, end) are all of one byte. */
-static void carry_byte(struct model *m, size_t first, size_t end)
+/* Whether the byte of a cell may be another than that of the cell before it. */
+static bool begins_life(const struct model *m, size_t cell)
 {
-    uint64_t address = m->cells.v[first].address;
-    struct byte last = byte_at_end(m, address);
+    const struct cell *c = &m->cells.v[cell];
+
+    return m->accesses.v[c->access].kind != ACCESS_READ ||
+           is_broken(m, c->address, m->cells.v[cell - 1].access, c->access, byte_in(m, c));
+}
+
+/* What a life shows is used at once: it may show the next one. */
+static void carry_on(struct model *m, size_t first, size_t end, struct byte last)
+{
+    if (m->conflict != NO_VAR || m->failed)
+        return;
+    carry_life(m, first, end, last);
+    etch_backward_propagate(m);
+}
+
+/* Cells [first, end) are all of one byte. */
+static void carry_forward(struct model *m, size_t first, size_t end, struct byte last)
+{
     size_t begin = first;
 
     for (size_t i = first + 1; i < end; i++)
-        if (m->accesses.v[m->cells.v[i].access].kind != ACCESS_READ ||
-            is_broken(m, address, m->cells.v[i - 1].access, m->cells.v[i].access, byte_in(m, &m->cells.v[i]))) {
-            carry_life(m, begin, i, (struct byte){0});
+        if (begins_life(m, i)) {
+            carry_on(m, begin, i, (struct byte){0});
             begin = i;
         }
-    if (is_broken(m, address, m->cells.v[end - 1].access, m->accesses.n, last))
+    carry_on(m, begin, end, last);
+}
+
+static void carry_backward(struct model *m, size_t first, size_t end, struct byte last)
+{
+    for (size_t i = end; i-- > first;)
+        if (i == first || begins_life(m, i)) {
+            carry_on(m, i, end, last);
+            end = i;
+            last.known = false;
+        }
+}
+
+static void carry_byte(struct model *m, size_t first, size_t end)
+{
+    struct byte last = byte_at_end(m, m->cells.v[first].address);
+
+    if (is_broken(m, m->cells.v[first].address, m->cells.v[end - 1].access, m->accesses.n, last))
         last.known = false;
-    carry_life(m, begin, end, last);
+    if (m->count.rounds & 1)
+        carry_forward(m, first, end, last);
+    else
+        carry_backward(m, first, end, last);
 }
 
 bool etch_backward_carry(struct model *m)

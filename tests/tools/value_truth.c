@@ -373,10 +373,11 @@ static void ask_why(struct truth *t, const struct sequence *s, struct etch_backw
     for (unsigned i = 0; i < t->end.records[s->record[at]].size; i++)
         printf(" %02x", s->v[at].bytes[i]);
     l = (struct etch_location){0};
-    if (s->record[at] && t->end.n) {
-        find(t, t->end.records[s->record[at] - 1].registers.rip, &l);
-        printf(" behind %s\n", l.symbol ? l.symbol : "?");
+    if (at && s->record[at] > s->record[at - 1] + 1) {
+        find(t, t->end.records[s->record[at - 1] + 1].registers.rip, &l);
+        printf(" behind %s", l.symbol ? l.symbol : "?");
     }
+    printf("\n");
 }
 
 static void say_access(struct truth *t, const struct sequence *s, const struct etch_backward_access *a)
@@ -465,7 +466,7 @@ int main(int argc, char **argv)
 {
     struct truth t = {0};
     struct etch_symbols_options options = {.mangled = true};
-    size_t last = 20000;
+    size_t last = 100000;
     unsigned seed = 1;
     int option, result;
     char program[4096];
