@@ -33,6 +33,7 @@ struct etch_library_effect {
     uint32_t bytes;
     uint8_t other; /* it also writes `bytes` through this argument; 0: no */
     bool same;     /* it returns the same to this thread every time */
+    bool allocates; /* it returns memory of the heap, or NULL */
 };
 
 /* The effect of a function of the C or C++ library, by its symbol; NULL or unknown: everything. Never NULL. The program
@@ -108,6 +109,7 @@ struct etch_backward_access {
 enum etch_why_unknown {
     ETCH_WHY_START_REGISTER, /* a register has it from before the first instruction */
     ETCH_WHY_START_MEMORY,   /* memory has it from before the first instruction */
+    ETCH_WHY_ALLOCATED,      /* an unseen function returned it: memory of the heap */
     ETCH_WHY_RESULT,         /* an unseen function returned it, or left it in a register */
     ETCH_WHY_GAP,            /* anything ran unseen */
     ETCH_WHY_SYSTEM_CALL,    /* the kernel returned it */

@@ -60,19 +60,24 @@ static bool prepare(struct model *m)
     for (uint32_t i = 0; i < m->accesses.n; i++)
         if (m->accesses.v[i].kind == ACCESS_UNSEEN && !etch_array_push(&m->unseen, i))
             return false;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         m->clobbers[k].before = malloc((m->accesses.n + 1) * sizeof(uint32_t));
         m->clobbers[k].which = malloc((m->accesses.n + 1) * sizeof(uint32_t));
     }
     m->bold = calloc(m->accesses.n + 1, sizeof(*m->bold));
     m->hint = calloc(m->accesses.n + 1, sizeof(*m->hint));
+    m->same = malloc((m->vars.n + 1) * sizeof(*m->same));
+    m->heap = calloc(m->vars.n + 1, sizeof(*m->heap));
+    m->links = calloc(m->accesses.n + 1, sizeof(*m->links));
     m->holder = malloc((m->vars.n + 1) * sizeof(*m->holder));
     m->wild = calloc(m->accesses.n + 1, sizeof(*m->wild));
     m->maker = malloc((m->vars.n + 1) * sizeof(*m->maker));
     m->queue = malloc((m->ops.n + 1) * sizeof(*m->queue));
     m->queued = calloc(m->ops.n + 1, sizeof(*m->queued));
     if (!m->clobbers[0].before || !m->clobbers[0].which || !m->clobbers[1].before || !m->clobbers[1].which ||
-        !m->wild || !m->bold || !m->hint || !m->holder || !m->maker || !m->queue || !m->queued || !index_uses(m))
+        !m->clobbers[2].before || !m->clobbers[2].which ||
+        !m->wild || !m->bold || !m->hint || !m->holder ||
+        !m->same || !m->heap || !m->links || !m->maker || !m->queue || !m->queued || !index_uses(m))
         return false;
     memset(m->maker, 0xff, (m->vars.n + 1) * sizeof(*m->maker));
     memset(m->holder, 0xff, (m->vars.n + 1) * sizeof(*m->holder));
@@ -98,6 +103,9 @@ static void start(struct model *m)
     m->queue_head = m->queue_n = 0;
     m->reasons.n = m->cells.n = m->sorted = 0;
     m->carried = false;
+    memset(m->same, 0xff, m->vars.n * sizeof(*m->same));
+    memset(m->heap, 0, m->vars.n * sizeof(*m->heap));
+    memset(m->links, 0, m->accesses.n * sizeof(*m->links));
     m->conflict = NO_VAR;
     m->conflict_in_memory = m->conflict_wild = false;
     for (uint32_t i = 0; i < m->ops.n; i++) {
@@ -289,7 +297,7 @@ void etch_backward_free(struct etch_backward *answer)
     etch_array_free(&answer->m.registers);
     free(answer->m.use_start);
     free(answer->m.uses);
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         free(answer->m.clobbers[k].before);
         free(answer->m.clobbers[k].which);
     }
@@ -297,6 +305,9 @@ void etch_backward_free(struct etch_backward *answer)
     free(answer->m.bold);
     free(answer->m.hint);
     free(answer->m.holder);
+    free(answer->m.same);
+    free(answer->m.heap);
+    free(answer->m.links);
     free(answer->m.maker);
     etch_array_free(&answer->m.alive);
     free(answer->m.queue);
@@ -356,6 +367,7 @@ const char *etch_why_unknown_name(enum etch_why_unknown why)
     static const char *const names[] = {
         [ETCH_WHY_START_REGISTER] = "start-register",
         [ETCH_WHY_START_MEMORY] = "start-memory",
+        [ETCH_WHY_ALLOCATED] = "allocated",
         [ETCH_WHY_RESULT] = "result-of-unseen",
         [ETCH_WHY_GAP] = "gap",
         [ETCH_WHY_SYSTEM_CALL] = "system-call",

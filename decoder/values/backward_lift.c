@@ -180,8 +180,10 @@ static void unseen_call(struct lift *l, enum etch_unseen kind, const struct etch
     etch_lift_access(
         l, (struct access){.kind = ACCESS_UNSEEN, .length = (uint32_t)kind, .address = l->now[R_SP], .value = NO_VAR});
     for (int r = 0; r < R_FLAGS; r++)
-        if (r != R_SP && !kept_by_calls(r))
+        if (r != R_SP && !kept_by_calls(r)) {
+            l->why = r == 0 && effect && effect->allocates ? ETCH_WHY_ALLOCATED : ETCH_WHY_RESULT;
             l->now[r] = etch_lift_fresh(l);
+        }
     if (effect && effect->same)
         take_same(l, effect);
     l->now[R_FLAGS] = etch_lift_fresh(l);

@@ -201,6 +201,44 @@ static bool is_from_stack(const struct model *m, uint32_t var, unsigned depth)
 }
 
 #define SUM_DEPTH 8u
+#define CHAIN 256u
+
+/* The operand through which a pointer goes on; NO_VAR: none. */
+static uint32_t pointer_operand(struct model *m, const struct op *o, unsigned depth)
+{
+    if (o->width != 64 || o->shift)
+        return NO_VAR;
+    switch (o->kind) {
+    case OP_EXTRACT:
+    case OP_SUB:
+        return o->in[0];
+    case OP_ADD:
+        return depth && m->vars.v[o->in[1]].known != ~(uint64_t)0 && etch_backward_is_heap(m, o->in[1]) ? o->in[1]
+                                                                                                       : o->in[0];
+    default:
+        return NO_VAR;
+    }
+}
+
+static bool find_heap(struct model *m, uint32_t var)
+{
+    for (unsigned i = 0; i < CHAIN && var != NO_VAR; i++) {
+        if (m->heap[var])
+            return true;
+        if (m->same[var] != NO_VAR)
+            var = m->same[var];
+        else if (m->maker[var] != NO_VAR)
+            var = pointer_operand(m, &m->ops.v[m->maker[var]], CHAIN - i);
+        else
+            return m->holder[var] == NO_VAR && m->origins.v[var].why == ETCH_WHY_ALLOCATED;
+    }
+    return false;
+}
+
+bool etch_backward_is_heap(struct model *m, uint32_t var)
+{
+    return m->heap[var] = m->heap[var] || find_heap(m, var);
+}
 
 /* Whether an access that may write everything may write the private part of a function's stack too. Pointers do not
  * lead there, if they are not computed from the stack pointer. */
@@ -220,18 +258,23 @@ static bool may_write_frames(const struct model *m, size_t access)
     return a->at_stack || m->wild[access] || is_from_stack(m, a->address, SUM_DEPTH);
 }
 
+/* The kinds of memory that an access which may write everything may write: clobbers[0] has all, clobbers[1] those of
+ * private frames, clobbers[2] those of the stack and of the program's variables. */
 static void count_clobbers(struct model *m)
 {
-    uint32_t n[2] = {0, 0};
+    uint32_t n[3] = {0};
 
     for (size_t i = 0; i <= m->accesses.n; i++) {
         m->clobbers[0].before[i] = n[0];
         m->clobbers[1].before[i] = n[1];
+        m->clobbers[2].before[i] = n[2];
         if (i == m->accesses.n || !may_write_everything(m, &m->accesses.v[i]))
             continue;
         m->clobbers[0].which[n[0]++] = (uint32_t)i;
         if (may_write_frames(m, i))
             m->clobbers[1].which[n[1]++] = (uint32_t)i;
+        if (m->accesses.v[i].kind != ACCESS_WRITE || !etch_backward_is_heap(m, m->accesses.v[i].address))
+            m->clobbers[2].which[n[2]++] = (uint32_t)i;
     }
 }
 
@@ -295,9 +338,9 @@ static bool hits(const struct model *m, uint32_t access, uint64_t address)
     return m->bold[access] != BOLD_ELSEWHERE || address - m->hint[access] < m->accesses.v[access].length;
 }
 
-static bool clobbered(const struct model *m, uint64_t address, size_t from, size_t to, struct byte after, bool private)
+static bool clobbered(const struct model *m, uint64_t address, size_t from, size_t to, struct byte after, unsigned list)
 {
-    const struct clobbers *c = &m->clobbers[private];
+    const struct clobbers *c = &m->clobbers[list];
     uint32_t first = c->before[from + 1], end = c->before[to];
 
     if (end - first > MOST_UNSEEN)
@@ -323,6 +366,11 @@ static bool is_private(const struct model *m, size_t from, size_t to)
     return false;
 }
 
+static bool is_heapless(const struct model *m, size_t access)
+{
+    return m->accesses.v[access].memory == ETCH_MEMORY_STACK || m->accesses.v[access].memory == ETCH_MEMORY_STATIC;
+}
+
 /* Whether the byte may have changed behind access `from` and before access `to`, other than by accesses at known
  * places. `after` is the byte at `to`. */
 static bool is_broken(const struct model *m, uint64_t address, size_t from, size_t to, struct byte after)
@@ -330,7 +378,7 @@ static bool is_broken(const struct model *m, uint64_t address, size_t from, size
     size_t first, looked = 0;
     bool private = is_private(m, from, to);
 
-    if (clobbered(m, address, from, to, after, private))
+    if (clobbered(m, address, from, to, after, private ? 1 : is_heapless(m, from) ? 2 : 0))
         return true;
     if (private) /* nobody who was called knows the place */
         return false;
@@ -414,6 +462,28 @@ static void collect(struct model *m, struct life *life)
     }
 }
 
+/* An access whose bytes are all those of one earlier access has its value, whatever it is. */
+static void link_cells(struct model *m, const struct cell *earlier, const struct cell *c)
+{
+    struct link *link = &m->links[c->access];
+    uint32_t size = m->accesses.v[c->access].size;
+
+    if (earlier->byte != c->byte || m->accesses.v[earlier->access].size != size || m->same[var_of(m, c)] != NO_VAR)
+        return;
+    if (!c->byte || link->earlier != earlier->access)
+        *link = (struct link){.earlier = earlier->access};
+    link->bytes++;
+    if (link->bytes == size)
+        m->same[var_of(m, c)] = var_of(m, earlier);
+}
+
+static void link_life(struct model *m, const struct life *life)
+{
+    for (size_t i = life->first + 1; i < life->end; i++)
+        if (var_of(m, &m->cells.v[i]) != NO_VAR && var_of(m, &m->cells.v[i - 1]) != NO_VAR)
+            link_cells(m, &m->cells.v[i - 1], &m->cells.v[i]);
+}
+
 static void hand_out(struct model *m, const struct life *life)
 {
     for (size_t i = life->first; i < life->end; i++) {
@@ -438,6 +508,7 @@ static void carry_life(struct model *m, size_t first, size_t end, struct byte la
         life.source = end;
     }
     collect(m, &life);
+    link_life(m, &life);
     if (life.known && m->conflict == NO_VAR)
         hand_out(m, &life);
 }

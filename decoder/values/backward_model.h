@@ -126,6 +126,11 @@ struct clobbers {
     uint32_t *which;
 };
 
+/* How many bytes of an access are those of an earlier access. */
+struct link {
+    uint32_t earlier, bytes;
+};
+
 struct model {
     const struct etch_backward_question *question;
     ETCH_ARRAY(struct var) vars;
@@ -143,9 +148,12 @@ struct model {
     ETCH_ARRAY(uint32_t) alive;      /* activations that have not returned at the end */
     uint8_t *bold;                   /* enum bold, of each access */
     uint64_t *hint;                  /* of each access that is BOLD_ELSEWHERE: where it goes */
+    uint32_t *same;                  /* a variable with the same value, of an earlier access; NO_VAR: none */
+    bool *heap;                      /* of each variable: it points into the heap */
+    struct link *links;              /* of each access */
     uint32_t *holder;                /* the access that reads each variable; NO_VAR: none */
     bool *wild;                      /* of each access: it wrote a private frame, against all expectation */
-    struct clobbers clobbers[2];     /* of memory; of private frames */
+    struct clobbers clobbers[3];     /* see count_clobbers() */
     uint32_t *queue;
     bool *queued;
     size_t queue_head, queue_n;
@@ -203,6 +211,9 @@ void etch_backward_evaluate(struct model *m, uint32_t op);
 
 /* Locates accesses and carries values between accesses of the same byte. Returns whether anything was learned. */
 bool etch_backward_carry(struct model *m);
+
+/* Whether a variable points into the heap: it was computed from what a function returned that allocates memory. */
+bool etch_backward_is_heap(struct model *m, uint32_t var);
 
 /* The first cell of a byte. */
 size_t etch_backward_first_cell(const struct model *m, uint64_t address);

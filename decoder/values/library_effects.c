@@ -10,6 +10,7 @@ struct row {
 };
 
 #define PURE(name) {name, {.unseen = ETCH_UNSEEN_QUIET}},
+#define NEW(name) {name, {.unseen = ETCH_UNSEEN_LIBRARY, .allocates = true}},
 #define SAME(name) {name, {.unseen = ETCH_UNSEEN_QUIET, .same = true}},
 #define OWN(name) {name, {.unseen = ETCH_UNSEEN_LIBRARY}},
 #define FIXED(name, which, size) {name, {.unseen = ETCH_UNSEEN_LIBRARY, .pointer = which, .bytes = size}},
@@ -35,8 +36,8 @@ static const struct row rows[] = {
                                     PURE("_ZSt18_Rb_tree_incrementPKSt18_Rb_tree_node_base")
                                         PURE("_ZSt18_Rb_tree_decrementPKSt18_Rb_tree_node_base")
     /* Functions that write memory of their own: the heap, errno, buffers of files. */
-    OWN("malloc") OWN("calloc") OWN("realloc") OWN("free") OWN("aligned_alloc") OWN("strdup") OWN("strndup")
-        OWN("_Znwm") OWN("_ZnwmRKSt9nothrow_t") OWN("_ZnwmSt11align_val_t") OWN("_Znam") OWN("_ZdlPv") OWN("_ZdlPvm")
+    NEW("malloc") NEW("calloc") NEW("realloc") OWN("free") NEW("aligned_alloc") NEW("strdup") NEW("strndup")
+        NEW("_Znwm") NEW("_ZnwmRKSt9nothrow_t") NEW("_ZnwmSt11align_val_t") NEW("_Znam") OWN("_ZdlPv") OWN("_ZdlPvm")
             OWN("_ZdlPvSt11align_val_t") OWN("_ZdlPvmSt11align_val_t") OWN("_ZdaPv") OWN("_ZdaPvm") OWN("atoi")
                 OWN("atol") OWN("atof") OWN("puts") OWN("putchar") OWN("fputs") OWN("fputc") OWN("putc") OWN("fflush")
                     OWN("fwrite") OWN("usleep") OWN("sleep") OWN("sched_yield") OWN("rand") OWN("srand") OWN("random")
@@ -59,7 +60,7 @@ static const struct row rows[] = {
     COUNTED("memcpy", 1, 3) COUNTED("memmove", 1, 3) COUNTED("memset", 1, 3) COUNTED("mempcpy", 1, 3)
         COUNTED("__memcpy_chk", 1, 3) COUNTED("__memmove_chk", 1, 3) COUNTED("__memset_chk", 1, 3)
             COUNTED("strncpy", 1, 3) COUNTED_OWN("fgets", 1, 2) COUNTED_OWN("read", 2, 3) COUNTED_OWN("recv", 2, 3)
-    /* A format has no %n: glibc ends programs that have it in memory that can be written. */
+    /* A format is taken to have no %n. */
     COUNTED_OWN("snprintf", 1, 2) COUNTED_OWN("vsnprintf", 1, 2) COUNTED_OWN("__snprintf_chk", 1, 2)
         COUNTED_OWN("__vsnprintf_chk", 1, 2) OWN("printf") OWN("fprintf") OWN("__printf_chk") OWN("__fprintf_chk")
             OWN("perror") OWN("fopen") OWN("fclose")
