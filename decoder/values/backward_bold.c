@@ -11,7 +11,7 @@ static bool is_judged(const struct model *m, size_t i)
 {
     const struct access *a = &m->accesses.v[i];
 
-    return a->kind == ACCESS_WRITE && !a->ring && m->bold[i] != BOLD_NEVER;
+    return (a->kind == ACCESS_WRITE || a->kind == ACCESS_RANGE) && !a->ring && m->bold[i] != BOLD_NEVER;
 }
 
 /* The earliest access whose bytes are carried. */
@@ -75,6 +75,8 @@ static bool may_be_its_own(struct walk *w, uint32_t reading)
         if (m->cells.v[c].access <= w->store)
             return false;
     }
+    if (s->kind == ACCESS_RANGE) /* its bytes are not known */
+        return reading < w->store && r->at - s->at < s->length;
     return reading < w->store && r->size == s->size && !(stored->known & read->known & mask & (stored->value ^ read->value));
 }
 

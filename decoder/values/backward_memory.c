@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define PAGE 4096u
+#define LOWEST 65536u           /* no program has memory below */
 #define LONGEST 16384u          /* a longer write is taken for one of everything */
 #define MOST_CELLS (1u << 21)   /* beyond them, accesses are not located any more */
 #define MOST_UNSEEN 256u        /* calls that are looked at for one byte; with more of them the byte is not carried */
@@ -124,6 +125,10 @@ static bool locate_all(struct model *m)
         if (a->located || m->cells.n > MOST_CELLS || !locate(m, a))
             continue;
         a->located = any = true;
+        if (a->at < LOWEST && a->kind != ACCESS_RANGE) { /* it did not fault */
+            m->conflict = a->address;
+            return true;
+        }
         a->memory = (uint8_t)kind_of_access(m, a);
         a->late = m->carried;
         watch_wild(m, i);
@@ -168,8 +173,8 @@ static bool may_write_everything(const struct model *m, const struct access *a)
 
     switch (a->kind) {
     case ACCESS_WRITE:
-        return !a->located && !a->ring && m->bold[a - m->accesses.v] != BOLD_NOTHING;
     case ACCESS_RANGE:
+        return !a->located && !a->ring && m->bold[a - m->accesses.v] != BOLD_NOTHING;
     case ACCESS_WIDE:
         return !a->located && !a->ring;
     case ACCESS_ALL:
@@ -273,7 +278,8 @@ static void count_clobbers(struct model *m)
         m->clobbers[0].which[n[0]++] = (uint32_t)i;
         if (may_write_frames(m, i))
             m->clobbers[1].which[n[1]++] = (uint32_t)i;
-        if (m->accesses.v[i].kind != ACCESS_WRITE || !etch_backward_is_heap(m, m->accesses.v[i].address))
+        if ((m->accesses.v[i].kind != ACCESS_WRITE && m->accesses.v[i].kind != ACCESS_RANGE) ||
+            !etch_backward_is_heap(m, m->accesses.v[i].address))
             m->clobbers[2].which[n[2]++] = (uint32_t)i;
     }
 }
@@ -592,7 +598,7 @@ bool etch_backward_carry(struct model *m)
     if (m->no_memory)
         return false;
     located = locate_all(m);
-    if (m->failed)
+    if (m->failed || m->conflict != NO_VAR)
         return false;
     m->sorted = m->cells.n;
     m->carried = true;

@@ -9,6 +9,7 @@ struct walk {
     const struct model *m;
     uint32_t var;
     uint32_t instruction;
+    uint32_t store; /* the earliest store to an unknown place that was met */
 };
 
 static bool is_unknown(const struct model *m, uint32_t var, uint64_t mask)
@@ -86,6 +87,11 @@ static enum etch_why_unknown through_memory(struct walk *w, uint32_t access)
         breaker = etch_backward_breaker(m, address, m->cells.v[i].access, after);
         if (breaker != NO_VAR || before->kind != ACCESS_READ) {
             w->instruction = breaker == NO_VAR ? before->instruction : m->accesses.v[breaker].instruction;
+            if (breaker != NO_VAR && m->accesses.v[breaker].kind == ACCESS_WRITE && breaker < w->store) {
+                w->store = breaker; /* why its place is unknown says more */
+                w->var = m->accesses.v[breaker].address;
+                return ETCH_WHY_COUNT;
+            }
             if (breaker != NO_VAR)
                 return why_broken(m, breaker);
             w->var = before->value;
@@ -101,7 +107,10 @@ static enum etch_why_unknown through_memory(struct walk *w, uint32_t access)
 
 enum etch_why_unknown etch_backward_find_why(const struct model *m, uint32_t access, uint32_t *instruction)
 {
-    struct walk w = {.m = m, .var = m->accesses.v[access].value, .instruction = m->accesses.v[access].instruction};
+    struct walk w = {.m = m,
+                     .var = m->accesses.v[access].value,
+                     .instruction = m->accesses.v[access].instruction,
+                     .store = NO_VAR};
     enum etch_why_unknown why = ETCH_WHY_COUNT;
 
     for (uint32_t step = 0; step < LONGEST && why == ETCH_WHY_COUNT; step++) {
