@@ -17,7 +17,7 @@ static void write_anything(struct lift *l)
     etch_lift_access(l, (struct access){.kind = ACCESS_ALL, .address = NO_VAR, .value = NO_VAR});
 }
 
-static void forget_all(struct lift *l)
+static void forget_registers(struct lift *l)
 {
     uint8_t why = l->why;
 
@@ -25,8 +25,13 @@ static void forget_all(struct lift *l)
     for (int r = 0; r < R_VECTOR; r++)
         l->now[r] = etch_lift_fresh(l);
     forget_vectors(l);
-    write_anything(l);
     l->why = why;
+}
+
+static void forget_all(struct lift *l)
+{
+    forget_registers(l);
+    write_anything(l);
 }
 
 /* ---- Instructions of which only the operands are known ---- */
@@ -195,13 +200,37 @@ static void unseen_call(struct lift *l, enum etch_unseen kind, const struct etch
     l->why = ETCH_WHY_INSTRUCTION;
 }
 
-/* Anything ran. If control is back behind the innermost call, the function that was called has returned. By the rules
- * of x86-64 it kept some registers. Otherwise the code that ran may have called the function at hand. */
-static void unseen_return(struct lift *l, uint64_t to)
+/* A function was jumped to, and returned to the caller of this one. */
+static bool is_tail_call(const struct lift *l, uint64_t to)
+{
+    return l->i.mnemonic == ZYDIS_MNEMONIC_JMP && l->depth && l->calls[l->depth - 1].next == to;
+}
+
+/* What ran wrote. */
+static void unseen_writes(struct lift *l, uint64_t to, enum etch_unseen kind, const struct etch_library_effect *effect)
+{
+    uint32_t sp = l->now[R_SP];
+    bool tail = is_tail_call(l, to);
+
+    if (tail && effect)
+        write_through_arguments(l, effect);
+    if (tail)
+        sp = etch_lift_op(l, OP_ADD, 64, 0, sp, etch_lift_constant(l, 8), NO_VAR);
+    forget_registers(l);
+    if (tail)
+        etch_lift_access(
+            l, (struct access){.kind = ACCESS_UNSEEN, .length = (uint32_t)kind, .address = sp, .value = NO_VAR});
+    else
+        write_anything(l);
+}
+
+/* Unseen code ran. If control is back behind the innermost call, the function that was called has returned. By the
+ * rules of x86-64 it kept some registers. Otherwise the code that ran may have called the function at hand. */
+static void unseen_return(struct lift *l, uint64_t to, enum etch_unseen kind, const struct etch_library_effect *effect)
 {
     const struct pending_call *c = l->depth ? &l->calls[l->depth - 1] : NULL;
 
-    forget_all(l);
+    unseen_writes(l, to, kind, effect);
     if (!c || c->next != to) {
         etch_lift_remember_call(l, 0);
         return;
@@ -243,7 +272,7 @@ static void between(struct lift *l, enum etch_unseen unseen, const struct etch_l
     } else if (unseen != ETCH_UNSEEN_ANY && is_call(l) && (end || to == l->next))
         unseen_call(l, unseen, effect);
     else if (unseen != ETCH_UNSEEN_ANY && !end)
-        unseen_return(l, to);
+        unseen_return(l, to, unseen, effect);
     else {
         forget_all(l);
         etch_lift_lose_calls(l);

@@ -26,6 +26,7 @@ struct thread {
     int deliver;                 /* signal */
     struct stepper_record *ring; /* of `last` */
     size_t count;                /* records ever made */
+    bool interrupted;            /* the newest record is of an earlier instruction than the last that ran */
 };
 
 struct stepper {
@@ -205,7 +206,9 @@ static void stopped(struct stepper *s, struct thread *t, int status)
     }
     if (signal == SIGTRAP && ptrace(PTRACE_GETSIGINFO, t->tid, 0, &info) == 0 && info.si_code > 0 &&
         info.si_code != SI_KERNEL) {
-        finish_record(s, t);
+        if (!t->interrupted)
+            finish_record(s, t);
+        t->interrupted = false;
         begin_record(s, t);
     } else if (is_fatal(signal))
         died(s, t, signal);
@@ -267,6 +270,10 @@ static void refresh_record(struct stepper *s, struct thread *t)
 static void step(struct stepper *s, struct thread *t)
 {
     t->stopped = false;
+    if (t->deliver && t->count && !t->interrupted) { /* a handler runs instead of the instruction at hand */
+        t->count--;
+        t->interrupted = true;
+    }
     if (ptrace(PTRACE_SINGLESTEP, t->tid, 0, t->deliver) != 0)
         return;
     for (int i = 0; i < PATIENCE && !t->stopped && !s->ended && s->alive; i++)
