@@ -356,7 +356,7 @@ int stepper_run(char **argv, size_t most, size_t last, unsigned seed, struct ste
     struct stepper s = {.last = last, .end = end};
     int status;
 
-    memset(end, 0, sizeof(*end));
+    *end = (struct stepper_end){.stop = end->stop};
     ZydisDecoderInit(&s.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     s.pid = fork();
     if (s.pid == 0)
@@ -369,6 +369,8 @@ int stepper_run(char **argv, size_t most, size_t last, unsigned seed, struct ste
     s.threads[0].stopped = true;
     begin_record(&s, &s.threads[0]);
     loop(&s, most, seed);
+    if (end->stop && !s.ended && !s.failed && s.threads[0].stopped)
+        died(&s, &s.threads[0], SIGKILL);
     for (size_t i = 0; i < s.n; i++)
         free(s.threads[i].ring);
     return s.ended ? 0 : 1;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* value_truth [-s SEED] [-n INSTRUCTIONS] [-v] [-w FILE] PROGRAM [ARGUMENT...]: runs a program instruction by instruction until
+/* value_truth [-s SEED] [-n INSTRUCTIONS] [-k INSTRUCTIONS] [-v] [-w FILE] PROGRAM [ARGUMENT...]: runs a program instruction by instruction until
  * it dies, recovers values backwards from its end, and compares every recovered value with what really happened. Twice:
  * with all instructions, and with those of the program alone, as the software recorder has them. Prints a line for
  * each. Exit status: 0 if nothing was wrong, 1 if something was, 77 if the program did not die. -w writes the
- * run to a file, and -r FILE takes it from there. */
+ * run to a file, and -r FILE takes it from there. -k ends the first thread after so many instructions: any program
+ * will do. */
 #include "binary/symbols.h"
 #include "decoder/backward.h"
 #include "decoder/values/private_frame.h"
@@ -458,7 +459,7 @@ static int judge(struct truth *t, bool all)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: value_truth [-s SEED] [-n INSTRUCTIONS] [-v] [-w FILE | -r FILE] PROGRAM [ARGUMENT...]\n");
+    fprintf(stderr, "usage: value_truth [-s SEED] [-n INSTRUCTIONS] [-k INSTRUCTIONS] [-v] [-w FILE | -r FILE] PROGRAM [ARGUMENT...]\n");
     return 2;
 }
 
@@ -466,20 +467,23 @@ int main(int argc, char **argv)
 {
     struct truth t = {0};
     struct etch_symbols_options options = {.mangled = true};
-    size_t last = 100000;
+    size_t last = 100000, most = 400000;
     unsigned seed = 1;
     int option, result;
     char program[4096];
     const char *save = NULL, *load = NULL;
 
-    while ((option = getopt(argc, argv, "+s:n:vw:r:")) != -1) {
+    while ((option = getopt(argc, argv, "+s:n:vw:r:k:")) != -1) {
         if (option == 's')
             seed = (unsigned)strtoul(optarg, NULL, 10);
         else if (option == 'n')
             last = strtoul(optarg, NULL, 10);
         else if (option == 'v')
             t.verbose = true;
-        else if (option == 'w')
+        else if (option == 'k') {
+            most = strtoul(optarg, NULL, 10);
+            t.end.stop = true;
+        } else if (option == 'w')
             save = optarg;
         else if (option == 'r')
             load = optarg;
@@ -490,7 +494,7 @@ int main(int argc, char **argv)
         return usage();
     argv[optind] = program;
     t.name = strrchr(program, '/') + 1;
-    result = load ? stepper_load(load, &t.end) : stepper_run(argv + optind, 400000, last, seed, &t.end);
+    result = load ? stepper_load(load, &t.end) : stepper_run(argv + optind, most, last, seed, &t.end);
     if (save && result == 0)
         result = stepper_save(&t.end, save);
     t.pages = calloc(PAGES, sizeof(*t.pages));
