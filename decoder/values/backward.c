@@ -229,8 +229,8 @@ static bool settle(struct model *m, unsigned *judged)
     }
     if (m->conflict_wild)
         return true;
-    if (doubt(m, m->count.contradictions > 0)) {
-        m->count.contradictions++;
+    if (doubt(m, m->doubted)) {
+        m->doubted = true;
         return true;
     }
     if (m->count.contradictions++ >= MOST_CONTRADICTIONS) {

@@ -158,6 +158,7 @@ struct model {
     bool *queued;
     size_t queue_head, queue_n;
     size_t sorted; /* cells in order; those behind are new */
+    bool doubted;  /* a contradiction came while stores were taken for harmless */
     bool carried;  /* values have been carried through memory */
     uint32_t conflict;         /* a variable with two values; NO_VAR: none */
     uint64_t conflict_address; /* of a byte with two values; valid if conflict_in_memory */

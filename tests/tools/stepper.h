@@ -32,8 +32,8 @@ struct stepper_end {
     pid_t pid, tid;
     int signal;
     bool threads;    /* there was more than one */
-    bool stop;       /* set before the run: it ends after the most instructions, as if by a signal */
     bool incomplete; /* the last instruction faulted */
+    bool stop;       /* set before the run: it ends after the most instructions, as if by a signal */
     struct user_regs_struct registers;
     struct stepper_record *records; /* of the thread that failed, oldest first */
     size_t n;

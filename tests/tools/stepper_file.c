@@ -15,7 +15,7 @@
 #define MAPS_MAX (1u << 18)
 
 struct head {
-    uint64_t end_size, record_size; /* of the structures: a file of another build is refused */
+    uint64_t end_size, record_size; /* of the structures: a file of another layout is refused */
     struct stepper_end end;
     uint64_t n, maps;
 };
