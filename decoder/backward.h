@@ -31,6 +31,9 @@ struct etch_library_effect {
     uint8_t pointer; /* it also writes through this argument, counted from 1; 0: through none */
     uint8_t length;  /* as many bytes at most as this argument says, counted from 1; 0: `bytes` */
     uint32_t bytes;
+    uint8_t other; /* it also writes `bytes` through this argument; 0: no */
+    bool same;     /* it returns the same to this thread every time */
+    bool allocates; /* it returns memory of the heap, or NULL */
 };
 
 /* The effect of a function of the C or C++ library, by its symbol; NULL or unknown: everything. Never NULL. The program
@@ -55,13 +58,21 @@ enum etch_how_known {
     ETCH_HOW_EXECUTED, /* from earlier values, by executing again */
 };
 
+/* A function keeps its part of the stack to itself if it takes no address of it. Only accesses at the register that
+ * holds the frame are meant. */
+enum etch_stack_frame {
+    ETCH_FRAME_OPEN,
+    ETCH_FRAME_BY_SP,    /* private; the stack pointer alone holds it */
+    ETCH_FRAME_BY_SP_BP, /* private; the frame pointer holds it too */
+};
+
 struct etch_backward_instruction {
     uint64_t address;
     const uint8_t *bytes; /* `size` of them, at least of the instruction; they stay the caller's */
     uint8_t size;
     uint8_t unseen;                           /* enum etch_unseen: what ran right before this instruction */
     const struct etch_library_effect *effect; /* more about `unseen`; NULL: nothing */
-    bool own_frame;  /* only this thread writes the function's memory at its stack and frame pointer */
+    uint8_t frame;   /* enum etch_stack_frame: of the function */
     bool into_ring;  /* its stores go to memory that the program does not use: the recorder's */
     bool incomplete; /* only of the last: it did not finish, for example because it faulted */
 };
@@ -73,7 +84,7 @@ struct etch_backward_question {
     const struct etch_library_effect *effect_after; /* more about it; NULL: nothing */
     uint64_t registers[ETCH_BACKWARD_REGISTERS];    /* at the end, by perf's x86 numbers */
     uint32_t masked;                                /* a bit for each register that is not known */
-    bool threads;       /* there are other threads: the stack is private only where `own_frame` says so */
+    bool threads;       /* there are other threads: the stack is private only where `frame` says so */
     bool fs_base_known; /* of the thread, all the time */
     uint64_t fs_base;
     /* Reads memory at the end. Returns how many bytes of `size` were read. */
@@ -92,6 +103,22 @@ struct etch_backward_access {
     bool address_known;
     enum etch_how_known how; /* of the value */
     uint64_t address, value;
+};
+
+/* The first reason, seen from the earlier instructions, why a value could not be computed. */
+enum etch_why_unknown {
+    ETCH_WHY_START_REGISTER, /* a register has it from before the first instruction */
+    ETCH_WHY_START_MEMORY,   /* memory has it from before the first instruction */
+    ETCH_WHY_ALLOCATED,      /* an unseen function returned it: memory of the heap */
+    ETCH_WHY_RESULT,         /* an unseen function returned it, or left it in a register */
+    ETCH_WHY_GAP,            /* anything ran unseen */
+    ETCH_WHY_SYSTEM_CALL,    /* the kernel returned it */
+    ETCH_WHY_INSTRUCTION,    /* the engine does not know the instruction, or not its result */
+    ETCH_WHY_SHARED,         /* others may write the memory */
+    ETCH_WHY_CALL_WROTE,     /* an unseen function may have written the memory */
+    ETCH_WHY_STORE_WROTE,    /* a store to an unknown place may have written it */
+    ETCH_WHY_COPIED,         /* a known place, unknown bytes: a string instruction, a wide store, memcpy */
+    ETCH_WHY_COUNT,
 };
 
 struct etch_backward_count {
@@ -114,6 +141,10 @@ void etch_backward_access(const struct etch_backward *answer, size_t i, struct e
 /* A general register before instruction `i`, by perf's number. */
 enum etch_how_known etch_backward_register(const struct etch_backward *answer, size_t i, unsigned perf_register,
                                            uint64_t *value);
+
+/* Only of an access whose value is unknown. `*instruction` is where the reason lies. */
+enum etch_why_unknown etch_backward_why(struct etch_backward *answer, size_t access, uint32_t *instruction);
+const char *etch_why_unknown_name(enum etch_why_unknown why);
 
 struct etch_backward_count etch_backward_count(const struct etch_backward *answer);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define MOST_CONTRADICTIONS 16u /* with more of them memory is not trusted at all */
+#define MOST_JUDGED 12u         /* rounds after which no store to an unknown place is taken for harmless */
 #define PAGE 4096u
 
 struct etch_backward {
@@ -59,11 +60,34 @@ static bool prepare(struct model *m)
     for (uint32_t i = 0; i < m->accesses.n; i++)
         if (m->accesses.v[i].kind == ACCESS_UNSEEN && !etch_array_push(&m->unseen, i))
             return false;
-    m->clobbers = malloc((m->accesses.n + 1) * sizeof(*m->clobbers));
-    m->clobbering = malloc((m->accesses.n + 1) * sizeof(*m->clobbering));
+    for (int k = 0; k < 3; k++) {
+        m->clobbers[k].before = malloc((m->accesses.n + 1) * sizeof(uint32_t));
+        m->clobbers[k].which = malloc((m->accesses.n + 1) * sizeof(uint32_t));
+    }
+    m->bold = calloc(m->accesses.n + 1, sizeof(*m->bold));
+    m->hint = calloc(m->accesses.n + 1, sizeof(*m->hint));
+    m->same = malloc((m->vars.n + 1) * sizeof(*m->same));
+    m->heap = calloc(m->vars.n + 1, sizeof(*m->heap));
+    m->links = calloc(m->accesses.n + 1, sizeof(*m->links));
+    m->holder = malloc((m->vars.n + 1) * sizeof(*m->holder));
+    m->wild = calloc(m->accesses.n + 1, sizeof(*m->wild));
+    m->maker = malloc((m->vars.n + 1) * sizeof(*m->maker));
     m->queue = malloc((m->ops.n + 1) * sizeof(*m->queue));
     m->queued = calloc(m->ops.n + 1, sizeof(*m->queued));
-    return m->clobbers && m->clobbering && m->queue && m->queued && index_uses(m);
+    if (!m->clobbers[0].before || !m->clobbers[0].which || !m->clobbers[1].before || !m->clobbers[1].which ||
+        !m->clobbers[2].before || !m->clobbers[2].which ||
+        !m->wild || !m->bold || !m->hint || !m->holder ||
+        !m->same || !m->heap || !m->links || !m->maker || !m->queue || !m->queued || !index_uses(m))
+        return false;
+    memset(m->maker, 0xff, (m->vars.n + 1) * sizeof(*m->maker));
+    memset(m->holder, 0xff, (m->vars.n + 1) * sizeof(*m->holder));
+    for (uint32_t i = 0; i < m->accesses.n; i++)
+        if (m->accesses.v[i].kind == ACCESS_READ)
+            m->holder[m->accesses.v[i].value] = i;
+    for (uint32_t i = 0; i < m->ops.n; i++)
+        if (m->maker[m->ops.v[i].out] == NO_VAR)
+            m->maker[m->ops.v[i].out] = i;
+    return true;
 }
 
 /* ---- Solving ---- */
@@ -77,9 +101,13 @@ static void start(struct model *m)
         m->accesses.v[i].located = false;
     memset(m->queued, 0, m->ops.n * sizeof(*m->queued));
     m->queue_head = m->queue_n = 0;
-    m->reasons.n = m->cells.n = 0;
+    m->reasons.n = m->cells.n = m->sorted = 0;
+    m->carried = false;
+    memset(m->same, 0xff, m->vars.n * sizeof(*m->same));
+    memset(m->heap, 0, m->vars.n * sizeof(*m->heap));
+    memset(m->links, 0, m->accesses.n * sizeof(*m->links));
     m->conflict = NO_VAR;
-    m->conflict_in_memory = false;
+    m->conflict_in_memory = m->conflict_wild = false;
     for (uint32_t i = 0; i < m->ops.n; i++) {
         m->queued[i] = true;
         m->queue[m->queue_n++] = i;
@@ -120,21 +148,6 @@ static void blame_var(struct blame *b, uint32_t var)
         b->m->failed = true;
 }
 
-static size_t first_cell(const struct model *m, uint64_t address)
-{
-    size_t lo = 0, hi = m->cells.n;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (m->cells.v[mid].address >= address)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    return lo;
-}
-
 static void blame_byte(struct blame *b, uint64_t address)
 {
     struct model *m = b->m;
@@ -144,7 +157,7 @@ static void blame_byte(struct blame *b, uint64_t address)
         listed = b->pages.v[i] == address / PAGE;
     if (!listed && !etch_array_push(&b->pages, address / PAGE))
         m->failed = true;
-    for (size_t i = first_cell(m, address); i < m->cells.n && m->cells.v[i].address == address; i++) {
+    for (size_t i = etch_backward_first_cell(m, address); i < m->cells.n && m->cells.v[i].address == address; i++) {
         const struct access *a = &m->accesses.v[m->cells.v[i].access];
 
         if (a->kind == ACCESS_READ || a->kind == ACCESS_WRITE) {
@@ -197,18 +210,43 @@ static void distrust(struct model *m)
     free(b.seen);
 }
 
-static void solve(struct model *m)
+/* Returns whether the contradiction may come from a store that was taken for harmless. */
+static bool doubt(struct model *m, bool before)
+{
+    return (!before && etch_backward_doubt_stores(m, false)) || etch_backward_doubt_stores(m, true);
+}
+
+/* A round of all. Returns whether there must be another. */
+static bool settle(struct model *m, unsigned *judged)
 {
     run(m);
-    while (m->conflict != NO_VAR && !m->failed && !m->count.gave_up) {
-        if (m->count.contradictions++ >= MOST_CONTRADICTIONS) {
-            m->count.gave_up = m->no_memory;
-            m->no_memory = true;
-        } else
-            distrust(m);
-        if (!m->count.gave_up)
-            run(m);
+    if (m->failed)
+        return false;
+    if (m->conflict == NO_VAR) {
+        if (++*judged >= MOST_JUDGED)
+            return *judged == MOST_JUDGED && etch_backward_doubt_stores(m, true);
+        return etch_backward_judge_stores(m);
     }
+    if (m->conflict_wild)
+        return true;
+    if (doubt(m, m->doubted)) {
+        m->doubted = true;
+        return true;
+    }
+    if (m->count.contradictions++ >= MOST_CONTRADICTIONS) {
+        m->count.gave_up = m->no_memory;
+        m->no_memory = true;
+    } else
+        distrust(m);
+    return !m->count.gave_up;
+}
+
+static void solve(struct model *m)
+{
+    unsigned judged = 0;
+
+    while (settle(m, &judged))
+        ;
 }
 
 /* ---- The door ---- */
@@ -248,6 +286,7 @@ void etch_backward_free(struct etch_backward *answer)
     if (!answer)
         return;
     etch_array_free(&answer->m.vars);
+    etch_array_free(&answer->m.origins);
     etch_array_free(&answer->m.ops);
     etch_array_free(&answer->m.accesses);
     etch_array_free(&answer->m.roots);
@@ -258,8 +297,19 @@ void etch_backward_free(struct etch_backward *answer)
     etch_array_free(&answer->m.registers);
     free(answer->m.use_start);
     free(answer->m.uses);
-    free(answer->m.clobbers);
-    free(answer->m.clobbering);
+    for (int k = 0; k < 3; k++) {
+        free(answer->m.clobbers[k].before);
+        free(answer->m.clobbers[k].which);
+    }
+    free(answer->m.wild);
+    free(answer->m.bold);
+    free(answer->m.hint);
+    free(answer->m.holder);
+    free(answer->m.same);
+    free(answer->m.heap);
+    free(answer->m.links);
+    free(answer->m.maker);
+    etch_array_free(&answer->m.alive);
     free(answer->m.queue);
     free(answer->m.queued);
     free(answer);
@@ -305,6 +355,30 @@ enum etch_how_known etch_backward_register(const struct etch_backward *answer, s
         if (etch_backward_perf_numbers[r] == perf_register && i < answer->question.n)
             return value_of(&answer->m, answer->m.registers.v[i * R_SNAPSHOT + r], 8, value);
     return ETCH_HOW_UNKNOWN;
+}
+
+enum etch_why_unknown etch_backward_why(struct etch_backward *answer, size_t access, uint32_t *instruction)
+{
+    return etch_backward_find_why(&answer->m, (uint32_t)access, instruction);
+}
+
+const char *etch_why_unknown_name(enum etch_why_unknown why)
+{
+    static const char *const names[] = {
+        [ETCH_WHY_START_REGISTER] = "start-register",
+        [ETCH_WHY_START_MEMORY] = "start-memory",
+        [ETCH_WHY_ALLOCATED] = "allocated",
+        [ETCH_WHY_RESULT] = "result-of-unseen",
+        [ETCH_WHY_GAP] = "gap",
+        [ETCH_WHY_SYSTEM_CALL] = "system-call",
+        [ETCH_WHY_INSTRUCTION] = "instruction",
+        [ETCH_WHY_SHARED] = "shared",
+        [ETCH_WHY_CALL_WROTE] = "unseen-wrote",
+        [ETCH_WHY_STORE_WROTE] = "store-wrote",
+        [ETCH_WHY_COPIED] = "copied",
+    };
+
+    return names[why];
 }
 
 struct etch_backward_count etch_backward_count(const struct etch_backward *answer)

@@ -4,7 +4,9 @@
 
 uint32_t etch_lift_fresh(struct lift *l)
 {
-    if (!etch_array_push(&l->m->vars, (struct var){.reason = NO_VAR})) {
+    struct origin origin = {.instruction = l->index, .why = l->why};
+
+    if (!etch_array_push(&l->m->vars, (struct var){.reason = NO_VAR}) || !etch_array_push(&l->m->origins, origin)) {
         l->m->failed = true;
         return 0;
     }
@@ -56,7 +58,9 @@ void etch_lift_access(struct lift *l, struct access access)
         etch_lift_root(l, access.address, 0, ~etch_backward_mask(USER_BITS), ETCH_HOW_FLOW);
     access.instruction = l->index;
     access.ring = l->ring;
-    access.frame = access.implicit || (l->own_frame && l->at_frame);
+    access.frame = access.implicit ? l->own_push : l->at_frame;
+    access.at_stack = access.implicit || l->at_stack;
+    access.activation = l->activation;
     if (!etch_array_push(&l->m->accesses, access))
         l->m->failed = true;
 }
@@ -138,8 +142,10 @@ uint32_t etch_lift_address(struct lift *l, const ZydisDecodedOperand *o)
     uint32_t at = NO_VAR;
     uint64_t displacement = (uint64_t)mem->disp.value;
 
-    l->at_frame = (mem->base == ZYDIS_REGISTER_RSP || mem->base == ZYDIS_REGISTER_RBP) &&
-                  mem->index == ZYDIS_REGISTER_NONE && mem->segment != ZYDIS_REGISTER_FS;
+    l->at_frame = mem->index == ZYDIS_REGISTER_NONE && mem->segment != ZYDIS_REGISTER_FS &&
+                  ((mem->base == ZYDIS_REGISTER_RSP && l->frame != ETCH_FRAME_OPEN) ||
+                   (mem->base == ZYDIS_REGISTER_RBP && l->frame == ETCH_FRAME_BY_SP_BP));
+    l->at_stack = mem->base == ZYDIS_REGISTER_RSP || mem->base == ZYDIS_REGISTER_RBP;
     if (mem->segment == ZYDIS_REGISTER_GS)
         return etch_lift_fresh(l);
     if (mem->base == ZYDIS_REGISTER_RIP || mem->base == ZYDIS_REGISTER_EIP)

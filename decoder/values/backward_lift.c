@@ -17,11 +17,20 @@ static void write_anything(struct lift *l)
     etch_lift_access(l, (struct access){.kind = ACCESS_ALL, .address = NO_VAR, .value = NO_VAR});
 }
 
-static void forget_all(struct lift *l)
+static void forget_registers(struct lift *l)
 {
+    uint8_t why = l->why;
+
+    l->why = ETCH_WHY_GAP;
     for (int r = 0; r < R_VECTOR; r++)
         l->now[r] = etch_lift_fresh(l);
     forget_vectors(l);
+    l->why = why;
+}
+
+static void forget_all(struct lift *l)
+{
+    forget_registers(l);
     write_anything(l);
 }
 
@@ -132,43 +141,96 @@ static uint32_t argument(struct lift *l, unsigned n)
     return n >= 1 && n <= 6 ? l->now[registers[n - 1]] : etch_lift_fresh(l);
 }
 
-static void write_through_argument(struct lift *l, const struct etch_library_effect *effect)
+static void write_through(struct lift *l, unsigned pointer, uint32_t length)
 {
-    uint32_t from, length;
+    uint32_t from = argument(l, pointer);
 
-    if (!effect->pointer)
-        return;
-    from = argument(l, effect->pointer);
-    length = effect->length ? argument(l, effect->length) : etch_lift_constant(l, effect->bytes);
     etch_lift_access(l, (struct access){.kind = ACCESS_RANGE,
                                         .size = 1,
                                         .address = from,
                                         .value = etch_lift_op(l, OP_ADD, 64, 0, from, length, NO_VAR)});
 }
 
+static void write_through_arguments(struct lift *l, const struct etch_library_effect *effect)
+{
+    if (effect->pointer)
+        write_through(l, effect->pointer,
+                      effect->length ? argument(l, effect->length) : etch_lift_constant(l, effect->bytes));
+    if (effect->other)
+        write_through(l, effect->other, etch_lift_constant(l, effect->bytes));
+}
+
+/* The result of a function that always returns the same. */
+static void take_same(struct lift *l, const struct etch_library_effect *effect)
+{
+    for (size_t i = 0; i < sizeof(l->same) / sizeof(l->same[0]); i++) {
+        if (!l->same[i].effect) {
+            l->same[i].effect = effect;
+            l->same[i].var = l->now[0];
+        }
+        if (l->same[i].effect == effect) {
+            l->now[0] = l->same[i].var;
+            return;
+        }
+    }
+}
+
 /* A function was called and returned. By the rules of x86-64 it kept some registers. */
 static void unseen_call(struct lift *l, enum etch_unseen kind, const struct etch_library_effect *effect)
 {
+    l->why = ETCH_WHY_RESULT;
     if (effect)
-        write_through_argument(l, effect);
+        write_through_arguments(l, effect);
     l->now[R_SP] = etch_lift_op(l, OP_ADD, 64, 0, l->now[R_SP], etch_lift_constant(l, 8), NO_VAR);
     etch_lift_access(
         l, (struct access){.kind = ACCESS_UNSEEN, .length = (uint32_t)kind, .address = l->now[R_SP], .value = NO_VAR});
     for (int r = 0; r < R_FLAGS; r++)
-        if (r != R_SP && !kept_by_calls(r))
+        if (r != R_SP && !kept_by_calls(r)) {
+            l->why = r == 0 && effect && effect->allocates ? ETCH_WHY_ALLOCATED : ETCH_WHY_RESULT;
             l->now[r] = etch_lift_fresh(l);
+        }
+    if (effect && effect->same)
+        take_same(l, effect);
     l->now[R_FLAGS] = etch_lift_fresh(l);
     forget_vectors(l);
-    l->depth -= l->depth > 0; /* the call itself */
+    if (l->depth) /* the call itself */
+        l->activation = l->calls[--l->depth].activation;
+    else
+        etch_lift_lose_calls(l);
+    l->why = ETCH_WHY_INSTRUCTION;
 }
 
-/* Anything ran. If control is back behind the innermost call, the function that was called has returned. By the rules
- * of x86-64 it kept some registers. Otherwise the code that ran may have called the function at hand. */
-static void unseen_return(struct lift *l, uint64_t to)
+/* A function was jumped to, and returned to the caller of this one. */
+static bool is_tail_call(const struct lift *l, uint64_t to)
+{
+    return l->i.mnemonic == ZYDIS_MNEMONIC_JMP && l->depth && l->calls[l->depth - 1].next == to;
+}
+
+/* What ran wrote. */
+static void unseen_writes(struct lift *l, uint64_t to, enum etch_unseen kind, const struct etch_library_effect *effect)
+{
+    uint32_t sp = l->now[R_SP];
+    bool tail = is_tail_call(l, to);
+
+    if (tail && effect)
+        write_through_arguments(l, effect);
+    if (tail)
+        sp = etch_lift_op(l, OP_ADD, 64, 0, sp, etch_lift_constant(l, 8), NO_VAR);
+    forget_registers(l);
+    if (tail)
+        etch_lift_access(
+            l, (struct access){.kind = ACCESS_UNSEEN, .length = (uint32_t)kind, .address = sp, .value = NO_VAR});
+    else
+        write_anything(l);
+}
+
+/* Unseen code ran. If control is back behind the innermost call, the function that was called has returned. By the
+ * rules of x86-64 it kept some registers. Otherwise the code that ran may have called the function at hand. */
+static void unseen_return(struct lift *l, uint64_t to, enum etch_unseen kind, const struct etch_library_effect *effect)
 {
     const struct pending_call *c = l->depth ? &l->calls[l->depth - 1] : NULL;
 
-    forget_all(l);
+    unseen_writes(l, to, kind, effect);
     if (!c || c->next != to) {
         etch_lift_remember_call(l, 0);
         return;
@@ -176,6 +238,7 @@ static void unseen_return(struct lift *l, uint64_t to)
     for (int r = 0; r < R_FLAGS; r++)
         if (r == R_SP || kept_by_calls(r))
             l->now[r] = c->registers[r];
+    l->activation = c->activation;
     l->depth--;
 }
 
@@ -204,15 +267,15 @@ static void between(struct lift *l, enum etch_unseen unseen, const struct etch_l
     if (unseen == ETCH_UNSEEN_NOTHING) {
         if (!end && !leads_to(l, to)) {
             forget_all(l);
-            l->depth = 0;
+            etch_lift_lose_calls(l);
         }
     } else if (unseen != ETCH_UNSEEN_ANY && is_call(l) && (end || to == l->next))
         unseen_call(l, unseen, effect);
     else if (unseen != ETCH_UNSEEN_ANY && !end)
-        unseen_return(l, to);
+        unseen_return(l, to, unseen, effect);
     else {
         forget_all(l);
-        l->depth = 0;
+        etch_lift_lose_calls(l);
     }
 }
 
@@ -252,8 +315,9 @@ static void lift_one(struct lift *l)
     l->followed = l->index + 1 < q->n && n[1].unseen == ETCH_UNSEEN_NOTHING;
     l->to = l->followed ? n[1].address : 0;
     l->ring = n->into_ring;
-    l->own_frame = n->own_frame;
-    l->at_frame = false;
+    l->frame = n->frame;
+    l->at_frame = l->at_stack = false;
+    l->own_push = l->frame != ETCH_FRAME_OPEN;
     l->address = n->address;
     if (!decode(l, n)) {
         l->i = (ZydisDecodedInstruction){0};
@@ -295,7 +359,7 @@ static void bind_end(struct lift *l)
 
 bool etch_backward_lift(struct model *m)
 {
-    struct lift l = {.m = m};
+    struct lift l = {.m = m, .why = ETCH_WHY_START_REGISTER};
     const struct etch_backward_question *q = m->question;
 
     ZydisDecoderInit(&l.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
@@ -303,6 +367,7 @@ bool etch_backward_lift(struct model *m)
         l.now[r] = etch_lift_fresh(&l);
     l.fs = etch_lift_fresh(&l);
     l.forward_only = !has_direction(&l);
+    l.why = ETCH_WHY_INSTRUCTION;
     for (l.index = 0; l.index < q->n && !m->failed; l.index++) {
         if (l.index)
             between(&l, q->instructions[l.index].unseen, q->instructions[l.index].effect,
@@ -316,5 +381,8 @@ bool etch_backward_lift(struct model *m)
             between(&l, q->unseen_after, q->effect_after, 0, true);
         bind_end(&l);
     }
+    (void)etch_array_push(&m->alive, l.activation); /* one less is knowledge less */
+    for (size_t i = 0; i < l.depth; i++)
+        (void)etch_array_push(&m->alive, l.calls[i].activation);
     return !m->failed;
 }

@@ -13,6 +13,7 @@
 struct pending_call {
     uint64_t next;
     uint32_t registers[16];
+    uint32_t activation; /* of the caller */
 };
 
 struct lift {
@@ -24,11 +25,21 @@ struct lift {
     uint64_t address, next; /* of it, and behind it */
     bool followed;          /* by the instruction at `to`, with nothing in between */
     uint64_t to;
-    bool ring, own_frame;
-    bool at_frame;         /* the last address that was computed is that of the stack or frame pointer, and a number */
+    bool ring;
+    uint8_t frame; /* enum etch_stack_frame */
+    uint8_t why; /* enum etch_why_unknown, of variables that are made now and get no value */
+    bool at_frame;         /* the last address that was computed is that of the frame, and a number */
+    bool at_stack;         /* it has the stack or frame pointer in it */
+    bool own_push;         /* the push or pop at hand is of the function's private frame */
+    uint32_t activation;   /* of the function that runs */
+    uint32_t activations;
     bool forward_only;     /* no instruction of the sequence changes the direction of string instructions */
     uint32_t now[R_COUNT]; /* the registers */
     uint32_t fs;
+    struct {
+        const struct etch_library_effect *effect;
+        uint32_t var;
+    } same[8]; /* results of functions that always return the same */
     struct pending_call calls[DEEPEST];
     size_t depth;
 };
@@ -59,6 +70,9 @@ void etch_lift_write_at(struct lift *l, unsigned k, uint32_t address, uint32_t v
 
 /* Says that two variables are the same. */
 void etch_lift_equate(struct lift *l, uint32_t a, uint32_t b);
+
+/* The calls that led here are not known any more. */
+void etch_lift_lose_calls(struct lift *l);
 
 /* Notes a call that returns to `next`; 0: a call from unseen code, to unseen code. */
 void etch_lift_remember_call(struct lift *l, uint64_t next);

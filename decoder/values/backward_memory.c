@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define PAGE 4096u
+#define LOWEST 65536u           /* no program has memory below */
 #define LONGEST 16384u          /* a longer write is taken for one of everything */
 #define MOST_CELLS (1u << 21)   /* beyond them, accesses are not located any more */
 #define MOST_UNSEEN 256u        /* calls that are looked at for one byte; with more of them the byte is not carried */
@@ -95,6 +96,24 @@ static bool add_cells(struct model *m, uint32_t access)
     return true;
 }
 
+/* Private cells are carried over stores to unknown places. If such a store turns out to go to one, all is done again,
+ * without that. */
+static void watch_wild(struct model *m, uint32_t access)
+{
+    const struct access *a = &m->accesses.v[access];
+
+    if (a->kind == ACCESS_READ || a->frame || a->memory != ETCH_MEMORY_STACK || !m->sorted || m->wild[access] || m->bold[access] != BOLD_NEVER)
+        return;
+    for (uint32_t i = 0; i < a->length; i++)
+        for (size_t c = etch_backward_first_cell(m, a->at + i); c < m->sorted && m->cells.v[c].address == a->at + i;
+             c++)
+            if (m->accesses.v[m->cells.v[c].access].frame) {
+                m->wild[access] = m->conflict_wild = true;
+                m->conflict = 0; /* any */
+                return;
+            }
+}
+
 /* Returns whether an access was located. */
 static bool locate_all(struct model *m)
 {
@@ -106,7 +125,13 @@ static bool locate_all(struct model *m)
         if (a->located || m->cells.n > MOST_CELLS || !locate(m, a))
             continue;
         a->located = any = true;
+        if (a->at < LOWEST && a->kind != ACCESS_RANGE) { /* it did not fault */
+            m->conflict = a->address;
+            return true;
+        }
         a->memory = (uint8_t)kind_of_access(m, a);
+        a->late = m->carried;
+        watch_wild(m, i);
         if (a->memory == ETCH_MEMORY_CONSTANT)
             learn_constant(m, a);
         else if ((a->memory != ETCH_MEMORY_SHARED || a->kind != ACCESS_READ) && !add_cells(m, i))
@@ -149,6 +174,7 @@ static bool may_write_everything(const struct model *m, const struct access *a)
     switch (a->kind) {
     case ACCESS_WRITE:
     case ACCESS_RANGE:
+        return !a->located && !a->ring && m->bold[a - m->accesses.v] != BOLD_NOTHING;
     case ACCESS_WIDE:
         return !a->located && !a->ring;
     case ACCESS_ALL:
@@ -162,16 +188,100 @@ static bool may_write_everything(const struct model *m, const struct access *a)
     }
 }
 
+/* Whether a known part of the sum that makes an address is an address of the stack. */
+static bool is_from_stack(const struct model *m, uint32_t var, unsigned depth)
+{
+    const struct op *o;
+    uint64_t value;
+
+    if (value_of(m, var, &value))
+        return kind_of(m, value) == ETCH_MEMORY_STACK;
+    if (var == NO_VAR || !depth || m->maker[var] == NO_VAR)
+        return false;
+    o = &m->ops.v[m->maker[var]];
+    for (int k = 0; k < 3; k++)
+        if (o->in[k] != NO_VAR && o->in[k] != var && is_from_stack(m, o->in[k], depth - 1))
+            return true;
+    return false;
+}
+
+#define SUM_DEPTH 8u
+#define CHAIN 256u
+
+/* The operand through which a pointer goes on; NO_VAR: none. */
+static uint32_t pointer_operand(struct model *m, const struct op *o, unsigned depth)
+{
+    if (o->width != 64 || o->shift)
+        return NO_VAR;
+    switch (o->kind) {
+    case OP_EXTRACT:
+    case OP_SUB:
+        return o->in[0];
+    case OP_ADD:
+        return depth && m->vars.v[o->in[1]].known != ~(uint64_t)0 && etch_backward_is_heap(m, o->in[1]) ? o->in[1]
+                                                                                                       : o->in[0];
+    default:
+        return NO_VAR;
+    }
+}
+
+static bool find_heap(struct model *m, uint32_t var)
+{
+    for (unsigned i = 0; i < CHAIN && var != NO_VAR; i++) {
+        if (m->heap[var])
+            return true;
+        if (m->same[var] != NO_VAR)
+            var = m->same[var];
+        else if (m->maker[var] != NO_VAR)
+            var = pointer_operand(m, &m->ops.v[m->maker[var]], CHAIN - i);
+        else
+            return m->holder[var] == NO_VAR && m->origins.v[var].why == ETCH_WHY_ALLOCATED;
+    }
+    return false;
+}
+
+bool etch_backward_is_heap(struct model *m, uint32_t var)
+{
+    return m->heap[var] = m->heap[var] || find_heap(m, var);
+}
+
+/* Whether an access that may write everything may write the private part of a function's stack too. Pointers do not
+ * lead there, if they are not computed from the stack pointer. */
+static bool may_write_frames(const struct model *m, size_t access)
+{
+    const struct access *a = &m->accesses.v[access];
+
+    if (a->kind == ACCESS_ALL)
+        return true;
+    if (a->kind == ACCESS_SYSCALL)
+        return false;
+    if (a->kind == ACCESS_UNSEEN) {
+        uint64_t sp;
+
+        return !value_of(m, a->address, &sp);
+    }
+    return a->at_stack || m->wild[access] || is_from_stack(m, a->address, SUM_DEPTH);
+}
+
+/* The kinds of memory that an access which may write everything may write: clobbers[0] has all, clobbers[1] those of
+ * private frames, clobbers[2] those of the stack and of the program's variables. */
 static void count_clobbers(struct model *m)
 {
-    uint32_t n = 0;
+    uint32_t n[3] = {0};
 
-    for (size_t i = 0; i < m->accesses.n; i++) {
-        m->clobbers[i] = n;
-        if (may_write_everything(m, &m->accesses.v[i]))
-            m->clobbering[n++] = (uint32_t)i;
+    for (size_t i = 0; i <= m->accesses.n; i++) {
+        m->clobbers[0].before[i] = n[0];
+        m->clobbers[1].before[i] = n[1];
+        m->clobbers[2].before[i] = n[2];
+        if (i == m->accesses.n || !may_write_everything(m, &m->accesses.v[i]))
+            continue;
+        m->clobbers[0].which[n[0]++] = (uint32_t)i;
+        if (may_write_frames(m, i))
+            m->clobbers[1].which[n[1]++] = (uint32_t)i;
+        if ((m->accesses.v[i].kind != ACCESS_WRITE && m->accesses.v[i].kind != ACCESS_RANGE) ||
+            !etch_backward_is_heap(m, m->accesses.v[i].address))
+            m->clobbers[2].which[n[2]++] = (uint32_t)i;
     }
-    m->clobbers[m->accesses.n] = n;
 }
 
 /* Whether a function that was called may have written the byte. */
@@ -228,16 +338,43 @@ static bool may_have_made(const struct model *m, const struct access *a, struct 
     return false;
 }
 
-static bool clobbered(const struct model *m, size_t from, size_t to, struct byte after)
+/* Whether a store to an unknown place may have gone to an address. */
+static bool hits(const struct model *m, uint32_t access, uint64_t address)
 {
-    uint32_t first = m->clobbers[from + 1], end = m->clobbers[to];
+    return m->bold[access] != BOLD_ELSEWHERE || address - m->hint[access] < m->accesses.v[access].length;
+}
+
+static bool clobbered(const struct model *m, uint64_t address, size_t from, size_t to, struct byte after, unsigned list)
+{
+    const struct clobbers *c = &m->clobbers[list];
+    uint32_t first = c->before[from + 1], end = c->before[to];
 
     if (end - first > MOST_UNSEEN)
         return true;
     for (uint32_t i = first; i < end; i++)
-        if (may_have_made(m, &m->accesses.v[m->clobbering[i]], after))
+        if (hits(m, c->which[i], address) && may_have_made(m, &m->accesses.v[c->which[i]], after))
             return true;
     return false;
+}
+
+/* Whether only one activation of one function can have written the byte behind access `from` and before access `to`. */
+static bool is_private(const struct model *m, size_t from, size_t to)
+{
+    const struct access *a = &m->accesses.v[from], *b = to < m->accesses.n ? &m->accesses.v[to] : NULL;
+
+    if (!a->frame || a->memory != ETCH_MEMORY_STACK)
+        return false;
+    if (b)
+        return b->frame && a->activation == b->activation;
+    for (size_t i = 0; i < m->alive.n; i++)
+        if (m->alive.v[i] == a->activation)
+            return true;
+    return false;
+}
+
+static bool is_heapless(const struct model *m, size_t access)
+{
+    return m->accesses.v[access].memory == ETCH_MEMORY_STACK || m->accesses.v[access].memory == ETCH_MEMORY_STATIC;
 }
 
 /* Whether the byte may have changed behind access `from` and before access `to`, other than by accesses at known
@@ -245,14 +382,41 @@ static bool clobbered(const struct model *m, size_t from, size_t to, struct byte
 static bool is_broken(const struct model *m, uint64_t address, size_t from, size_t to, struct byte after)
 {
     size_t first, looked = 0;
+    bool private = is_private(m, from, to);
 
-    if (clobbered(m, from, to, after))
+    if (clobbered(m, address, from, to, after, private ? 1 : is_heapless(m, from) ? 2 : 0))
         return true;
+    if (private) /* nobody who was called knows the place */
+        return false;
     first = first_unseen_after(m, from);
     for (size_t i = first; i < m->unseen.n && m->unseen.v[i] < to; i++)
         if (++looked > MOST_UNSEEN || unseen_writes(m, &m->accesses.v[m->unseen.v[i]], address))
             return true;
     return false;
+}
+
+size_t etch_backward_first_cell(const struct model *m, uint64_t address)
+{
+    size_t lo = 0, hi = m->sorted;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (m->cells.v[mid].address >= address)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo;
+}
+
+uint32_t etch_backward_breaker(const struct model *m, uint64_t address, size_t from, size_t to)
+{
+    for (size_t i = to; i-- > from + 1;)
+        if (may_write_everything(m, &m->accesses.v[i]) ||
+            (m->accesses.v[i].kind == ACCESS_UNSEEN && unseen_writes(m, &m->accesses.v[i], address)))
+            return (uint32_t)i;
+    return NO_VAR;
 }
 
 /* ---- Carrying ---- */
@@ -304,6 +468,28 @@ static void collect(struct model *m, struct life *life)
     }
 }
 
+/* An access whose bytes are all those of one earlier access has its value, whatever it is. */
+static void link_cells(struct model *m, const struct cell *earlier, const struct cell *c)
+{
+    struct link *link = &m->links[c->access];
+    uint32_t size = m->accesses.v[c->access].size;
+
+    if (earlier->byte != c->byte || m->accesses.v[earlier->access].size != size || m->same[var_of(m, c)] != NO_VAR)
+        return;
+    if (!c->byte || link->earlier != earlier->access)
+        *link = (struct link){.earlier = earlier->access};
+    link->bytes++;
+    if (link->bytes == size)
+        m->same[var_of(m, c)] = var_of(m, earlier);
+}
+
+static void link_life(struct model *m, const struct life *life)
+{
+    for (size_t i = life->first + 1; i < life->end; i++)
+        if (var_of(m, &m->cells.v[i]) != NO_VAR && var_of(m, &m->cells.v[i - 1]) != NO_VAR)
+            link_cells(m, &m->cells.v[i - 1], &m->cells.v[i]);
+}
+
 static void hand_out(struct model *m, const struct life *life)
 {
     for (size_t i = life->first; i < life->end; i++) {
@@ -328,6 +514,7 @@ static void carry_life(struct model *m, size_t first, size_t end, struct byte la
         life.source = end;
     }
     collect(m, &life);
+    link_life(m, &life);
     if (life.known && m->conflict == NO_VAR)
         hand_out(m, &life);
 }
@@ -350,22 +537,57 @@ static struct byte byte_in(const struct model *m, const struct cell *c)
     return (struct byte){.known = true, .value = (uint8_t)byte_of(m->vars.v[var].value, c->byte)};
 }
 
-/* Cells [first, end) are all of one byte. */
-static void carry_byte(struct model *m, size_t first, size_t end)
+/* Whether the byte of a cell may be another than that of the cell before it. */
+static bool begins_life(const struct model *m, size_t cell)
 {
-    uint64_t address = m->cells.v[first].address;
-    struct byte last = byte_at_end(m, address);
+    const struct cell *c = &m->cells.v[cell];
+
+    return m->accesses.v[c->access].kind != ACCESS_READ ||
+           is_broken(m, c->address, m->cells.v[cell - 1].access, c->access, byte_in(m, c));
+}
+
+/* What a life shows is used at once: it may show the next one. */
+static void carry_on(struct model *m, size_t first, size_t end, struct byte last)
+{
+    if (m->conflict != NO_VAR || m->failed)
+        return;
+    carry_life(m, first, end, last);
+    etch_backward_propagate(m);
+}
+
+/* Cells [first, end) are all of one byte. */
+static void carry_forward(struct model *m, size_t first, size_t end, struct byte last)
+{
     size_t begin = first;
 
     for (size_t i = first + 1; i < end; i++)
-        if (m->accesses.v[m->cells.v[i].access].kind != ACCESS_READ ||
-            is_broken(m, address, m->cells.v[i - 1].access, m->cells.v[i].access, byte_in(m, &m->cells.v[i]))) {
-            carry_life(m, begin, i, (struct byte){0});
+        if (begins_life(m, i)) {
+            carry_on(m, begin, i, (struct byte){0});
             begin = i;
         }
-    if (is_broken(m, address, m->cells.v[end - 1].access, m->accesses.n, last))
+    carry_on(m, begin, end, last);
+}
+
+static void carry_backward(struct model *m, size_t first, size_t end, struct byte last)
+{
+    for (size_t i = end; i-- > first;)
+        if (i == first || begins_life(m, i)) {
+            carry_on(m, i, end, last);
+            end = i;
+            last.known = false;
+        }
+}
+
+static void carry_byte(struct model *m, size_t first, size_t end)
+{
+    struct byte last = byte_at_end(m, m->cells.v[first].address);
+
+    if (is_broken(m, m->cells.v[first].address, m->cells.v[end - 1].access, m->accesses.n, last))
         last.known = false;
-    carry_life(m, begin, end, last);
+    if (m->count.rounds & 1)
+        carry_forward(m, first, end, last);
+    else
+        carry_backward(m, first, end, last);
 }
 
 bool etch_backward_carry(struct model *m)
@@ -376,8 +598,10 @@ bool etch_backward_carry(struct model *m)
     if (m->no_memory)
         return false;
     located = locate_all(m);
-    if (m->failed)
+    if (m->failed || m->conflict != NO_VAR)
         return false;
+    m->sorted = m->cells.n;
+    m->carried = true;
     if (located && m->cells.n)
         qsort(m->cells.v, m->cells.n, sizeof(*m->cells.v), by_place);
     count_clobbers(m);

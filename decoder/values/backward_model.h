@@ -76,7 +76,10 @@ enum access_kind {
 struct access {
     uint8_t kind, size, memory; /* memory: enum etch_memory_kind, once located */
     bool located, implicit, ring;
+    bool late;               /* located by values that were carried through memory */
     bool frame;              /* at the stack or frame pointer, of a function that keeps its frame to itself */
+    bool at_stack;           /* its address has the stack or frame pointer in it */
+    uint32_t activation;     /* of the function whose frame it is */
     uint32_t address, value; /* variables */
     uint32_t length;
     uint32_t instruction;
@@ -97,6 +100,12 @@ struct reason {
     uint64_t address;
 };
 
+/* Where a variable is from that no operation and no access gives a value. */
+struct origin {
+    uint32_t instruction;
+    uint8_t why; /* enum etch_why_unknown */
+};
+
 /* A byte of a located access. */
 struct cell {
     uint64_t address;
@@ -104,9 +113,28 @@ struct cell {
     uint32_t byte;
 };
 
+/* What a store to an unknown place is taken to have written. */
+enum bold {
+    BOLD_NOTHING,   /* none of the bytes that are carried across it */
+    BOLD_ELSEWHERE, /* only the bytes at the hint */
+    BOLD_NEVER,     /* everything that it may have written */
+};
+
+/* Accesses that may have written everything. */
+struct clobbers {
+    uint32_t *before; /* how many there are before each access */
+    uint32_t *which;
+};
+
+/* How many bytes of an access are those of an earlier access. */
+struct link {
+    uint32_t earlier, bytes;
+};
+
 struct model {
     const struct etch_backward_question *question;
     ETCH_ARRAY(struct var) vars;
+    ETCH_ARRAY(struct origin) origins; /* of each variable */
     ETCH_ARRAY(struct op) ops;
     ETCH_ARRAY(struct access) accesses;
     ETCH_ARRAY(struct root) roots;
@@ -116,14 +144,25 @@ struct model {
     ETCH_ARRAY(uint32_t) unseen;     /* accesses of kind ACCESS_UNSEEN */
     ETCH_ARRAY(uint32_t) registers;  /* R_SNAPSHOT variables for each instruction, before it */
     uint32_t *use_start, *uses;      /* operations of each variable */
-    uint32_t *clobbers;              /* how many accesses before this one may have written everything */
-    uint32_t *clobbering;            /* those accesses */
+    uint32_t *maker;                 /* the operation that computes each variable; NO_VAR: none */
+    ETCH_ARRAY(uint32_t) alive;      /* activations that have not returned at the end */
+    uint8_t *bold;                   /* enum bold, of each access */
+    uint64_t *hint;                  /* of each access that is BOLD_ELSEWHERE: where it goes */
+    uint32_t *same;                  /* a variable with the same value, of an earlier access; NO_VAR: none */
+    bool *heap;                      /* of each variable: it points into the heap */
+    struct link *links;              /* of each access */
+    uint32_t *holder;                /* the access that reads each variable; NO_VAR: none */
+    bool *wild;                      /* of each access: it wrote a private frame, against all expectation */
+    struct clobbers clobbers[3];     /* see count_clobbers() */
     uint32_t *queue;
     bool *queued;
     size_t queue_head, queue_n;
+    size_t sorted; /* cells in order; those behind are new */
+    bool doubted;  /* a contradiction came while stores were taken for harmless */
+    bool carried;  /* values have been carried through memory */
     uint32_t conflict;         /* a variable with two values; NO_VAR: none */
     uint64_t conflict_address; /* of a byte with two values; valid if conflict_in_memory */
-    bool conflict_in_memory;
+    bool conflict_in_memory, conflict_wild;
     bool no_memory; /* memory is not trusted at all */
     bool failed;    /* memory is short */
     struct etch_backward_count count;
@@ -152,6 +191,18 @@ void etch_backward_wake(struct model *m, uint32_t var);
 /* Evaluates operations until nothing changes or there is a conflict. */
 void etch_backward_propagate(struct model *m);
 
+/* ---- backward_bold.c ---- */
+
+/* Returns whether a store does not account for itself: all must be done again. */
+bool etch_backward_judge_stores(struct model *m);
+
+/* Takes no store for harmless whose place is unknown, or no store at all. Returns whether there was one. */
+bool etch_backward_doubt_stores(struct model *m, bool all);
+
+/* ---- backward_why.c ---- */
+
+enum etch_why_unknown etch_backward_find_why(const struct model *m, uint32_t access, uint32_t *instruction);
+
 /* ---- backward_eval.c ---- */
 
 /* Learns what one operation shows, in both directions. */
@@ -161,5 +212,14 @@ void etch_backward_evaluate(struct model *m, uint32_t op);
 
 /* Locates accesses and carries values between accesses of the same byte. Returns whether anything was learned. */
 bool etch_backward_carry(struct model *m);
+
+/* Whether a variable points into the heap: it was computed from what a function returned that allocates memory. */
+bool etch_backward_is_heap(struct model *m, uint32_t var);
+
+/* The first cell of a byte. */
+size_t etch_backward_first_cell(const struct model *m, uint64_t address);
+
+/* The access behind `from` and before `to` that may have changed the byte; NO_VAR: none. */
+uint32_t etch_backward_breaker(const struct model *m, uint64_t address, size_t from, size_t to);
 
 #endif

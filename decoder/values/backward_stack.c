@@ -27,6 +27,15 @@ static uint32_t pop(struct lift *l)
     return value;
 }
 
+/* Only to save a register that functions keep; the place of another may be a variable whose address is taken. */
+static bool saves_kept(const struct lift *l)
+{
+    unsigned shift, width;
+    int r = l->o[0].type == ZYDIS_OPERAND_TYPE_REGISTER ? etch_lift_general(l->o[0].reg.value, &shift, &width) : -1;
+
+    return r == 3 /* bx */ || r == BP || r >= 12;
+}
+
 static bool lift_push(struct lift *l)
 {
     unsigned shift, width;
@@ -34,6 +43,7 @@ static bool lift_push(struct lift *l)
     if (l->i.operand_width != 64 ||
         (l->o[0].type == ZYDIS_OPERAND_TYPE_REGISTER && etch_lift_general(l->o[0].reg.value, &shift, &width) < 0))
         return false;
+    l->own_push |= saves_kept(l);
     push(l, etch_lift_read(l, 0, 64));
     return true;
 }
@@ -46,6 +56,7 @@ static bool lift_pop(struct lift *l)
     if (l->i.operand_width != 64 || l->o[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
         etch_lift_general(l->o[0].reg.value, &shift, &width) < 0)
         return false;
+    l->own_push |= saves_kept(l);
     value = pop(l);
     etch_lift_write(l, 0, value);
     return true;
@@ -54,6 +65,7 @@ static bool lift_pop(struct lift *l)
 static void leave(struct lift *l)
 {
     l->now[R_SP] = l->now[BP];
+    l->own_push = true;
     l->now[BP] = pop(l);
 }
 
@@ -80,6 +92,12 @@ static bool lift_target(struct lift *l)
     return true;
 }
 
+void etch_lift_lose_calls(struct lift *l)
+{
+    l->depth = 0;
+    l->activation = ++l->activations;
+}
+
 /* Calls that are nested too deep are forgotten from the outside. */
 void etch_lift_remember_call(struct lift *l, uint64_t next)
 {
@@ -92,20 +110,24 @@ void etch_lift_remember_call(struct lift *l, uint64_t next)
     c = &l->calls[l->depth++];
     c->next = next;
     memcpy(c->registers, l->now, sizeof(c->registers));
+    c->activation = l->activation;
+    l->activation = ++l->activations;
 }
 
 /* A call that returned behind itself left the stack pointer as it was. */
 static void match_call(struct lift *l)
 {
-    if (!l->depth)
+    if (!l->depth) {
+        etch_lift_lose_calls(l);
         return;
-    l->depth--;
+    }
+    l->activation = l->calls[--l->depth].activation;
     if (!l->followed && !l->calls[l->depth].next)
         return; /* to the code that had called it */
     if (l->followed && l->calls[l->depth].next == l->to)
         etch_lift_equate(l, l->now[R_SP], l->calls[l->depth].registers[R_SP]);
     else
-        l->depth = 0;
+        etch_lift_lose_calls(l);
 }
 
 static bool lift_call(struct lift *l)
@@ -113,6 +135,7 @@ static bool lift_call(struct lift *l)
     if (!lift_target(l))
         return false;
     etch_lift_remember_call(l, l->next);
+    l->own_push = true;
     push(l, etch_lift_constant(l, l->next));
     return true;
 }
@@ -121,9 +144,10 @@ static bool lift_return(struct lift *l)
 {
     if (!is_near(l))
         return false;
+    l->own_push = true;
     went(l, pop(l));
     if (l->i.operand_count_visible && l->o[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
-        move_stack(l, OP_ADD, l->o[0].imm.value.u & 0xffff);
+        move_stack(l, OP_ADD, l->o[0].imm.value.u & 0xffff), etch_lift_lose_calls(l);
     else
         match_call(l);
     return true;
@@ -148,10 +172,12 @@ static bool lift_conditional(struct lift *l)
 static void system_call(struct lift *l)
 {
     etch_lift_access(l, (struct access){.kind = ACCESS_SYSCALL, .address = NO_VAR, .value = l->now[AX]});
+    l->why = ETCH_WHY_SYSTEM_CALL;
     l->now[AX] = etch_lift_fresh(l);
     l->now[CX] = etch_lift_constant(l, l->next);
     l->now[R11] = etch_lift_fresh(l);
     l->now[R_FLAGS] = etch_lift_fresh(l);
+    l->why = ETCH_WHY_INSTRUCTION;
 }
 
 /* ---- Strings ---- */

@@ -23,7 +23,7 @@ enum { SP = 7, IP = 8, FS = 14 };
 /* An answer that is asked for many times. */
 struct known_frame {
     uint64_t start, end;
-    bool own;
+    enum etch_stack_frame frame;
 };
 
 struct known_effect {
@@ -63,7 +63,7 @@ static struct known_frame look_at_function(struct asking *a, uint64_t ip)
 {
     const Etch__Image *image = etch_recording_image_at(a->recording, a->pid, ip);
     struct etch_location l = {0}, next;
-    struct known_frame f = {ip, ip + 1, false};
+    struct known_frame f = {ip, ip + 1, ETCH_FRAME_OPEN};
     const uint8_t *bytes;
     size_t size;
 
@@ -77,21 +77,21 @@ static struct known_frame look_at_function(struct asking *a, uint64_t ip)
             break;
     }
     bytes = code_at(a, f.start, &size);
-    f.own = bytes && f.end - f.start <= size && f.end - f.start < FUNCTION_MAX &&
-            etch_frame_is_private(bytes, (size_t)(f.end - f.start));
+    if (bytes && f.end - f.start <= size && f.end - f.start < FUNCTION_MAX)
+        f.frame = etch_frame_of(bytes, (size_t)(f.end - f.start));
     return f;
 }
 
-static bool is_own_frame(struct asking *a, uint64_t ip)
+static enum etch_stack_frame frame_of(struct asking *a, uint64_t ip)
 {
     struct known_frame f;
 
     for (size_t i = a->frames.n; i-- > 0;)
         if (a->frames.v[i].start <= ip && ip < a->frames.v[i].end)
-            return a->frames.v[i].own;
+            return a->frames.v[i].frame;
     f = look_at_function(a, ip);
     (void)etch_array_push(&a->frames, f);
-    return f.own;
+    return f.frame;
 }
 
 /* ---- What unseen code writes ---- */
@@ -172,7 +172,7 @@ static bool add_instruction(struct asking *a, const struct etch_last_instruction
     if (!to->bytes)
         return false;
     to->size = (uint8_t)(size < INSTRUCTION_MAX ? size : INSTRUCTION_MAX);
-    to->own_frame = a->question.threads && is_own_frame(a, from->ip);
+    to->frame = (uint8_t)frame_of(a, from->ip);
     if (from->gap == ETCH_LAST_GAP_LOSS)
         to->unseen = ETCH_UNSEEN_ANY;
     else if (from->gap == ETCH_LAST_GAP_CALL) {

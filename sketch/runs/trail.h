@@ -5,7 +5,7 @@
 
 #include "decoder/last_values.h"
 
-#define TRAIL_MAX 20000u /* instructions */
+#define TRAIL_MAX 100000u /* instructions */
 
 struct trail_entry {
     struct etch_last_instruction run;

@@ -26,6 +26,7 @@ struct thread {
     int deliver;                 /* signal */
     struct stepper_record *ring; /* of `last` */
     size_t count;                /* records ever made */
+    bool interrupted;            /* the newest record is of an earlier instruction than the last that ran */
 };
 
 struct stepper {
@@ -39,12 +40,17 @@ struct stepper {
     bool ended, failed;
 };
 
-size_t stepper_read(pid_t pid, uint64_t address, void *to, size_t size)
+static size_t read_memory(pid_t pid, uint64_t address, void *to, size_t size)
 {
     struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
     ssize_t n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
 
     return n < 0 ? 0 : (size_t)n;
+}
+
+size_t stepper_read(const struct stepper_end *end, uint64_t address, void *to, size_t size)
+{
+    return end->saved ? stepper_read_saved(end, address, to, size) : read_memory(end->pid, address, to, size);
 }
 
 /* ---- Records ---- */
@@ -91,7 +97,7 @@ static void add_operand(struct stepper *s, struct stepper_record *r, const Zydis
     p->size = o->size / 8 <= STEPPER_WIDEST ? (uint8_t)(o->size / 8) : 0;
     p->read = o->actions & ZYDIS_OPERAND_ACTION_MASK_READ;
     p->write = o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
-    if (p->size && stepper_read(s->pid, p->address, p->before, p->size) != p->size)
+    if (p->size && read_memory(s->pid, p->address, p->before, p->size) != p->size)
         p->size = 0;
     r->n++;
 }
@@ -115,7 +121,7 @@ static void begin_record(struct stepper *s, struct thread *t)
     memset(r->operands, 0, sizeof(r->operands));
     r->registers = registers;
     r->n = 0;
-    r->size = (uint8_t)stepper_read(s->pid, registers.rip, r->code, sizeof(r->code));
+    r->size = (uint8_t)read_memory(s->pid, registers.rip, r->code, sizeof(r->code));
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&s->decoder, r->code, r->size, &i, o)))
         i.length = r->size, i.operand_count = 0, i.attributes = 0;
     /* A repeated string instruction stops after each element: one record for all. */
@@ -134,7 +140,7 @@ static void finish_record(struct stepper *s, struct thread *t)
 
     for (unsigned k = 0; r && k < r->n; k++)
         if (r->operands[k].write && r->operands[k].size)
-            (void)stepper_read(s->pid, r->operands[k].address, r->operands[k].after, r->operands[k].size);
+            (void)read_memory(s->pid, r->operands[k].address, r->operands[k].after, r->operands[k].size);
 }
 
 /* ---- Threads ---- */
@@ -174,6 +180,7 @@ static void died(struct stepper *s, struct thread *t, int signal)
     e->tid = t->tid;
     e->signal = signal;
     e->threads = s->several;
+    e->maps = stepper_maps(e->pid);
     (void)ptrace(PTRACE_GETREGS, t->tid, 0, &e->registers);
     e->incomplete = r && r->registers.rip == e->registers.rip;
     if (!e->incomplete)
@@ -199,7 +206,9 @@ static void stopped(struct stepper *s, struct thread *t, int status)
     }
     if (signal == SIGTRAP && ptrace(PTRACE_GETSIGINFO, t->tid, 0, &info) == 0 && info.si_code > 0 &&
         info.si_code != SI_KERNEL) {
-        finish_record(s, t);
+        if (!t->interrupted)
+            finish_record(s, t);
+        t->interrupted = false;
         begin_record(s, t);
     } else if (is_fatal(signal))
         died(s, t, signal);
@@ -248,9 +257,23 @@ static struct thread *choose(struct stepper *s, unsigned *seed)
     return NULL;
 }
 
+/* Another thread may have written what the instruction at hand is about to read. */
+static void refresh_record(struct stepper *s, struct thread *t)
+{
+    struct stepper_record *r = newest(s, t);
+
+    for (unsigned k = 0; r && k < r->n; k++)
+        if (r->operands[k].size)
+            (void)read_memory(s->pid, r->operands[k].address, r->operands[k].before, r->operands[k].size);
+}
+
 static void step(struct stepper *s, struct thread *t)
 {
     t->stopped = false;
+    if (t->deliver && t->count && !t->interrupted) { /* a handler runs instead of the instruction at hand */
+        t->count--;
+        t->interrupted = true;
+    }
     if (ptrace(PTRACE_SINGLESTEP, t->tid, 0, t->deliver) != 0)
         return;
     for (int i = 0; i < PATIENCE && !t->stopped && !s->ended && s->alive; i++)
@@ -260,7 +283,7 @@ static void step(struct stepper *s, struct thread *t)
 
 static void loop(struct stepper *s, size_t most, unsigned seed)
 {
-    struct thread *t = NULL;
+    struct thread *t = NULL, *last = NULL;
     size_t turn = 0;
 
     while (!s->ended && !s->failed && s->alive && most) {
@@ -273,6 +296,9 @@ static void loop(struct stepper *s, size_t most, unsigned seed)
                 return;
             continue;
         }
+        if (t != last)
+            refresh_record(s, t);
+        last = t;
         turn--;
         most--;
         step(s, t);
@@ -330,7 +356,7 @@ int stepper_run(char **argv, size_t most, size_t last, unsigned seed, struct ste
     struct stepper s = {.last = last, .end = end};
     int status;
 
-    memset(end, 0, sizeof(*end));
+    *end = (struct stepper_end){.stop = end->stop};
     ZydisDecoderInit(&s.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
     s.pid = fork();
     if (s.pid == 0)
@@ -343,6 +369,8 @@ int stepper_run(char **argv, size_t most, size_t last, unsigned seed, struct ste
     s.threads[0].stopped = true;
     begin_record(&s, &s.threads[0]);
     loop(&s, most, seed);
+    if (end->stop && !s.ended && !s.failed && s.threads[0].stopped)
+        died(&s, &s.threads[0], SIGKILL);
     for (size_t i = 0; i < s.n; i++)
         free(s.threads[i].ring);
     return s.ended ? 0 : 1;
@@ -357,5 +385,7 @@ void stepper_close(struct stepper_end *end)
     while (end->pid > 0 && waitpid(-1, &status, __WALL) > 0)
         ;
     free(end->records);
+    free(end->maps);
     end->records = NULL;
+    end->maps = NULL;
 }

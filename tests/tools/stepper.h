@@ -33,9 +33,12 @@ struct stepper_end {
     int signal;
     bool threads;    /* there was more than one */
     bool incomplete; /* the last instruction faulted */
+    bool stop;       /* set before the run: it ends after the most instructions, as if by a signal */
     struct user_regs_struct registers;
     struct stepper_record *records; /* of the thread that failed, oldest first */
     size_t n;
+    char *maps;        /* as /proc/PID/maps has them */
+    const char *saved; /* memory, of a run that was loaded; NULL: the process still has it */
 };
 
 /* Runs `argv` for at most `most` instructions, and keeps the last `last` of each thread. `seed` decides when threads
@@ -43,7 +46,16 @@ struct stepper_end {
  * not die. -1: it could not be run. */
 int stepper_run(char **argv, size_t most, size_t last, unsigned seed, struct stepper_end *end);
 
-size_t stepper_read(pid_t pid, uint64_t address, void *to, size_t size);
+/* Reads memory at the end. Returns how many bytes of `size` were read. */
+size_t stepper_read(const struct stepper_end *end, uint64_t address, void *to, size_t size);
+
+/* A run in a file. 0, or -1: it cannot be written, or is not of this build. */
+int stepper_save(const struct stepper_end *end, const char *path);
+int stepper_load(const char *path, struct stepper_end *end);
+
+/* Of stepper_file.c, for stepper.c. */
+char *stepper_maps(pid_t pid);
+size_t stepper_read_saved(const struct stepper_end *end, uint64_t address, void *to, size_t size);
 
 void stepper_close(struct stepper_end *end);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* value_truth [-s SEED] [-n INSTRUCTIONS] [-v] PROGRAM [ARGUMENT...]: runs a program instruction by instruction until
+/* value_truth [-s SEED] [-n INSTRUCTIONS] [-k INSTRUCTIONS] [-v] [-w FILE] PROGRAM [ARGUMENT...]: runs a program instruction by instruction until
  * it dies, recovers values backwards from its end, and compares every recovered value with what really happened. Twice:
  * with all instructions, and with those of the program alone, as the software recorder has them. Prints a line for
- * each. Exit status: 0 if nothing was wrong, 1 if something was, 77 if the program did not die. */
+ * each. Exit status: 0 if nothing was wrong, 1 if something was, 77 if the program did not die. -w writes the
+ * run to a file, and -r FILE takes it from there. -k ends the first thread after so many instructions: any program
+ * will do. */
 #include "binary/symbols.h"
 #include "decoder/backward.h"
+#include "decoder/values/private_frame.h"
 #include "tests/tools/stepper.h"
 
 #include <inttypes.h>
@@ -28,11 +31,18 @@ struct page {
     uint8_t bytes[PAGE];
 };
 
+/* Of an instruction: a cache. */
+struct function {
+    uint64_t address;
+    enum etch_stack_frame frame;
+};
+
 struct truth {
     struct stepper_end end;
     struct mapping mappings[MOST_MAPPINGS];
     size_t n_mappings;
     struct page *pages; /* a cache */
+    struct function *functions;
     struct etch_symbols *symbols;
     Etch__Image image; /* the program's code */
     bool verbose;
@@ -49,11 +59,11 @@ static size_t read_memory(void *context, uint64_t address, void *to, size_t size
     struct page *p = &t->pages[address / PAGE % PAGES];
 
     if (address % PAGE + size > PAGE)
-        return stepper_read(t->end.pid, address, to, size);
+        return stepper_read(&t->end, address, to, size);
     if (!p->known || p->number != address / PAGE) {
         p->known = true;
         p->number = address / PAGE;
-        p->there = stepper_read(t->end.pid, address / PAGE * PAGE, p->bytes, PAGE) == PAGE;
+        p->there = stepper_read(&t->end, address / PAGE * PAGE, p->bytes, PAGE) == PAGE;
     }
     if (!p->there)
         return 0;
@@ -81,15 +91,14 @@ static void parse_mapping(struct truth *t, const char *line, const char *program
 
 static void read_mappings(struct truth *t, const char *program)
 {
-    char path[64], line[4352];
-    FILE *f;
+    const char *newline = NULL;
+    char line[4352];
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)t->end.pid);
-    f = fopen(path, "r");
-    while (f && t->n_mappings < MOST_MAPPINGS && fgets(line, sizeof(line), f))
+    for (const char *at = t->end.maps; at && *at && t->n_mappings < MOST_MAPPINGS; at = newline ? newline + 1 : "") {
+        newline = strchr(at, '\n');
+        (void)snprintf(line, sizeof(line), "%.*s", newline ? (int)(newline - at) : (int)strlen(at), at);
         parse_mapping(t, line, program);
-    if (f)
-        fclose(f);
+    }
 }
 
 static const struct mapping *mapping_of(const struct truth *t, uint64_t address)
@@ -166,6 +175,34 @@ static const struct etch_library_effect *effect_of(struct truth *t, uint64_t add
     return etch_library_effect_of(l.is_plt ? l.symbol : NULL);
 }
 
+#define FUNCTIONS 4096u
+#define FUNCTION_MAX 65536u
+
+/* The frame of the function at an address of the program. */
+static enum etch_stack_frame frame_of(struct truth *t, uint64_t address)
+{
+    static uint8_t bytes[FUNCTION_MAX];
+    struct function *f = &t->functions[address % FUNCTIONS];
+    struct etch_location l = {0}, next = {0};
+    uint64_t start, end;
+
+    if (f->address == address)
+        return f->frame;
+    *f = (struct function){address, ETCH_FRAME_OPEN};
+    find(t, address, &l);
+    if (!l.symbol)
+        return f->frame;
+    start = address - l.offset;
+    for (end = l.until; end - start < FUNCTION_MAX; end = next.until) {
+        find(t, end, &next);
+        if (next.symbol != l.symbol)
+            break;
+    }
+    if (end - start < FUNCTION_MAX && stepper_read(&t->end, start, bytes, (size_t)(end - start)) == end - start)
+        f->frame = etch_frame_of(bytes, (size_t)(end - start));
+    return f->frame;
+}
+
 static bool make_sequence(struct truth *t, struct sequence *s, bool all)
 {
     const struct etch_library_effect *effect = NULL;
@@ -184,6 +221,7 @@ static bool make_sequence(struct truth *t, struct sequence *s, bool all)
                 .address = r->registers.rip,
                 .bytes = r->code,
                 .size = r->size,
+                .frame = (uint8_t)frame_of(t, r->registers.rip),
                 .unseen = gap ? (uint8_t)effect->unseen : ETCH_UNSEEN_NOTHING,
                 .effect = gap ? effect : NULL,
                 .incomplete = i + 1 == t->end.n && t->end.incomplete,
@@ -215,7 +253,7 @@ static bool make_sequence(struct truth *t, struct sequence *s, bool all)
 struct score {
     size_t accesses, known, wrong; /* of the last statements of the program */
     size_t all_accesses, all_known, registers, known_registers, statements;
-    size_t how[ETCH_HOW_EXECUTED + 1];
+    size_t how[ETCH_HOW_EXECUTED + 1], why[ETCH_WHY_COUNT];
 };
 
 static bool fits(const struct stepper_operand *o, const struct etch_backward_access *a, uint64_t address)
@@ -319,6 +357,30 @@ static void find_statements(struct truth *t, const struct sequence *s, bool *of_
     }
 }
 
+/* Counts why a value is unknown, and says where the reason lies. */
+static void ask_why(struct truth *t, const struct sequence *s, struct etch_backward *b, size_t access,
+                    struct score *score)
+{
+    struct etch_location l = {0};
+    uint32_t at;
+    enum etch_why_unknown why = etch_backward_why(b, access, &at);
+
+    score->why[why]++;
+    if (!t->verbose)
+        return;
+    find(t, s->v[at].address, &l);
+    printf("       %s: %u %s:%u %#" PRIx64, etch_why_unknown_name(why), at, l.symbol ? l.symbol : "?", l.frame.line,
+           s->v[at].address);
+    for (unsigned i = 0; i < t->end.records[s->record[at]].size; i++)
+        printf(" %02x", s->v[at].bytes[i]);
+    l = (struct etch_location){0};
+    if (at && s->record[at] > s->record[at - 1] + 1) {
+        find(t, t->end.records[s->record[at - 1] + 1].registers.rip, &l);
+        printf(" behind %s", l.symbol ? l.symbol : "?");
+    }
+    printf("\n");
+}
+
 static void say_access(struct truth *t, const struct sequence *s, const struct etch_backward_access *a)
 {
     struct etch_location l = {0};
@@ -329,7 +391,7 @@ static void say_access(struct truth *t, const struct sequence *s, const struct e
            a->address_known ? "" : "?", a->address, etch_how_known_name(a->how), a->value);
 }
 
-static void compare(struct truth *t, const struct etch_backward *b, const struct sequence *s, struct score *score)
+static void compare(struct truth *t, struct etch_backward *b, const struct sequence *s, struct score *score)
 {
     bool *of_statement = calloc(s->n + 1, sizeof(*of_statement));
 
@@ -352,6 +414,8 @@ static void compare(struct truth *t, const struct etch_backward *b, const struct
         score->accesses++;
         score->known += a.how != ETCH_HOW_UNKNOWN;
         score->how[a.how]++;
+        if (a.how == ETCH_HOW_UNKNOWN)
+            ask_why(t, s, b, i, score);
     }
     for (size_t i = 0; i < s->n; i++)
         compare_registers(t, b, s, i, score);
@@ -381,6 +445,9 @@ static int judge(struct truth *t, bool all)
                count.rounds, count.contradictions, count.gave_up ? " gave up" : "");
         for (int h = ETCH_HOW_CORE; h <= ETCH_HOW_EXECUTED; h++)
             printf(" %s %zu", etch_how_known_name((enum etch_how_known)h), score.how[h]);
+        for (int w = 0; w < ETCH_WHY_COUNT; w++)
+            if (score.why[w])
+                printf(" %s %zu", etch_why_unknown_name((enum etch_why_unknown)w), score.why[w]);
         printf("\n");
         result = score.wrong != 0;
     }
@@ -392,7 +459,7 @@ static int judge(struct truth *t, bool all)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: value_truth [-s SEED] [-n INSTRUCTIONS] [-v] PROGRAM [ARGUMENT...]\n");
+    fprintf(stderr, "usage: value_truth [-s SEED] [-n INSTRUCTIONS] [-k INSTRUCTIONS] [-v] [-w FILE | -r FILE] PROGRAM [ARGUMENT...]\n");
     return 2;
 }
 
@@ -400,18 +467,26 @@ int main(int argc, char **argv)
 {
     struct truth t = {0};
     struct etch_symbols_options options = {.mangled = true};
-    size_t last = 20000;
+    size_t last = 100000, most = 400000;
     unsigned seed = 1;
     int option, result;
     char program[4096];
+    const char *save = NULL, *load = NULL;
 
-    while ((option = getopt(argc, argv, "+s:n:v")) != -1) {
+    while ((option = getopt(argc, argv, "+s:n:vw:r:k:")) != -1) {
         if (option == 's')
             seed = (unsigned)strtoul(optarg, NULL, 10);
         else if (option == 'n')
             last = strtoul(optarg, NULL, 10);
         else if (option == 'v')
             t.verbose = true;
+        else if (option == 'k') {
+            most = strtoul(optarg, NULL, 10);
+            t.end.stop = true;
+        } else if (option == 'w')
+            save = optarg;
+        else if (option == 'r')
+            load = optarg;
         else
             return usage();
     }
@@ -419,10 +494,13 @@ int main(int argc, char **argv)
         return usage();
     argv[optind] = program;
     t.name = strrchr(program, '/') + 1;
-    result = stepper_run(argv + optind, 400000, last, seed, &t.end);
+    result = load ? stepper_load(load, &t.end) : stepper_run(argv + optind, most, last, seed, &t.end);
+    if (save && result == 0)
+        result = stepper_save(&t.end, save);
     t.pages = calloc(PAGES, sizeof(*t.pages));
+    t.functions = calloc(FUNCTIONS, sizeof(*t.functions));
     t.symbols = etch_symbols_new(&options);
-    if (result == 0 && t.pages && t.symbols) {
+    if (result == 0 && t.pages && t.functions && t.symbols) {
         read_mappings(&t, program);
         etch__image__init(&t.image);
         t.image.path = program;
@@ -436,6 +514,7 @@ int main(int argc, char **argv)
     } else
         result = result == 1 ? 77 : 2;
     etch_symbols_free(t.symbols);
+    free(t.functions);
     free(t.pages);
     stepper_close(&t.end);
     return result;
