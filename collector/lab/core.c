@@ -235,6 +235,8 @@ static void note_event(uint32_t thread, const struct etch_lab_op *op)
     e->bytes = op->bytes;
     e->point = lab->points;
     e->resumed = lab_threads[thread].resumes;
+    e->alone = lab_alive < 2;
+    e->locks = lab_threads[thread].locks;
     e->arrival = lab_rules_arrival(thread, &e->place);
     for (uint32_t i = 0; i < ETCH_LAB_CALLERS && i < t->depth && t->depth <= ETCH_LAB_FRAMES; i++)
         e->callers[i] = t->frames[t->depth - 1 - i];
@@ -660,6 +662,18 @@ uint32_t lab_wake(uint64_t object, bool all)
 struct etch_lab_op lab_sync_op(const volatile void *object)
 {
     return (struct etch_lab_op){.object = LAB_OBJECT(object), .write = true, .interesting = true, .sync = true};
+}
+
+static uint64_t lock_bit(uint64_t object)
+{
+    return UINT64_C(1) << (object * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+
+void lab_lock_held(uint64_t object, bool held)
+{
+    uint64_t *locks = &lab_threads[lab_me].locks;
+
+    *locks = held ? *locks | lock_bit(object) : *locks & ~lock_bit(object);
 }
 
 int lab_noted(enum lab_sync op, const volatile void *object, int result, uint64_t site)

@@ -48,8 +48,10 @@ struct etch_lab_event {
     uint64_t point;          /* its number, from 0; that of the next point, if no other thread was left */
     uint32_t place, arrival; /* the `arrival`-th access or call of the thread at `place`; 0: at none */
     bool write;
-    bool sync;    /* of a synchronisation */
-    bool resumed; /* the thread goes on after a wait */
+    bool sync;      /* of a synchronisation */
+    bool resumed;   /* the thread goes on after a wait */
+    bool alone;     /* no other thread was left */
+    uint64_t locks; /* that the thread holds: a bit for each, by a hash of its address */
 };
 
 /* An access to shared memory, or a synchronisation, of a run that is recorded. */
