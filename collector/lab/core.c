@@ -403,6 +403,23 @@ static bool choose_ordered(const struct etch_lab_candidate *list, const struct e
     return false;
 }
 
+static void note_choice(const struct etch_lab_view *v)
+{
+    struct etch_lab_choice *c = &lab->choices[lab->points];
+
+    if (lab->points != lab->n_choices || lab->n_choices >= ETCH_LAB_EVENTS) {
+        lab->choices_lost++;
+        return;
+    }
+    lab->n_choices++;
+    *c = (struct etch_lab_choice){.last = v->last, .yields = v->yields};
+    for (uint32_t i = 0; i < v->n; i++)
+        if (v->enabled[i].thread < 64)
+            c->enabled |= UINT64_C(1) << v->enabled[i].thread;
+        else
+            lab->choices_lost++;
+}
+
 /* Who executes the next operation. */
 static uint32_t choose(bool yields)
 {
@@ -423,6 +440,8 @@ static uint32_t choose(bool yields)
     view.yields = yields || is_spinning();
     if (view.yields && is_spinning())
         streak = streak_reads = 0;
+    if (lab->keeps_choices)
+        note_choice(&view);
     if ((!lab->repeat || !choose_repeated(list, view.n, &at)) && !choose_ordered(list, &view, &at))
         at = etch_lab_strategy_choose(&strategy, &view);
     count_streak(list[at].thread, &list[at].op);
