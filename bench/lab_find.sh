@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # lab_find.sh BUILD: within how many schedules the lab finds a failing one, for each threaded program of the corpus, of the held-out
-# set and of the programs with narrow windows, with each strategy; how often the program fails outside the lab. "-": not within the
+# set, of the programs with narrow windows, and of those that the strategies were not tuned on (rare), with each strategy; how often the program fails outside the lab. "-": not within the
 # limit. ETCH_BENCH_SCHEDULES is the limit (100), ETCH_BENCH_RUNS the number of runs outside (50), ETCH_BENCH_SEED the first seed.
-# ETCH_BENCH_SETS: corpus heldout narrow. ETCH_BENCH_STRATEGIES: explore queue random pct pos surw; explore is the default mixture.
+# ETCH_BENCH_SETS: corpus heldout narrow rare. ETCH_BENCH_STRATEGIES: explore queue random pct pos surw; explore is the default mixture.
 set -eu
 build=$(cd "$1" && pwd)
 tests=$(cd "$(dirname "$0")/../tests" && pwd)
@@ -39,7 +39,7 @@ first() { # STRATEGY
   sed -n 's/.* in schedule \([0-9]*\) (.*/\1/p' out | head -n 1
 }
 
-for set in ${ETCH_BENCH_SETS:-corpus heldout narrow}; do
+for set in ${ETCH_BENCH_SETS:-corpus heldout narrow rare}; do
   printf '\n%-22s %8s' "$set" native
   for s in $strategies; do printf ' %8s' "$s"; done
   echo

@@ -40,6 +40,10 @@ bool etch_object_is_dynamic(const struct etch_object *object);
 /* Does the object import a function or variable of this name from a library? */
 bool etch_object_imports(const struct etch_object *object, const char *name);
 
+/* Calls `visit` with the name of each function or variable that other objects can use. */
+typedef void etch_object_export_visitor(void *context, const char *name);
+void etch_object_each_export(const struct etch_object *object, etch_object_export_visitor *visit, void *context);
+
 /* Does the object's code make a system call of this number, by the C library's syscall() or by the instruction itself?
  * The search can take another constant for the number. It misses a computed number, and a call made in a library. */
 bool etch_object_makes_call(const struct etch_object *object, uint32_t number);

@@ -27,6 +27,27 @@ bool etch_object_imports(const struct etch_object *object, const char *name)
     return import.found;
 }
 
+struct exports {
+    etch_object_export_visitor *visit;
+    void *context;
+};
+
+static bool visit_export(void *context, const GElf_Sym *symbol, const char *name)
+{
+    const struct exports *e = context;
+
+    if (symbol->st_shndx != SHN_UNDEF && GELF_ST_BIND(symbol->st_info) != STB_LOCAL)
+        e->visit(e->context, name);
+    return false;
+}
+
+void etch_object_each_export(const struct etch_object *object, etch_object_export_visitor *visit, void *context)
+{
+    struct exports e = {visit, context};
+
+    etch_elf_each_symbol(object->file.elf, SHT_DYNSYM, visit_export, &e);
+}
+
 struct lookup {
     const char *name;
     struct etch_symbol *symbol;

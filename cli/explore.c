@@ -108,6 +108,12 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
             return etch_command_usage(self, "--jobs takes a number from 1 on, not '%s'", optarg);
         o->explore.jobs = (unsigned)number;
         return 0;
+    case 'e':
+        if (!read_number(optarg, 0, 16, &number) || number != (unsigned)number)
+            return etch_command_usage(self, "--exhaustive takes a number of preemptions up to 16, not '%s'", optarg);
+        o->explore.exhaustive = true;
+        o->explore.preemptions = (unsigned)number;
+        return 0;
     case 'i':
         o->input = optarg;
         return 0;
@@ -242,15 +248,26 @@ static void print_input(const struct etch_lab_schedule *s)
         printf("note       there was more input than etch keeps: the run cannot be repeated\n");
 }
 
+/* "1 preemption", "2 preemptions", ... */
+static const char *preemptions(unsigned n, char text[32])
+{
+    snprintf(text, 32, "%u preemption%s", n, n == 1 ? "" : "s");
+    return text;
+}
+
 static void print_found(const struct etch_lab_found *f)
 {
     const struct etch_lab_schedule *s = &f->schedule;
     struct etch_lab_result like = {.end = s->end, .number = s->number};
-    char text[64];
+    char text[64], how[64], most[32];
 
     etch_lab_describe(&like, text, sizeof(text));
-    printf("%s in schedule %" PRIu64 " (%s:%" PRIu64 "), %" PRIu64 " points, %zu switches\n", text, f->first,
-           etch_lab_strategy_name(s->spec.kind), s->spec.seed, s->points, s->segments.n ? s->segments.n - 1 : 0);
+    if (s->spec.kind == ETCH_LAB_STAY)
+        snprintf(how, sizeof(how), "with %s", preemptions(f->level, most));
+    else
+        snprintf(how, sizeof(how), "%s:%" PRIu64, etch_lab_strategy_name(s->spec.kind), s->spec.seed);
+    printf("%s in schedule %" PRIu64 " (%s), %" PRIu64 " points, %zu switches\n", text, f->first, how, s->points,
+           s->segments.n ? s->segments.n - 1 : 0);
 }
 
 /* Makes experiments with the failing schedule, and prints the results. */
@@ -290,6 +307,30 @@ static void print_partly(const struct etch_lab_found *f)
                f->partly);
 }
 
+/* How far an exhaustive search without a failure came. */
+static void print_extent(const struct options *o, const struct etch_lab_found *f)
+{
+    char most[32];
+
+    if (!o->explore.exhaustive)
+        return;
+    if (f->complete && !f->gaps) {
+        printf("exhaustive no interleaving with at most %s at these points fails: %" PRIu64 " schedules, and %" PRIu64
+               " more that lead to the same states\n",
+               preemptions(o->explore.preemptions, most), f->covered, f->equal);
+        return;
+    }
+    printf("exhaustive not complete: ");
+    if (f->complete || f->gaps)
+        printf("%" PRIu64 " of %" PRIu64 " schedules did not end, did not fit, or had more than the lab follows\n",
+               f->gaps, f->covered);
+    else if (f->level)
+        printf("all interleavings with at most %s pass, some with %u were not tried\n", preemptions(f->level - 1, most),
+               f->level);
+    else
+        printf("some interleavings without a preemption were not tried\n");
+}
+
 static int report(const struct options *o, const struct etch_lab_found *f, struct etch_lab_experiment *e,
                   const struct etch_lab_twin *twin, char **argv, struct etch_error *err)
 {
@@ -298,6 +339,7 @@ static int report(const struct options *o, const struct etch_lab_found *f, struc
     if (o->unkept)
         printf("orders     not kept in %" PRIu64 " of %" PRIu64 " schedules\n", o->unkept, f->schedules);
     if (!f->first) {
+        print_extent(o, f);
         printf("no failure in %" PRIu64 " schedules of %s; %" PRIu64 " instructions share memory, %" PRIu64
                " points in a run, hash of all %016" PRIx64 "\n",
                f->schedules, argv[0], f->sites, f->points, f->hash);
@@ -414,6 +456,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"time", required_argument, NULL, 't'},
                                                  {"timeout", required_argument, NULL, 'T'},
                                                  {"seed", required_argument, NULL, 'S'},
+                                                 {"exhaustive", required_argument, NULL, 'e'},
                                                  {"jobs", required_argument, NULL, 'j'},
                                                  {"input", required_argument, NULL, 'i'},
                                                  {"script", required_argument, NULL, 'x'},
@@ -425,7 +468,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"real-time", no_argument, NULL, 'r'},
                                                  {"memory", required_argument, NULL, 'm'},
                                                  {0}};
-    struct options o = {.explore = {.schedules = 1000}};
+    struct options o = {0};
     int c, status;
 
     o.explore.request.timeout = 10;
@@ -439,6 +482,12 @@ static int run(const struct etch_command *self, int argc, char **argv)
     }
     if (optind == argc)
         return etch_command_usage(self, "which program?");
+    if (o.explore.exhaustive && (o.explore.given || o.script || o.explore.request.memory))
+        return etch_command_usage(self, "--exhaustive excludes --strategy, --script and --memory");
+    if (o.explore.exhaustive && !o.explore.schedules)
+        o.explore.schedules = UINT64_MAX;
+    if (!o.explore.schedules)
+        o.explore.schedules = 1000;
     return explore(self, &o, argv + optind);
 }
 
@@ -456,7 +505,9 @@ const struct etch_command etch_command_explore = {
         "user's cache.\n\n"
         "  --strategy S     queue, random, pct[:SEED,DEPTH], pos or surw (default: surw, after a few random runs\n"
         "                   that learn which instructions share memory)\n"
-        "  --schedules N    make at most N runs (default 1000)\n"
+        "  --exhaustive D   try all interleavings with at most D preemptions, those with few first. A preemption is a\n"
+        "                   switch away from a thread that could go on\n"
+        "  --schedules N    make at most N runs (default 1000; with --exhaustive no limit)\n"
         "  --jobs N         make up to N runs at once, at most 16. The result is the same (default 1)\n"
         "  --time S         stop after S seconds\n"
         "  --timeout S      a run that takes longer than S seconds counts as neither passing nor failing (default 10)\n"

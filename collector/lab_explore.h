@@ -26,6 +26,8 @@ struct etch_lab_explore {
     struct etch_lab_request request; /* the search fills in its schedule and the learnt facts */
     bool given;                      /* `request.spec` is the strategy; else a mixture */
     bool whole;         /* surw: all shared accesses are interesting in each run, not only those to one object */
+    bool exhaustive;    /* after learning, all schedules with at most `preemptions` */
+    unsigned preemptions;
     uint64_t seed;      /* of the first schedule */
     uint64_t schedules; /* at most */
     unsigned jobs;      /* runs at once; 0: one. The result is the same */
@@ -49,6 +51,11 @@ struct etch_lab_found {
     uint64_t first;                 /* number of the first that failed, from 1; 0: none */
     uint64_t unended;               /* reached the limit of points or time: neither passed nor failed */
     uint64_t partly;                /* reached a bound of the lab's tables: events beyond the bound were not followed */
+    bool complete;                  /* exhaustive: all schedules passed; else all with fewer preemptions than `level` */
+    unsigned level;                 /* of the last schedule */
+    uint64_t covered;               /* schedules of the exhaustive search, from its last begin on */
+    uint64_t equal;                 /* that were left out: another one leads to the same state */
+    uint64_t gaps;                  /* runs whose choices are not all known, so that the search is not complete */
     uint64_t sites;                 /* instructions that share memory */
     uint64_t points;                /* of the last run that passed */
     uint64_t hash;                  /* over all points of all runs: equal for equal searches */

@@ -41,6 +41,7 @@ struct etch_lab_request {
     uint64_t max_points;
     double timeout; /* seconds of real time; 0: none */
     bool real_time, all_points, no_heap_check;
+    bool keeps_choices; /* the run keeps who could run at each point */
     enum etch_lab_memory memory;
     const uint64_t *sites;    /* ETCH_LAB_SITES; NULL: none are known yet */
     const uint64_t *expected; /* ETCH_LAB_THREADS; NULL: unknown */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* See lab_twin.h. A twin is kept in the user's cache. Its name is the checksums of the program and of the lab's
- * runtime. A twin is built in a temporary folder and then renamed, so that nobody sees half a twin. */
+/* See lab_twin.h. A twin is kept in the user's cache. Its name is the checksums of the program with its own
+ * libraries, and of the lab's runtime. A twin is built in a temporary folder and then renamed, so that nobody sees half
+ * a twin. */
 #include "diagnose/lab_twin.h"
 
 #include "base/input.h"
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RECIPE 1u /* one more whenever etch makes other lab builds of the same program */
+#define RECIPE 2u /* one more whenever etch makes other lab builds of the same program */
 
 static int sum_of(const char *path, uint8_t sum[16], struct etch_error *err)
 {
@@ -35,6 +36,23 @@ static int sum_of(const char *path, uint8_t sum[16], struct etch_error *err)
     etch_md5(at, (size_t)size, sum);
     munmap(at, (size_t)size);
     return 0;
+}
+
+static int add_sum(void *context, const char *path, struct etch_error *err)
+{
+    uint8_t sums[32];
+
+    memcpy(sums, context, 16);
+    if (sum_of(path, sums + 16, err) < 0)
+        return -1;
+    etch_md5(sums, sizeof(sums), context);
+    return 0;
+}
+
+/* One checksum of the program and of its own shared libraries. */
+static int sum_of_program(const char *program, uint8_t sum[16], struct etch_error *err)
+{
+    return sum_of(program, sum, err) < 0 ? -1 : etch_lab_build_each_library(program, add_sum, sum, err);
 }
 
 /* Looks beside etch, and in the folder where etch is installed. */
@@ -134,7 +152,7 @@ int etch_lab_twin(struct etch_lab_twin *twin, const char *program, struct etch_e
     uint8_t sums[32] = {0};
 
     memset(twin, 0, sizeof(*twin));
-    if (sum_of(program, sums, err) < 0 || find_runtime(&runtime, err) < 0 || cache_folder(cache, err) < 0)
+    if (sum_of_program(program, sums, err) < 0 || find_runtime(&runtime, err) < 0 || cache_folder(cache, err) < 0)
         return -1;
     memcpy(sums + 16, runtime.sum, 16);
     memcpy(twin->program, sums, 16);
@@ -154,7 +172,7 @@ bool etch_lab_twin_is_of(const char *path, const char *program)
     uint8_t sum[16] = {0};
     size_t n;
 
-    if (cache_folder(cache, &ignored) < 0 || sum_of(program, sum, &ignored) < 0)
+    if (cache_folder(cache, &ignored) < 0 || sum_of_program(program, sum, &ignored) < 0)
         return false;
     for (size_t i = 0; i < sizeof(sum); i++)
         snprintf(key + 2 * i, 3, "%02x", sum[i]);

@@ -11,7 +11,7 @@
 
 struct etch_lab_twin {
     char path[PATH_MAX];
-    uint8_t program[16]; /* MD5 of the program's file */
+    uint8_t program[16]; /* of the program's file and of its own libraries */
     bool made;           /* by this call */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The lab build: a twin of a program, made from the bitcode that etch cc embedded. Each access that other threads can
- * see calls the lab's runtime (collector/lab/), by LLVM's ThreadSanitizer pass. Functions have the software recorder, which records control flow. The link is repeated
- * as it was. */
+ * see calls the lab's runtime (collector/lab/), by LLVM's ThreadSanitizer pass. Functions have the software recorder,
+ * which records control flow. The link is repeated as it was, but the code of the program's own shared libraries goes
+ * into the twin itself. */
 #ifndef ETCH_SLICER_LAB_BUILD_H
 #define ETCH_SLICER_LAB_BUILD_H
 
@@ -17,5 +18,9 @@ struct etch_lab_build {
 
 /* Makes the twin. Returns 0, or -1 with `err` set. */
 int etch_lab_build(const struct etch_lab_build *build, struct etch_error *err);
+
+/* Calls `visit` with each shared library of the program's own, in the loader's order, until it fails. */
+int etch_lab_build_each_library(const char *program, int (*visit)(void *context, const char *path, struct etch_error *),
+                                void *context, struct etch_error *err);
 
 #endif

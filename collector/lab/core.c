@@ -238,6 +238,8 @@ static void note_event(uint32_t thread, const struct etch_lab_op *op)
     e->bytes = op->bytes;
     e->point = lab->points;
     e->resumed = lab_threads[thread].resumes;
+    e->alone = lab_alive < 2;
+    e->locks = lab_threads[thread].locks;
     e->arrival = lab_rules_arrival(thread, &e->place);
     for (uint32_t i = 0; i < ETCH_LAB_CALLERS && i < t->depth && t->depth <= ETCH_LAB_FRAMES; i++)
         e->callers[i] = t->frames[t->depth - 1 - i];
@@ -409,6 +411,23 @@ static bool choose_ordered(const struct etch_lab_candidate *list, const struct e
     return false;
 }
 
+static void note_choice(const struct etch_lab_view *v)
+{
+    struct etch_lab_choice *c = &lab->choices[lab->points];
+
+    if (lab->points != lab->n_choices || lab->n_choices >= ETCH_LAB_EVENTS) {
+        lab->choices_lost++;
+        return;
+    }
+    lab->n_choices++;
+    *c = (struct etch_lab_choice){.last = v->last, .yields = v->yields};
+    for (uint32_t i = 0; i < v->n; i++)
+        if (v->enabled[i].thread < 64)
+            c->enabled |= UINT64_C(1) << v->enabled[i].thread;
+        else
+            lab->choices_lost++;
+}
+
 /* Who executes the next operation. */
 static uint32_t choose(bool yields)
 {
@@ -429,6 +448,8 @@ static uint32_t choose(bool yields)
     view.yields = yields || is_spinning();
     if (view.yields && is_spinning())
         streak = streak_reads = 0;
+    if (lab->keeps_choices)
+        note_choice(&view);
     if ((!lab->repeat || !choose_repeated(list, view.n, &at)) && !choose_ordered(list, &view, &at))
         at = etch_lab_strategy_choose(&strategy, &view);
     count_streak(list[at].thread, &list[at].op);
@@ -676,6 +697,18 @@ struct etch_lab_op lab_release_op(const volatile void *lock)
 
     op.release = true;
     return op;
+}
+
+static uint64_t lock_bit(uint64_t object)
+{
+    return UINT64_C(1) << (object * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+
+void lab_lock_held(uint64_t object, bool held)
+{
+    uint64_t *locks = &lab_threads[lab_me].locks;
+
+    *locks = held ? *locks | lock_bit(object) : *locks & ~lock_bit(object);
 }
 
 int lab_noted(enum lab_sync op, const volatile void *object, int result, uint64_t site)

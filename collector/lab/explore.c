@@ -4,6 +4,7 @@
 
 #include "base/time.h"
 #include "collector/lab/choose.h"
+#include "collector/lab/systematic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +34,12 @@ struct search {
     struct etch_lab_request request; /* of the run that was last taken */
     uint64_t sites[ETCH_LAB_SITES], expected[ETCH_LAB_THREADS];
     uint64_t length;
-    struct facts facts;        /* of this batch */
-    uint64_t started, batch;   /* runs; the first one behind this batch */
-    struct ahead ahead[BATCH]; /* run i is at i % BATCH */
-    uint32_t quiet;            /* runs in a row that learnt nothing */
+    struct facts facts;         /* of this batch */
+    uint64_t started, batch;    /* runs; the first one behind this batch */
+    struct ahead ahead[BATCH];  /* run i is at i % BATCH */
+    struct etch_lab_tree *tree; /* of an exhaustive search */
+    bool in_tree;               /* the run that was started last is one of it */
+    uint32_t quiet;             /* runs in a row that learnt nothing */
     uint64_t ends[64];
     double begin;
 };
@@ -88,17 +91,22 @@ static struct etch_lab_spec spec_of(const struct search *s, uint64_t i)
     return spec;
 }
 
-/* surw: one run of four takes all shared accesses for interesting, the others those to one object. */
+/* How a run of surw looks for orders. No way finds all bugs. The seed says which one it is. */
 static void choose(struct search *s, struct ahead *a)
 {
     uint64_t seed = a->request.spec.seed;
 
     a->request.expected = s->facts.expected;
     a->request.n_chosen = 0;
-    if (a->request.spec.kind != ETCH_LAB_SURW || s->about->whole || seed % 4 == 0)
+    if (a->request.spec.kind != ETCH_LAB_SURW || s->about->whole)
         return;
+    a->request.spec.strides = seed >> 1 & 1;
+    a->request.spec.sticks = seed & 1;
+    if (seed % 4 == seed / 4 % 4)
+        return; /* all shared accesses are interesting */
     a->request.chosen = a->chosen;
-    a->request.n_chosen = etch_lab_choose(s->facts.events, s->facts.n_events, seed, a->chosen, a->of_chosen);
+    a->request.n_chosen =
+        etch_lab_choose(s->facts.events, s->facts.n_events, seed, seed % 3 == 0 ? 2 : 1, a->chosen, a->of_chosen);
     if (a->request.n_chosen)
         a->request.expected = a->of_chosen;
 }
@@ -223,6 +231,53 @@ static int take(struct search *s, const struct etch_lab_result *r, struct etch_e
            (s->about->seconds <= 0 || etch_time_seconds() - s->begin < s->about->seconds);
 }
 
+/* ---- The exhaustive search ---- */
+
+/* Parts of the run did not follow the choices, or the choices are not all known. */
+static bool has_gap(const struct etch_lab_result *r)
+{
+    const struct etch_lab_shared *shared = r->shared;
+
+    return r->end == ETCH_LAB_ENDLESS || r->end == ETCH_LAB_UNLIKE || shared->choices_lost || shared->uncontrolled ||
+           shared->forks || is_partial(shared);
+}
+
+/* New instructions are new points: the search begins again. Returns 0, or -1 with `err` set. */
+static int grow_tree(struct search *s, const struct etch_lab_result *r, uint64_t sites, struct etch_error *err)
+{
+    const struct etch_lab_shared *shared = r->shared;
+    const struct etch_lab_course course = {shared->segments,  shared->n_segments, shared->choices,
+                                           shared->n_choices, shared->events,     shared->n_events};
+
+    if (!s->in_tree)
+        return 0;
+    if (s->found->sites != sites) {
+        etch_lab_tree_restart(s->tree);
+        s->found->covered = s->found->gaps = 0;
+        return 0;
+    }
+    s->found->covered++;
+    s->found->gaps += has_gap(r);
+    return etch_lab_tree_add(s->tree, &course) ? 0 : etch_error_no_memory(err);
+}
+
+/* Sets the next schedule of the tree. False: there is none. */
+static bool next_of_tree(struct search *s, struct etch_lab_request *request)
+{
+    s->in_tree = s->tree && !is_learning(s, s->started);
+    if (!s->in_tree)
+        return true;
+    request->spec.kind = ETCH_LAB_STAY;
+    request->keeps_choices = true;
+    request->n_chosen = 0;
+    s->found->complete = !etch_lab_tree_next(s->tree, &request->repeat, &request->n_repeat);
+    s->found->level = etch_lab_tree_level(s->tree);
+    s->found->equal = etch_lab_tree_skipped(s->tree);
+    if (!request->n_repeat)
+        request->repeat = NULL;
+    return !s->found->complete;
+}
+
 /* ---- Runs ahead ----
  *
  * Run i depends on the instructions that the runs before it learnt, and on the numbers of its batch. Runs are started
@@ -246,6 +301,7 @@ static bool begin_batch(struct search *s)
     return true;
 }
 
+/* Returns 1 if a run was started, 0 if there is none to start, -1 with `err` set. */
 static int start_ahead(struct search *s, struct etch_error *err)
 {
     struct ahead *a = &s->ahead[s->started % BATCH];
@@ -255,10 +311,12 @@ static int start_ahead(struct search *s, struct etch_error *err)
     a->request.spec = spec_of(s, s->started);
     a->sites = s->found->sites;
     choose(s, a);
+    if (!next_of_tree(s, &a->request))
+        return 0;
     if (etch_lab_start(&a->running, &a->request, err) < 0)
         return -1;
     s->started++;
-    return 0;
+    return 1;
 }
 
 static void abandon(struct search *s)
@@ -273,20 +331,23 @@ static int step(struct search *s, uint64_t jobs, struct etch_error *err)
 {
     uint64_t i = s->found->schedules;
     struct ahead *a = &s->ahead[i % BATCH];
+    uint64_t sites = s->found->sites;
     struct etch_lab_result r;
-    int more;
+    int more = 1;
 
     if (i >= s->batch && !begin_batch(s))
         return etch_error_no_memory(err);
     if (s->started > i && a->sites != s->found->sites)
         abandon(s);
     while (s->started < i + jobs && s->started < s->batch && (s->started == i || s->started < s->about->schedules))
-        if (start_ahead(s, err) < 0)
-            return -1;
+        if ((more = start_ahead(s, err)) <= 0)
+            return more;
     if (etch_lab_finish(&r, &a->running, &a->request, err) < 0)
         return -1;
     s->request = a->request;
     more = is_stopped(s) ? 0 : take(s, &r, err);
+    if (more > 0 && grow_tree(s, &r, sites, err) < 0)
+        more = -1;
     etch_lab_result_release(&r);
     return more;
 }
@@ -304,6 +365,11 @@ int etch_lab_explore(struct etch_lab_found *found, const struct etch_lab_explore
     s->found = found;
     if (explore->request.sites)
         memcpy(s->sites, explore->request.sites, sizeof(s->sites));
+    if (explore->exhaustive) {
+        jobs = 1;
+        s->tree = etch_lab_tree_new(explore->preemptions);
+        more = s->tree ? 1 : etch_error_no_memory(err);
+    }
     s->begin = etch_time_seconds();
     while (more > 0)
         more = step(s, jobs, err);
@@ -313,6 +379,7 @@ int etch_lab_explore(struct etch_lab_found *found, const struct etch_lab_explore
         if (found->learnt)
             memcpy(found->learnt, s->sites, sizeof(s->sites));
     }
+    etch_lab_tree_free(s->tree);
     free(s->facts.events);
     free(s);
     return more;

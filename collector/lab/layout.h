@@ -48,10 +48,19 @@ struct etch_lab_event {
     uint64_t point;          /* its number, from 0; that of the next point, if no other thread was left */
     uint32_t place, arrival; /* the `arrival`-th access or call of the thread at `place`; 0: at none */
     bool write;
-    bool sync;    /* of a synchronisation */
-    bool resumed; /* the thread goes on after a wait */
-    bool release; /* of a lock */
+    bool sync;             /* of a synchronisation */
+    bool resumed;          /* the thread goes on after a wait */
+    bool release;          /* of a lock */
+    bool alone;            /* no other thread was left */
     uint32_t made, joined; /* the number of the thread that it made, or waited for until its end, plus 1; 0: none */
+    uint64_t locks;        /* that the thread holds: a bit for each, by a hash of its address */
+};
+
+/* Who could run at one point. */
+struct etch_lab_choice {
+    uint64_t enabled; /* a bit for each of the first 64 threads */
+    uint32_t last;    /* the thread that ran before */
+    bool yields;      /* it gives way */
 };
 
 /* An access to shared memory, or a synchronisation, of a run that is recorded. */
@@ -260,6 +269,7 @@ struct etch_lab_shared {
     uint32_t n_ruled; /* the first places, which rules name: an access there is a point */
     uint32_t repeat;  /* enum etch_lab_repeat; behind `input`, `spec` goes on */
     uint32_t n_input;
+    uint32_t keeps_choices; /* `choices` are wanted */
     uint32_t n_rules;
     struct etch_lab_rule rules[ETCH_LAB_MOST_RULES];
     uint32_t n_places, n_names, n_foreign;
@@ -315,6 +325,8 @@ struct etch_lab_shared {
     uint64_t misuse_made_stack[ETCH_LAB_STACK], misuse_freed_stack[ETCH_LAB_STACK]; /* return addresses; 0: no more */
     uint32_t n_segments, segments_lost;
     uint32_t n_checks, n_events;
+    uint32_t n_choices;
+    uint64_t choices_lost; /* points behind the last, and points with more threads than a choice can name */
     uint32_t n_notes;
     uint64_t notes_lost;
     uint32_t kept;                                /* rules whose two moments both came */
@@ -328,6 +340,7 @@ struct etch_lab_shared {
     uint32_t flows[ETCH_LAB_FLOWS];  /* to compare with; written by etch */
     uint64_t journal[ETCH_LAB_JOURNAL / 8], feed[ETCH_LAB_JOURNAL / 8]; /* `feed` is written by etch */
     struct etch_lab_event events[ETCH_LAB_EVENTS];
+    struct etch_lab_choice choices[ETCH_LAB_EVENTS]; /* by point */
     struct etch_lab_note notes[ETCH_LAB_NOTES];
     struct etch_lab_segment segments[ETCH_LAB_SEGMENTS];
     struct etch_lab_segment input[ETCH_LAB_SEGMENTS];

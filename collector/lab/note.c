@@ -5,6 +5,8 @@
 #include "collector/lab/runtime.h"
 
 #include <errno.h>
+
+#include <errno.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -115,10 +117,27 @@ void lab_note_atomic(const volatile void *at, size_t size, bool read, bool write
     n->known = n->made = true;
 }
 
+/* Robust mutexes are taken with EOWNERDEAD. */
+static void follow_locks(enum lab_sync op, uint64_t object, uint64_t other, int result)
+{
+    bool taken = result == 0 || result == EOWNERDEAD;
+
+    if (op == LAB_MUTEX_LOCK || op == LAB_RWLOCK_RDLOCK || op == LAB_RWLOCK_WRLOCK || op == LAB_SPIN_LOCK) {
+        if (taken)
+            lab_lock_held(object, true);
+    } else if (op == LAB_MUTEX_UNLOCK || op == LAB_RWLOCK_UNLOCK || op == LAB_SPIN_UNLOCK) {
+        lab_lock_held(object, false);
+    } else if (op == LAB_COND_WAIT_BEGIN || op == LAB_COND_WAIT_END) {
+        lab_lock_held(other, op == LAB_COND_WAIT_END);
+    }
+}
+
 void lab_note_sync(enum lab_sync op, uint64_t object, uint64_t other, int result, uint64_t site)
 {
     struct etch_lab_note *n;
 
+    if (lab && lab_is_mine())
+        follow_locks(op, object, other, result);
     if (!is_recorded() || !(n = next_note()))
         return;
     n->op = (uint16_t)op;

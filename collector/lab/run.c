@@ -49,6 +49,7 @@ static void fill(struct etch_lab_shared *s, const struct etch_lab_request *r)
     s->real_time = r->real_time;
     s->all_points = r->all_points;
     s->memory = r->memory;
+    s->keeps_choices = r->keeps_choices;
     s->heap_check = !r->no_heap_check;
     if (r->sites)
         memcpy(s->sites, r->sites, sizeof(s->sites));

@@ -41,9 +41,10 @@ struct lab_thread {
     uint64_t deadline;  /* virtual; LAB_NEVER: none */
     struct pollfd *set; /* ETCH_LAB_DESCRIPTOR: the descriptors, and the events to wait for */
     nfds_t n_set;
-    bool outside;  /* one of them is outside */
-    bool resumes;  /* at its next point: it waited there */
-    uint64_t flow; /* a hash of the instructions that ran since the last point */
+    bool outside;   /* one of them is outside */
+    bool resumes;   /* at its next point: it waited there */
+    uint64_t locks; /* as in an event */
+    uint64_t flow;  /* a hash of the instructions that ran since the last point */
     bool timed_out;
     bool writes;                /* ETCH_LAB_RWLOCK: it wants to write */
     bool off;                   /* parked or away: a signal handler that runs now is not under control */
@@ -159,6 +160,9 @@ enum lab_sync {
 
 struct etch_lab_op lab_sync_op(const volatile void *object);
 struct etch_lab_op lab_release_op(const volatile void *lock);
+
+/* The thread has taken a lock, or is about to release it. */
+void lab_lock_held(uint64_t object, bool held);
 
 /* Notes the operation, and returns its result. */
 int lab_noted(enum lab_sync op, const volatile void *object, int result, uint64_t site);

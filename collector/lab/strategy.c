@@ -221,6 +221,17 @@ static uint32_t by_pos(struct etch_lab_strategy *s, const struct etch_lab_view *
  * would run for ever. */
 #define PATIENCE 2000u
 
+/* From 1 to `most`: 1, 2 or 3, 4 to 7, and so on are equally likely. */
+static uint64_t draw_stride(struct etch_lab_strategy *s, uint64_t most)
+{
+    uint64_t steps = 1, from;
+
+    while (most >> steps)
+        steps++;
+    from = UINT64_C(1) << draw_below(s, steps);
+    return from + draw_below(s, from < most + 1 - from ? from : most + 1 - from);
+}
+
 /* Draws a thread, weighted by the number of interesting operations ahead of the thread. */
 static void intend(struct etch_lab_strategy *s, const struct etch_lab_view *v)
 {
@@ -238,6 +249,7 @@ static void intend(struct etch_lab_strategy *s, const struct etch_lab_view *v)
 
         if (at < share) {
             s->intended = v->enabled[i].thread;
+            s->stride = s->spec.strides ? draw_stride(s, share) : 1;
             return;
         }
         at -= share;
@@ -252,6 +264,31 @@ static bool is_enabled(const struct etch_lab_view *v, uint32_t thread)
     return false;
 }
 
+/* One of the allowed threads: any of them, or the one with the highest priority. Otherwise a thread that has much to do
+ * before its next interesting operation would rarely come to it before another one that has little to do. */
+static uint32_t one_of(struct etch_lab_strategy *s, const struct etch_lab_view *v, uint32_t n)
+{
+    uint32_t best = s->allowed[0];
+
+    if (!s->spec.sticks)
+        return s->allowed[draw_below(s, n)];
+    give_priorities(s, v);
+    for (uint32_t i = 1; i < n; i++)
+        if (s->priority[v->enabled[s->allowed[i]].thread] > s->priority[v->enabled[best].thread])
+            best = s->allowed[i];
+    return best;
+}
+
+/* An interesting operation is executed. */
+static void follow_interesting(struct etch_lab_strategy *s, const struct etch_lab_view *v, uint32_t thread)
+{
+    s->ahead[thread] -= s->ahead[thread] > 1;
+    s->has_intended = s->has_intended && thread == s->intended && --s->stride > 0;
+    s->waited = 0;
+    for (uint32_t i = 0; i < v->n; i++) /* new priorities */
+        s->known[v->enabled[i].thread] = false;
+}
+
 /* Only the intended thread executes an interesting operation; everything else runs in any order. */
 static uint32_t by_surw(struct etch_lab_strategy *s, const struct etch_lab_view *v)
 {
@@ -263,6 +300,8 @@ static uint32_t by_surw(struct etch_lab_strategy *s, const struct etch_lab_view 
         bool held = v->enabled[i].op.interesting && s->has_intended && v->enabled[i].thread != s->intended;
         bool gives_way = v->yields && v->n > 1 && v->enabled[i].thread == v->last;
 
+        if (gives_way)
+            s->known[v->last] = false;
         if (!held && !gives_way)
             allowed[n++] = i;
     }
@@ -272,15 +311,10 @@ static uint32_t by_surw(struct etch_lab_strategy *s, const struct etch_lab_view 
         s->waited > PATIENCE) { /* the intended thread waits for the others, or nothing interesting is expected */
         chosen = any(s, v);
     } else {
-        chosen = allowed[draw_below(s, n)];
+        chosen = one_of(s, v, n);
     }
-    if (v->enabled[chosen].op.interesting) {
-        uint32_t t = v->enabled[chosen].thread;
-
-        s->ahead[t] -= s->ahead[t] > 1;
-        s->has_intended = false;
-        s->waited = 0;
-    }
+    if (v->enabled[chosen].op.interesting)
+        follow_interesting(s, v, v->enabled[chosen].thread);
     return chosen;
 }
 

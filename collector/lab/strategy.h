@@ -25,7 +25,9 @@ struct etch_lab_spec {
     uint32_t kind;  /* enum etch_lab_strategy_kind */
     uint32_t depth; /* pct */
     uint64_t seed;
-    uint64_t length; /* pct: how many points a run has, about; 0: 1,000 */
+    uint64_t length;  /* pct: how many points a run has, about; 0: 1,000 */
+    uint32_t strides; /* surw: a thread executes several interesting operations in a row, one or most of them */
+    uint32_t sticks;  /* surw: between two interesting operations a thread goes on as long as it can */
 };
 
 /* The next operation of a thread. */
@@ -65,7 +67,8 @@ struct etch_lab_strategy {
     uint64_t ahead[ETCH_LAB_THREADS]; /* surw: interesting operations that are still to come */
     uint32_t intended;                /* surw: the thread that executes the next interesting operation */
     bool has_intended;
-    uint32_t waited;                    /* choices since then */
+    uint64_t stride; /* surw: interesting operations that the intended thread executes in a row, from here on */
+    uint32_t waited; /* choices since then */
     uint32_t allowed[ETCH_LAB_THREADS]; /* scratch */
 };
 

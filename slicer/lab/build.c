@@ -2,13 +2,12 @@
 /* See lab_build.h. */
 #include "slicer/lab_build.h"
 
-#include "base/input.h"
 #include "slicer/bitcode.h"
 #include "slicer/lab/generate.h"
+#include "slicer/lab/mapped.h"
+#include "slicer/lab/relink.h"
 #include "slicer/link_note.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <llvm-c/Analysis.h>
 #include <llvm-c/BitReader.h>
@@ -17,13 +16,10 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 struct build {
@@ -31,6 +27,7 @@ struct build {
     const uint8_t *bytes;
     size_t size;
     const char *clang;
+    const struct etch_lab_library *library; /* whose modules are compiled; NULL: the program's */
     ETCH_ARRAY(char *) objects;
 };
 
@@ -171,8 +168,10 @@ static int compile(struct build *b, const uint8_t *bytes, size_t size, struct et
         free(copy);
         etch_error_no_memory(err);
     } else if (LLVMParseBitcodeInContext2(context, buffer, &module)) {
-        etch_error_set(err, "cannot read the bitcode in %s", b->about->program);
+        etch_error_set(err, "cannot read the bitcode in %s", b->library ? b->library->path : b->about->program);
     } else {
+        if (b->library)
+            etch_lab_library_adapt(b->library, module);
         ask_for_accesses(module);
         status = emit(b, module, bytes, size, path, err);
     }
@@ -195,23 +194,40 @@ static int compile_section(void *context, const uint8_t *section, size_t size, s
     return status;
 }
 
-/* ---- The link ---- */
+/* ---- All of it ---- */
 
-static bool ends_with(const char *text, const char *tail)
+/* The libraries' objects come first, the last needed at the very first: so they begin in the loader's order. */
+static int compile_all(struct build *b, const etch_lab_libraries *libraries, struct etch_error *err)
 {
-    size_t n = strlen(text), k = strlen(tail);
-
-    return n >= k && strcmp(text + n - k, tail) == 0;
+    for (size_t i = libraries->n; i-- > 0;) {
+        b->library = &libraries->v[i];
+        if (etch_bitcode_sections(b->library->bytes, b->library->size, compile_section, b, err) < 0)
+            return -1;
+    }
+    b->library = NULL;
+    return etch_bitcode_sections(b->bytes, b->size, compile_section, b, err) < 0 ? -1 : 0;
 }
 
-static bool is_source(const char *word)
+static int build_all(struct build *b, const struct etch_link_note *note, struct etch_error *err)
 {
-    static const char *const tails[] = {".c", ".cc", ".cpp", ".cxx", ".C", ".c++", ".cp", ".i", ".ii", ".m", ".mm"};
+    etch_lab_libraries libraries = {0};
+    int status = etch_lab_libraries_open(&libraries, b->about->program, err);
 
-    for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++)
-        if (ends_with(word, tails[i]))
-            return true;
-    return false;
+    if (status < 0)
+        return -1;
+    b->clang = note->words.v[0];
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    status = compile_all(b, &libraries, err);
+    if (status == 0) {
+        const struct etch_lab_relink link = {b->about, note, &libraries, b->objects.v, b->objects.n};
+
+        status = etch_lab_relink(&link, err);
+    }
+    etch_lab_libraries_close(&libraries);
+    return status;
 }
 
 static int has_any(void *context, const uint8_t *section, size_t size, struct etch_error *err)
@@ -220,166 +236,6 @@ static int has_any(void *context, const uint8_t *section, size_t size, struct et
     (void)err;
     *(bool *)context = size > 0;
     return 0;
-}
-
-/* A file in memory. False if it cannot be read. */
-struct mapped {
-    const uint8_t *bytes;
-    size_t size;
-};
-
-static bool map_file(struct mapped *m, const char *path)
-{
-    int fd = etch_input_open(path);
-    off_t size = fd >= 0 ? etch_input_size(fd) : -1;
-    void *at = MAP_FAILED;
-
-    if (size > 0)
-        at = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (fd >= 0)
-        close(fd);
-    if (at == MAP_FAILED)
-        return false;
-    m->bytes = at;
-    m->size = (size_t)size;
-    return true;
-}
-
-static void unmap(struct mapped *m)
-{
-    munmap((void *)(uintptr_t)m->bytes, m->size);
-}
-
-/* An object whose code the twin has from its bitcode. */
-static bool has_bitcode(const char *folder, const char *word)
-{
-    struct etch_error ignored;
-    char path[PATH_MAX];
-    struct mapped m;
-    bool found = false;
-
-    snprintf(path, sizeof(path), "%s%s%s", word[0] == '/' ? "" : folder, word[0] == '/' ? "" : "/", word);
-    if (!map_file(&m, path))
-        return false;
-    etch_bitcode_sections(m.bytes, m.size, has_any, &found, &ignored);
-    unmap(&m);
-    return found;
-}
-
-/* Options whose value is the next word, and that say nothing to the linker. */
-static bool drops_next(const char *word)
-{
-    static const char *const options[] = {"-o", "-x", "-MF", "-MT", "-MQ", "-I", "-D", "-U", "-include", "-isystem"};
-
-    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-        if (strcmp(word, options[i]) == 0)
-            return true;
-    return false;
-}
-
-static bool drops(const char *folder, const char *word)
-{
-    static const char *const heads[] = {"-o", "-x", "-M", "-fsanitize", "-W,", "-I", "-D", "-O", "-Werror"};
-
-    if (word[0] != '-')
-        return is_source(word) || (ends_with(word, ".o") && has_bitcode(folder, word));
-    for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
-        if (strncmp(word, heads[i], strlen(heads[i])) == 0)
-            return true;
-    return false;
-}
-
-typedef ETCH_ARRAY(const char *) words;
-
-static bool link_words(const struct build *b, const struct etch_link_note *note, words *w)
-{
-    static const char *const tail[] = {"-pthread", "-ldl", "-Wl,--export-dynamic", "-Wno-unused-command-line-argument",
-                                       "-o"};
-    bool good = etch_array_push(w, note->words.v[0]);
-
-    for (size_t i = 0; i < b->objects.n; i++)
-        good = good && etch_array_push(w, b->objects.v[i]);
-    good = good && etch_array_push(w, b->about->runtime) && etch_array_push(w, b->about->recorder);
-    for (size_t i = 1; i < note->words.n; i++) {
-        if (drops_next(note->words.v[i]))
-            i++;
-        else if (!drops(note->folder, note->words.v[i]))
-            good = good && etch_array_push(w, note->words.v[i]);
-    }
-    for (size_t i = 0; i < sizeof(tail) / sizeof(tail[0]); i++)
-        good = good && etch_array_push(w, tail[i]);
-    return good && etch_array_push(w, b->about->twin) && etch_array_push(w, NULL);
-}
-
-/* Runs the linker in its former folder. Its standard error goes to `log`, from which quote() takes the reason of a
- * failure. */
-static int run_link(const struct etch_link_note *note, const words *w, const char *log, struct etch_error *err)
-{
-    posix_spawn_file_actions_t actions;
-    int status = 0, errnum;
-    pid_t pid;
-
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 2, log, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addchdir_np(&actions, note->folder);
-    errnum = posix_spawnp(&pid, w->v[0], &actions, NULL, (char *const *)(uintptr_t)w->v, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (errnum)
-        return etch_error_set_errno(err, errnum, "cannot run %s in %s", w->v[0], note->folder);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : 1;
-}
-
-/* The first line that names an error. */
-static void quote(const char *log, char *reason, size_t size)
-{
-    int fd = etch_input_open(log);
-    size_t n = 0;
-    char *text = fd >= 0 ? etch_input_read(fd, 1 << 20, &n) : NULL, *rest = NULL;
-
-    snprintf(reason, size, "the linker gave no reason");
-    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
-        if ((strstr(line, "error") && !strstr(line, "linker command failed")) || strstr(line, "undefined") ||
-            strstr(line, "cannot") || strstr(line, "bad value")) {
-            snprintf(reason, size, "%s", line);
-            break;
-        }
-    free(text);
-    if (fd >= 0)
-        close(fd);
-}
-
-static int link_twin(const struct build *b, const struct etch_link_note *note, struct etch_error *err)
-{
-    char log[PATH_MAX], reason[400];
-    words w = {0};
-    int status;
-
-    snprintf(log, sizeof(log), "%s/link.log", b->about->folder);
-    status = link_words(b, note, &w) ? run_link(note, &w, log, err) : etch_error_no_memory(err);
-    if (status > 0) {
-        quote(log, reason, sizeof(reason));
-        etch_error_set(err, "cannot repeat the link of %s: %s", b->about->program, reason);
-        status = etch_error_advise(err, "%s has all of what the linker said", log);
-    }
-    etch_array_free(&w);
-    return status;
-}
-
-/* ---- All of it ---- */
-
-static int build_all(struct build *b, const struct etch_link_note *note, struct etch_error *err)
-{
-    b->clang = note->words.v[0];
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    if (etch_bitcode_sections(b->bytes, b->size, compile_section, b, err) < 0)
-        return -1;
-    return link_twin(b, note, err);
 }
 
 static int check_bitcode(const struct build *b, struct etch_error *err)
@@ -398,10 +254,10 @@ int etch_lab_build(const struct etch_lab_build *about, struct etch_error *err)
 {
     struct build b = {.about = about};
     struct etch_link_note note;
-    struct mapped m;
+    struct etch_lab_mapped m;
     int status;
 
-    if (!map_file(&m, about->program))
+    if (!etch_lab_map(&m, about->program))
         return etch_error_set(err, "cannot read %s", about->program);
     b.bytes = m.bytes;
     b.size = m.size;
@@ -417,6 +273,6 @@ int etch_lab_build(const struct etch_lab_build *about, struct etch_error *err)
         free(b.objects.v[i]);
     }
     etch_array_free(&b.objects);
-    unmap(&m);
+    etch_lab_unmap(&m);
     return status;
 }

@@ -161,6 +161,50 @@ static void test_surw_lets_a_held_thread_go(void **state)
     }
 }
 
+/* Two threads have eight operations each. Returns how often they alternate. */
+static unsigned switches(const struct etch_lab_spec *spec, bool interesting)
+{
+    static struct etch_lab_strategy s;
+    uint32_t left[2] = {8, 8}, last = 0, n = 0;
+    unsigned count = 0;
+
+    etch_lab_strategy_init(&s, spec);
+    etch_lab_strategy_expect(&s, 0, 8);
+    etch_lab_strategy_expect(&s, 1, 8);
+    while (left[0] && left[1]) {
+        struct etch_lab_candidate list[2] = {{0, {.object = 8, .write = true, .interesting = interesting}},
+                                             {1, {.object = 8, .write = true, .interesting = interesting}}};
+        struct etch_lab_view view = {.enabled = list, .n = 2, .last = last, .point = n};
+        uint32_t next = list[etch_lab_strategy_choose(&s, &view)].thread;
+
+        count += n++ && next != last;
+        last = next;
+        left[next]--;
+    }
+    return count;
+}
+
+static void test_surw_strides(void **state)
+{
+    unsigned few = 0, few_uniform = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        few_uniform += switches(&(struct etch_lab_spec){.kind = ETCH_LAB_SURW, .seed = seed}, true) <= 3;
+        few += switches(&(struct etch_lab_spec){.kind = ETCH_LAB_SURW, .seed = seed, .strides = true}, true) <= 3;
+    }
+    assert_in_range(few, 300, 970);
+    assert_true(few_uniform < 100);
+}
+
+static void test_surw_sticks(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 100; seed++)
+        assert_int_equal(switches(&(struct etch_lab_spec){.kind = ETCH_LAB_SURW, .seed = seed, .sticks = true}, false),
+                         0);
+}
+
 static void test_surw_is_uniform_over_orders(void **state)
 {
     enum { RUNS = 20000 };
@@ -248,6 +292,8 @@ int main(void)
         cmocka_unit_test(test_queue_takes_turns),
         cmocka_unit_test(test_pct_switches_as_often_as_its_depth_says),
         cmocka_unit_test(test_surw_is_uniform_over_orders),
+        cmocka_unit_test(test_surw_strides),
+        cmocka_unit_test(test_surw_sticks),
         cmocka_unit_test(test_surw_lets_a_held_thread_go),
         cmocka_unit_test(test_random_and_pos_reach_every_order),
         cmocka_unit_test(test_who_gives_way_does_not_run_next),
