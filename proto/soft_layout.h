@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define ETCH_SOFT_MAGIC 0x746675732d686374u /* a pool */
-#define ETCH_SOFT_VERSION 5u
+#define ETCH_SOFT_VERSION 6u
 
 /* A chunk begins SLACK bytes behind a multiple of its size, where a ring's head ends. When the address of the next byte
  * has crossed the next multiple, its FULL bits are 0. Compiled code tests these bits at some of its writes. The writes
@@ -214,7 +214,8 @@ enum etch_soft_byte {
     ETCH_SOFT_RETURNED = 252, /* the signal handler is done; its context ends */
     /* u32, low half of its address: a function was called through a pointer, by code with a recorder; or a guard was
      * called, and the loader had replaced its function */
-    ETCH_SOFT_PASSED = 253
+    ETCH_SOFT_PASSED = 253,
+    ETCH_SOFT_HELD = 254 /* u64 tsc, u16 cpu: before a call that locks, if the lock was held */
 };
 
 #define ETCH_SOFT_ENTRY_SIZE 9u

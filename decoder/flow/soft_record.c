@@ -158,6 +158,7 @@ size_t etch_replay_record_size(const uint8_t *at, size_t size)
     case ETCH_SOFT_DARK:
         n = ETCH_SOFT_DARK_SIZE;
         break;
+    case ETCH_SOFT_HELD:
     case ETCH_SOFT_TIME:
         n = ETCH_SOFT_TIME_SIZE;
         break;
@@ -220,7 +221,7 @@ static void take_sync(struct etch_replay *r, const uint8_t *at)
 
 void etch_replay_take(struct etch_replay *r, const uint8_t *at)
 {
-    if (*at != ETCH_SOFT_TIME && !look_at_guard(r, at))
+    if (*at != ETCH_SOFT_TIME && *at != ETCH_SOFT_HELD && !look_at_guard(r, at))
         return;
     switch (*at) {
     case ETCH_SOFT_ENTRY:
@@ -232,8 +233,9 @@ void etch_replay_take(struct etch_replay *r, const uint8_t *at)
         else
             take_passed(r, passed_address(r, at));
         break;
+    case ETCH_SOFT_HELD:
     case ETCH_SOFT_TIME:
-        etch_replay_take_time(r, etch_replay_word(at + 1));
+        etch_replay_take_time(r, *at, etch_replay_word(at + 1));
         return;
     case ETCH_SOFT_SYNC:
         take_sync(r, at);

@@ -71,9 +71,16 @@ bool etch_has_attribute(LLVMValueRef function, const char *name);
 
 /* ---- Functions that are only declared, by name ---- */
 
-/* True for a library function that may wait for other threads or processes, or that they may wait for. The time is
- * recorded around its calls. A function of the program with the same name and number of parameters counts, too. */
-bool etch_may_wait(const char *name, LLVMTypeRef type);
+/* Where the time is noted at the call of a library function. */
+enum stamp_place {
+    STAMP_BEFORE = 1,
+    STAMP_AFTER = 2,
+    STAMP_IF_HELD = 4 /* before, if the lock is held that the first argument points to */
+};
+
+/* Not 0 for a library function that may wait for other threads or processes, or that they may wait for: a set of enum
+ * stamp_place. A function of the program with the same name and number of parameters counts, too. */
+unsigned etch_stamps_of(const char *name, LLVMTypeRef type);
 
 /* True for a library function that calls no function of the program. No segment needs to end before its call. If the
  * program has its own version that does call back, the entry is recorded, but not its place in the segment. */
@@ -169,7 +176,7 @@ struct emitter {
      * function called through a pointer has a recorder. */
     struct etch_pointers cursor_calls;
     values is;
-    LLVMValueRef enter, leave, unwind, land, stamp;
+    LLVMValueRef enter, leave, unwind, land, stamp, stamp_held;
     LLVMTypeRef enter_type, leave_type, land_type, stamp_type;
     bool shared; /* for a shared library: thread-local variables by the GOT */
 };
