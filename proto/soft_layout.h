@@ -32,6 +32,7 @@
 /* The recorded code of a function f is f.etch. The code that runs without recording is f.etch.plain. */
 #define ETCH_SOFT_CODE_SUFFIX ".etch"
 #define ETCH_SOFT_PLAIN_SUFFIX ".etch.plain"
+#define ETCH_SOFT_REST_SUFFIX ".etch.rest" /* runs without recording from one of f's loops on */
 #define ETCH_SOFT_TELLER_SUFFIX ".etch.enter"
 #define ETCH_SOFT_STUB_SUFFIX ".etch.out" /* of f.etch where f has no recorder: calls f */
 
@@ -204,6 +205,7 @@ enum etch_soft_byte {
     ETCH_SOFT_NOTHING = 0,
     ETCH_SOFT_PATH = 1,       /* .. ETCH_SOFT_PATHS: path number + 1, or which target of a computed goto + 1 */
     ETCH_SOFT_PATHS = 240,    /* most paths of a segment */
+    ETCH_SOFT_GONE_DARK = 244, /* as DARK: the function went dark in a loop, and its rest runs */
     ETCH_SOFT_DARK = 245,     /* u32, u32: low halves of a dark function and of its return address: its copy runs */
     ETCH_SOFT_LEFT = 246,     /* a function that was entered from code without a recorder returned to it */
     ETCH_SOFT_OUT = 247,      /* a function called by name has no recorder */
@@ -327,7 +329,9 @@ struct etch_soft_door {
 enum etch_soft_function_flags {
     ETCH_SOFT_ENTERS = 1, /* the function records its own entry, whoever calls it */
     /* The function can go dark. Its last node but one calls the plain copy, and behind the call is only the return. */
-    ETCH_SOFT_DIMS = 2
+    ETCH_SOFT_DIMS = 2,
+    /* The function can go dark in its loops. Its last node but three calls its rest, with the return behind it. */
+    ETCH_SOFT_RESTS = 4
 };
 
 struct etch_soft_map_node {

@@ -43,7 +43,7 @@ static bool makes_sense(const struct etch_soft_function *f)
     for (uint32_t i = 0; i < f->edges; i++)
         if (f->edge[i].target >= f->nodes && f->edge[i].target != UINT32_MAX)
             return false;
-    return f->nodes > (f->dims ? 2 : 0);
+    return f->nodes > (f->dims ? 2u : 0) + (f->rests ? 2u : 0);
 }
 
 static bool take_functions(struct etch_soft_map *map, const struct file *file, const struct etch_elf_section *s)
@@ -59,6 +59,7 @@ static bool take_functions(struct etch_soft_map *map, const struct file *file, c
         memcpy(&f.edges, at + 12, 4);
         f.enters = at[16] & ETCH_SOFT_ENTERS;
         f.dims = at[16] & ETCH_SOFT_DIMS;
+        f.rests = at[16] & ETCH_SOFT_RESTS;
         at += FUNCTION_HEAD;
         nodes = (uint64_t)f.nodes * sizeof(*f.node);
         edges = (uint64_t)f.edges * sizeof(*f.edge);

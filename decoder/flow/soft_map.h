@@ -14,6 +14,7 @@ struct etch_soft_function {
     uint32_t nodes, edges, tells;
     bool enters;
     bool dims;                             /* the function can go dark: its last node but one calls the plain copy */
+    bool rests;                            /* it can go dark in a loop: its last node but three calls its rest */
     const struct etch_soft_map_node *node; /* within the file; unaligned */
     const struct etch_soft_map_edge *edge;
     uint32_t first_mark; /* its marks of nodes, by node, in the map's `places` */

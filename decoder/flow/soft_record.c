@@ -156,6 +156,7 @@ size_t etch_replay_record_size(const uint8_t *at, size_t size)
         n = ETCH_SOFT_PASSED_SIZE;
         break;
     case ETCH_SOFT_DARK:
+    case ETCH_SOFT_GONE_DARK:
         n = ETCH_SOFT_DARK_SIZE;
         break;
     case ETCH_SOFT_HELD:
@@ -247,6 +248,9 @@ void etch_replay_take(struct etch_replay *r, const uint8_t *at)
         break;
     case ETCH_SOFT_DARK:
         etch_replay_take_dark(r, passed_address(r, at), half_at(at + 5));
+        break;
+    case ETCH_SOFT_GONE_DARK:
+        etch_replay_take_gone(r, passed_address(r, at));
         break;
     case ETCH_SOFT_LEFT:
         take_left(r);

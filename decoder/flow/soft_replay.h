@@ -9,7 +9,7 @@
  *   soft_call.c     calls, into functions with a recorder and out of them
  *   soft_frames.c   callers: returns, and frames from return addresses
  *   soft_stamp.c    the records TIME and HELD
- *   soft_dark.c     the record DARK: the plain copy of a function ran
+ *   soft_dark.c     the records DARK and GONE_DARK: the plain copy of a function ran, or its rest
  *   soft_end.c      from the last record to where the thread was when the recording ended
  *   soft_replay.c   what the replay writes into the step buffer
  *
@@ -26,6 +26,7 @@
  *   AT_NODE     | at the mark of `node`, where a segment       | a path number     | the end of the segment: see below
  *               | begins                                       | silently          | the same
  *               |                                              | DARK at node 0    | CALLED_OUT: its plain copy runs
+ *               |                                              | GONE_DARK         | CALLED_OUT: its rest runs
  *               |                                              | ENTRY             | AT_NODE, with a frame OUTSIDE
  *   AT_TARGET   | at the mark of `node`, which a computed goto | its number        | AT_NODE
  *               | leads to                                     |                   |
@@ -273,6 +274,8 @@ bool etch_replay_is_dark(const struct etch_replay *r);
 /* Is this the return address of a call of a plain copy, by a function that was dark? Then that function, and its node
  * behind the call. */
 bool etch_replay_is_dark_call(const struct etch_replay *r, uint64_t address, uint32_t *function, uint32_t *node);
+/* The record GONE_DARK: a function went dark in a loop, and its rest runs. */
+void etch_replay_take_gone(struct etch_replay *r, uint64_t function);
 /* The record DARK: the plain copy of a function runs. */
 void etch_replay_take_dark(struct etch_replay *r, uint64_t function, uint32_t from);
 
