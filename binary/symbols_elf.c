@@ -53,7 +53,7 @@ static bool ends_with(const char *name, const char *suffix)
 static const char *own_name(struct etch_symbols_module *module, const char *name)
 {
     static const char *const suffixes[] = {
-        ETCH_SOFT_GUARDED_PLAIN_SUFFIX, ETCH_SOFT_PLAIN_SUFFIX, ETCH_SOFT_TELLER_SUFFIX,       ETCH_SOFT_STUB_SUFFIX,
+        ETCH_SOFT_REST_SUFFIX, ETCH_SOFT_GUARDED_PLAIN_SUFFIX, ETCH_SOFT_PLAIN_SUFFIX, ETCH_SOFT_TELLER_SUFFIX,       ETCH_SOFT_STUB_SUFFIX,
         ETCH_SOFT_GUARD_SUFFIX,         ETCH_SOFT_HERE_SUFFIX,  ETCH_SOFT_GUARDED_CODE_SUFFIX, ETCH_SOFT_CODE_SUFFIX};
 
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
@@ -78,7 +78,7 @@ static bool add_symbol(struct etch_symbols_module *module, struct gathering *g, 
         .name = own_name(module, name),
         .entry = range.start,
         .plt = ends_with(name, ETCH_SOFT_STUB_SUFFIX) || ends_with(name, ETCH_SOFT_GUARD_SUFFIX),
-        .plain = ends_with(name, ETCH_SOFT_PLAIN_SUFFIX),
+        .plain = ends_with(name, ETCH_SOFT_PLAIN_SUFFIX) || ends_with(name, ETCH_SOFT_REST_SUFFIX),
         .recorded = ends_with(name, ETCH_SOFT_CODE_SUFFIX) && GELF_ST_TYPE(symbol->st_info) == STT_FUNC};
     GElf_Shdr header;
 

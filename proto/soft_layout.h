@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define ETCH_SOFT_MAGIC 0x746675732d686374u /* a pool */
-#define ETCH_SOFT_VERSION 5u
+#define ETCH_SOFT_VERSION 6u
 
 /* A chunk begins SLACK bytes behind a multiple of its size, where a ring's head ends. When the address of the next byte
  * has crossed the next multiple, its FULL bits are 0. Compiled code tests these bits at some of its writes. The writes
@@ -32,6 +32,7 @@
 /* The recorded code of a function f is f.etch. The code that runs without recording is f.etch.plain. */
 #define ETCH_SOFT_CODE_SUFFIX ".etch"
 #define ETCH_SOFT_PLAIN_SUFFIX ".etch.plain"
+#define ETCH_SOFT_REST_SUFFIX ".etch.rest" /* runs without recording from one of f's loops on */
 #define ETCH_SOFT_TELLER_SUFFIX ".etch.enter"
 #define ETCH_SOFT_STUB_SUFFIX ".etch.out" /* of f.etch where f has no recorder: calls f */
 
@@ -204,6 +205,7 @@ enum etch_soft_byte {
     ETCH_SOFT_NOTHING = 0,
     ETCH_SOFT_PATH = 1,       /* .. ETCH_SOFT_PATHS: path number + 1, or which target of a computed goto + 1 */
     ETCH_SOFT_PATHS = 240,    /* most paths of a segment */
+    ETCH_SOFT_GONE_DARK = 244, /* as DARK: the function went dark in a loop, and its rest runs */
     ETCH_SOFT_DARK = 245,     /* u32, u32: low halves of a dark function and of its return address: its copy runs */
     ETCH_SOFT_LEFT = 246,     /* a function that was entered from code without a recorder returned to it */
     ETCH_SOFT_OUT = 247,      /* a function called by name has no recorder */
@@ -214,7 +216,8 @@ enum etch_soft_byte {
     ETCH_SOFT_RETURNED = 252, /* the signal handler is done; its context ends */
     /* u32, low half of its address: a function was called through a pointer, by code with a recorder; or a guard was
      * called, and the loader had replaced its function */
-    ETCH_SOFT_PASSED = 253
+    ETCH_SOFT_PASSED = 253,
+    ETCH_SOFT_HELD = 254 /* u64 tsc, u16 cpu: before a call that locks, if the lock was held */
 };
 
 #define ETCH_SOFT_ENTRY_SIZE 9u
@@ -326,7 +329,9 @@ struct etch_soft_door {
 enum etch_soft_function_flags {
     ETCH_SOFT_ENTERS = 1, /* the function records its own entry, whoever calls it */
     /* The function can go dark. Its last node but one calls the plain copy, and behind the call is only the return. */
-    ETCH_SOFT_DIMS = 2
+    ETCH_SOFT_DIMS = 2,
+    /* The function can go dark in its loops. Its last node but three calls its rest, with the return behind it. */
+    ETCH_SOFT_RESTS = 4
 };
 
 struct etch_soft_map_node {

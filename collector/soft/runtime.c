@@ -138,7 +138,7 @@ static uint8_t *behind_paths(uint8_t *cur)
     const uint8_t *end = chunk_of(cur) + ETCH_SOFT_CHUNK;
 
     while (cur < end && *cur != ETCH_SOFT_NOTHING && (*cur < ETCH_SOFT_ENTRY || *cur == ETCH_SOFT_PASSED))
-        cur += *cur == ETCH_SOFT_PASSED ? ETCH_SOFT_PASSED_SIZE : *cur == ETCH_SOFT_DARK ? ETCH_SOFT_DARK_SIZE : 1;
+        cur += *cur == ETCH_SOFT_PASSED ? ETCH_SOFT_PASSED_SIZE : *cur == ETCH_SOFT_DARK || *cur == ETCH_SOFT_GONE_DARK ? ETCH_SOFT_DARK_SIZE : 1;
     return cur < end ? cur : (uint8_t *)(uintptr_t)end;
 }
 
@@ -387,9 +387,7 @@ void etch_soft_land(struct etch_soft_act *top, uint64_t function, uint32_t node)
         etch_soft_cur = etch_soft_put_place(etch_soft_cur, sync, frame);
 }
 
-/* Before and after calls that may wait. */
-HIDDEN void etch_soft_stamp(void);
-void etch_soft_stamp(void)
+static void put_stamp(enum etch_soft_byte byte)
 {
     uint8_t *cur;
     uint32_t cpu;
@@ -402,6 +400,22 @@ void etch_soft_stamp(void)
     tsc = stamp(&cpu);
     put_word(cur + 1, tsc);
     *(volatile half *)(cur + 9) = (uint16_t)cpu;
-    *(volatile uint8_t *)cur = ETCH_SOFT_TIME;
+    *(volatile uint8_t *)cur = (uint8_t)byte;
     etch_soft_cur = cur + ETCH_SOFT_TIME_SIZE;
+}
+
+/* Before or after calls that may wait, or that others wait for. */
+HIDDEN void etch_soft_stamp(void);
+void etch_soft_stamp(void)
+{
+    put_stamp(ETCH_SOFT_TIME);
+}
+
+/* Before a call that locks. The first word of glibc's locks is 0 if nobody holds them. Then the call will hardly wait,
+ * and the stamp after it serves for both. A wrong guess costs a bound, never truth. */
+HIDDEN void etch_soft_stamp_held(const uint32_t *lock);
+void etch_soft_stamp_held(const uint32_t *lock)
+{
+    if (lock && *(const volatile uint32_t *)lock)
+        put_stamp(ETCH_SOFT_HELD);
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STAMP_NAME "etch_soft_stamp" /* of the runtime: what compiled code calls to write TIME */
 
 /* ---- The file ---- */
 
@@ -44,7 +43,7 @@ static bool makes_sense(const struct etch_soft_function *f)
     for (uint32_t i = 0; i < f->edges; i++)
         if (f->edge[i].target >= f->nodes && f->edge[i].target != UINT32_MAX)
             return false;
-    return f->nodes > (f->dims ? 2 : 0);
+    return f->nodes > (f->dims ? 2u : 0) + (f->rests ? 2u : 0);
 }
 
 static bool take_functions(struct etch_soft_map *map, const struct file *file, const struct etch_elf_section *s)
@@ -60,6 +59,7 @@ static bool take_functions(struct etch_soft_map *map, const struct file *file, c
         memcpy(&f.edges, at + 12, 4);
         f.enters = at[16] & ETCH_SOFT_ENTERS;
         f.dims = at[16] & ETCH_SOFT_DIMS;
+        f.rests = at[16] & ETCH_SOFT_RESTS;
         at += FUNCTION_HEAD;
         nodes = (uint64_t)f.nodes * sizeof(*f.node);
         edges = (uint64_t)f.edges * sizeof(*f.edge);
@@ -203,16 +203,28 @@ static bool take_begins(struct etch_soft_map *map, const struct file *file, cons
 
 /* ---- The runtime's stamp ---- */
 
+static bool is_named(const struct etch_elf_section *names, uint32_t at, const char *name)
+{
+    size_t n = strlen(name) + 1;
+
+    return at < names->size && names->size - at >= n && memcmp(names->bytes + at, name, n) == 0;
+}
+
 static bool take_symbol(struct etch_soft_map *map, const struct file *file, const struct etch_elf_section *names,
                         const Elf64_Sym *symbol)
 {
-    static const char stamp[] = STAMP_NAME;
+    static const struct {
+        const char *name; /* of the runtime: what compiled code calls */
+        uint8_t record;
+    } stamps[] = {{"etch_soft_stamp", ETCH_SOFT_TIME}, {"etch_soft_stamp_held", ETCH_SOFT_HELD}};
+    struct etch_soft_stamper stamper = {.address = symbol->st_value + file->bias};
 
-    if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF || symbol->st_name >= names->size ||
-        names->size - symbol->st_name < sizeof(stamp) ||
-        memcmp(names->bytes + symbol->st_name, stamp, sizeof(stamp)) != 0)
+    for (size_t i = 0; i < sizeof(stamps) / sizeof(stamps[0]); i++)
+        if (is_named(names, symbol->st_name, stamps[i].name))
+            stamper.record = stamps[i].record;
+    if (!stamper.record || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF)
         return true;
-    return etch_array_push(&map->stamps, symbol->st_value + file->bias);
+    return etch_array_push(&map->stamps, stamper);
 }
 
 static bool take_symbols(struct etch_soft_map *map, const struct file *file, const struct etch_elf_section *s)
@@ -246,6 +258,11 @@ static int compare_functions(const void *a, const void *b)
 static int compare_addresses(const void *a, const void *b)
 {
     return compare(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+static int compare_stampers(const void *a, const void *b)
+{
+    return compare(((const struct etch_soft_stamper *)a)->address, ((const struct etch_soft_stamper *)b)->address);
 }
 
 static int compare_guards(const void *a, const void *b)
@@ -386,7 +403,7 @@ bool etch_soft_map_finish(struct etch_soft_map *map)
     sort(map->lits.v, map->lits.n, sizeof(map->lits.v[0]), compare_guards);
     if (map->unstamped)
         map->stamps.n = 0;
-    sort(map->stamps.v, map->stamps.n, sizeof(map->stamps.v[0]), compare_addresses);
+    sort(map->stamps.v, map->stamps.n, sizeof(map->stamps.v[0]), compare_stampers);
     sort(map->flushes.v, map->flushes.n, sizeof(map->flushes.v[0]), compare_addresses);
     if (!etch_array_reserve(&map->marks, map->places.n))
         return false;
@@ -487,9 +504,14 @@ uint32_t etch_soft_map_guarded(const struct etch_soft_map *map, uint64_t address
     return found ? found->function : UINT32_MAX;
 }
 
-bool etch_soft_map_is_stamp(const struct etch_soft_map *map, uint64_t address)
+uint8_t etch_soft_map_stamp(const struct etch_soft_map *map, uint64_t address)
 {
-    return map->stamps.n && bsearch(&address, map->stamps.v, map->stamps.n, sizeof(address), compare_addresses);
+    const struct etch_soft_stamper wanted = {.address = address}, *found;
+
+    if (!map->stamps.n)
+        return 0;
+    found = bsearch(&wanted, map->stamps.v, map->stamps.n, sizeof(wanted), compare_stampers);
+    return found ? found->record : 0;
 }
 
 /* The last address at or before one, in a sorted list; 0: there is none. */

@@ -14,6 +14,7 @@ struct etch_soft_function {
     uint32_t nodes, edges, tells;
     bool enters;
     bool dims;                             /* the function can go dark: its last node but one calls the plain copy */
+    bool rests;                            /* it can go dark in a loop: its last node but three calls its rest */
     const struct etch_soft_map_node *node; /* within the file; unaligned */
     const struct etch_soft_map_edge *edge;
     uint32_t first_mark; /* its marks of nodes, by node, in the map's `places` */
@@ -32,6 +33,12 @@ struct etch_soft_guard {
     uint32_t function;
 };
 
+/* A function of the runtime that writes a time. */
+struct etch_soft_stamper {
+    uint64_t address;
+    uint8_t record;
+};
+
 struct etch_soft_map {
     uint32_t pid;
     ETCH_ARRAY(struct etch_soft_function) functions; /* by address */
@@ -44,7 +51,7 @@ struct etch_soft_map {
     ETCH_ARRAY(struct etch_soft_guard) guards;       /* by address */
     ETCH_ARRAY(uint64_t) plains;                     /* where code without a recorder begins, by address */
     ETCH_ARRAY(struct etch_soft_guard) lits;         /* entries of functions that can go dark, by address */
-    ETCH_ARRAY(uint64_t) stamps;                     /* functions of the runtime that write TIME, by address */
+    ETCH_ARRAY(struct etch_soft_stamper) stamps;     /* functions of the runtime that write TIME or HELD, by address */
     bool unstamped;                                  /* a file lacks the addresses of its own: then none is used */
     size_t damaged;                                  /* functions or marks that make no sense */
 };
@@ -71,8 +78,9 @@ bool etch_soft_map_is_stub(const struct etch_soft_map *map, uint64_t address);
 /* The function that the guard there leads to; UINT32_MAX: there is no guard. */
 uint32_t etch_soft_map_guarded(const struct etch_soft_map *map, uint64_t address);
 
-/* Does the function there write TIME, each time that it is called, if the chunk has room? */
-bool etch_soft_map_is_stamp(const struct etch_soft_map *map, uint64_t address);
+/* The record that the function there writes if the chunk has room: TIME each time that it is called, HELD if a lock is
+ * held. 0: it is no such function. */
+uint8_t etch_soft_map_stamp(const struct etch_soft_map *map, uint64_t address);
 
 /* Does the plain copy of a function begin there? */
 bool etch_soft_map_is_plain(const struct etch_soft_map *map, uint64_t address);

@@ -156,8 +156,10 @@ size_t etch_replay_record_size(const uint8_t *at, size_t size)
         n = ETCH_SOFT_PASSED_SIZE;
         break;
     case ETCH_SOFT_DARK:
+    case ETCH_SOFT_GONE_DARK:
         n = ETCH_SOFT_DARK_SIZE;
         break;
+    case ETCH_SOFT_HELD:
     case ETCH_SOFT_TIME:
         n = ETCH_SOFT_TIME_SIZE;
         break;
@@ -220,7 +222,7 @@ static void take_sync(struct etch_replay *r, const uint8_t *at)
 
 void etch_replay_take(struct etch_replay *r, const uint8_t *at)
 {
-    if (*at != ETCH_SOFT_TIME && !look_at_guard(r, at))
+    if (*at != ETCH_SOFT_TIME && *at != ETCH_SOFT_HELD && !look_at_guard(r, at))
         return;
     switch (*at) {
     case ETCH_SOFT_ENTRY:
@@ -232,8 +234,9 @@ void etch_replay_take(struct etch_replay *r, const uint8_t *at)
         else
             take_passed(r, passed_address(r, at));
         break;
+    case ETCH_SOFT_HELD:
     case ETCH_SOFT_TIME:
-        etch_replay_take_time(r, etch_replay_word(at + 1));
+        etch_replay_take_time(r, *at, etch_replay_word(at + 1));
         return;
     case ETCH_SOFT_SYNC:
         take_sync(r, at);
@@ -245,6 +248,9 @@ void etch_replay_take(struct etch_replay *r, const uint8_t *at)
         break;
     case ETCH_SOFT_DARK:
         etch_replay_take_dark(r, passed_address(r, at), half_at(at + 5));
+        break;
+    case ETCH_SOFT_GONE_DARK:
+        etch_replay_take_gone(r, passed_address(r, at));
         break;
     case ETCH_SOFT_LEFT:
         take_left(r);

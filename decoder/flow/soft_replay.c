@@ -73,13 +73,15 @@ void etch_replay_report_way(struct etch_replay *r, const struct etch_soft_way *w
 {
     for (size_t i = 0; i < n; i++) {
         const struct etch_block *b = way->blocks[i];
+        uint8_t record;
 
         etch_step_buffer_block(r->buffer, b);
         if (!etch_replay_passes_call(b))
             continue;
         etch_replay_event(r, ETCH_STEP_END, b->branch == ETCH_BRANCH_CALL ? b->target : 0, 0);
-        if (b->branch == ETCH_BRANCH_CALL && etch_soft_map_is_stamp(r->map, b->target))
-            etch_replay_pass_stamp(r);
+        record = b->branch == ETCH_BRANCH_CALL ? etch_soft_map_stamp(r->map, b->target) : 0;
+        if (record)
+            etch_replay_pass_stamp(r, record);
         etch_replay_event(r, ETCH_STEP_BEGIN, b->end, 0);
     }
 }

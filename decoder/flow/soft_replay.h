@@ -8,8 +8,8 @@
  *   soft_segment.c  from node to node, as the bytes say
  *   soft_call.c     calls, into functions with a recorder and out of them
  *   soft_frames.c   callers: returns, and frames from return addresses
- *   soft_stamp.c    the record TIME
- *   soft_dark.c     the record DARK: the plain copy of a function ran
+ *   soft_stamp.c    the records TIME and HELD
+ *   soft_dark.c     the records DARK and GONE_DARK: the plain copy of a function ran, or its rest
  *   soft_end.c      from the last record to where the thread was when the recording ended
  *   soft_replay.c   what the replay writes into the step buffer
  *
@@ -26,6 +26,7 @@
  *   AT_NODE     | at the mark of `node`, where a segment       | a path number     | the end of the segment: see below
  *               | begins                                       | silently          | the same
  *               |                                              | DARK at node 0    | CALLED_OUT: its plain copy runs
+ *               |                                              | GONE_DARK         | CALLED_OUT: its rest runs
  *               |                                              | ENTRY             | AT_NODE, with a frame OUTSIDE
  *   AT_TARGET   | at the mark of `node`, which a computed goto | its number        | AT_NODE
  *               | leads to                                     |                   |
@@ -57,7 +58,7 @@
  *   SYNC with LANDED (longjmp, exception) | AT_NODE of the node where control came back
  *   END, RETURNED                         | OUTSIDE
  *   a chunk is missing                    | LOST
- *   the record TIME                       | the same state
+ *   the records TIME, HELD                | the same state
  */
 /* clang-format on */
 #ifndef ETCH_DECODER_FLOW_SOFT_REPLAY_H
@@ -119,10 +120,15 @@ struct etch_replay_chunk {
 
 /* A byte tells of code that ran before the byte was written, and of code that ran after it. So a TIME may lie before
  * the byte that leads past the call which wrote the TIME, or right behind that byte: the walk takes it at the call. */
+struct etch_replay_stamp {
+    uint64_t tsc;
+    uint8_t record; /* TIME or HELD */
+};
+
 struct etch_replay_stamps {
-    ETCH_ARRAY(uint64_t) read; /* since the last byte */
-    size_t passed;             /* of those */
-    const uint8_t *ahead;      /* what is behind the record in hand, up to the end of its chunk */
+    ETCH_ARRAY(struct etch_replay_stamp) read; /* since the last byte */
+    size_t passed;                             /* of those */
+    const uint8_t *ahead; /* what is behind the record in hand, up to the end of its chunk */
     const uint8_t *end;
     size_t taken; /* records behind the one in hand that the walk has passed: not to be taken again */
 };
@@ -188,15 +194,15 @@ bool etch_replay_passes_call(const struct etch_block *b);
 
 /* ---- soft_stamp.c ---- */
 
-/* The walk has come to a call that writes a stamp. */
-void etch_replay_pass_stamp(struct etch_replay *r);
+/* The walk has come to a call that writes a stamp, TIME or perhaps HELD. */
+void etch_replay_pass_stamp(struct etch_replay *r, uint8_t record);
 /* The calls of the stamps that were read will not be passed any more. */
 void etch_replay_drop_stamps(struct etch_replay *r);
 /* A byte was taken: the replay has reported all that was stamped before it. */
 void etch_replay_apply_stamp(struct etch_replay *r);
 /* Some of the code that the next byte tells of ran before the stamp, and some behind. */
 void etch_replay_stamp_somewhere(struct etch_replay *r, uint64_t tsc);
-void etch_replay_take_time(struct etch_replay *r, uint64_t tsc);
+void etch_replay_take_time(struct etch_replay *r, uint8_t record, uint64_t tsc);
 
 /* ---- soft_frames.c ---- */
 
@@ -268,6 +274,8 @@ bool etch_replay_is_dark(const struct etch_replay *r);
 /* Is this the return address of a call of a plain copy, by a function that was dark? Then that function, and its node
  * behind the call. */
 bool etch_replay_is_dark_call(const struct etch_replay *r, uint64_t address, uint32_t *function, uint32_t *node);
+/* The record GONE_DARK: a function went dark in a loop, and its rest runs. */
+void etch_replay_take_gone(struct etch_replay *r, uint64_t function);
 /* The record DARK: the plain copy of a function runs. */
 void etch_replay_take_dark(struct etch_replay *r, uint64_t function, uint32_t from);
 

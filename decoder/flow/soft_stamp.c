@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The record TIME of a software recorder's ring: between which of the replayed steps it was written. */
+/* The records TIME and HELD of a software recorder's ring: between which of the replayed steps they were written. */
 #include "decoder/flow/soft_replay.h"
 
-/* The stamp that the walk has come to. 0: the chunk had no room for the stamp, and has no later stamps either. */
-static uint64_t next_stamp(struct etch_replay *r)
+/* The stamp that the walk has come to. 0: the chunk had no room for the stamp, and has no later stamps either; or the
+ * lock was free. */
+static uint64_t next_stamp(struct etch_replay *r, uint8_t record)
 {
     struct etch_replay_stamps *s = &r->stamps;
     uint64_t tsc = 0;
 
     if (s->passed < s->read.n)
-        return s->read.v[s->passed++];
-    if (s->end - s->ahead >= (ptrdiff_t)ETCH_SOFT_TIME_SIZE && *s->ahead == ETCH_SOFT_TIME) {
+        return s->read.v[s->passed].record == record ? s->read.v[s->passed++].tsc : 0;
+    if (s->end - s->ahead >= (ptrdiff_t)ETCH_SOFT_TIME_SIZE && *s->ahead == record) {
         tsc = etch_replay_word(s->ahead + 1);
         s->ahead += ETCH_SOFT_TIME_SIZE;
         s->taken++;
@@ -18,9 +19,9 @@ static uint64_t next_stamp(struct etch_replay *r)
     return tsc;
 }
 
-void etch_replay_pass_stamp(struct etch_replay *r)
+void etch_replay_pass_stamp(struct etch_replay *r, uint8_t record)
 {
-    uint64_t tsc = next_stamp(r);
+    uint64_t tsc = next_stamp(r, record);
 
     if (!tsc)
         return;
@@ -32,7 +33,7 @@ void etch_replay_pass_stamp(struct etch_replay *r)
 void etch_replay_drop_stamps(struct etch_replay *r)
 {
     if (r->stamps.passed < r->stamps.read.n)
-        r->pending = r->stamps.read.v[r->stamps.read.n - 1];
+        r->pending = r->stamps.read.v[r->stamps.read.n - 1].tsc;
     r->stamps.read.n = r->stamps.passed = 0;
 }
 
@@ -49,7 +50,7 @@ void etch_replay_stamp_somewhere(struct etch_replay *r, uint64_t tsc)
     r->pending = tsc;
 }
 
-void etch_replay_take_time(struct etch_replay *r, uint64_t tsc)
+void etch_replay_take_time(struct etch_replay *r, uint8_t record, uint64_t tsc)
 {
     if (r->stamps.taken) {
         r->stamps.taken--;
@@ -60,7 +61,7 @@ void etch_replay_take_time(struct etch_replay *r, uint64_t tsc)
         return;
     }
     stamp(r, tsc);
-    if (!etch_array_push(&r->stamps.read, tsc))
+    if (!etch_array_push(&r->stamps.read, ((struct etch_replay_stamp){tsc, record})))
         r->failed = true;
 }
 

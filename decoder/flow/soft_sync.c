@@ -138,6 +138,19 @@ static void take_caller(struct etch_replay *r, const struct etch_soft_sync *sync
     etch_replay_event(r, ETCH_STEP_BEGIN, where, 0);
 }
 
+/* The chunk changed on a back edge without a byte: the head that it leads to is where the next byte belongs. */
+static void follow_silently(struct etch_replay *r, const struct etch_soft_place *flush,
+                            const struct etch_soft_sync *sync)
+{
+    const struct etch_soft_function *f = &r->map->functions.v[flush->function];
+    const struct etch_soft_map_node *n = &f->node[flush->node];
+
+    if (!etch_replay_is_unplaced(r->c) && n->kind == ETCH_SOFT_FLOW &&
+        sync->edge < etch_soft_map_edges(f, flush->node) &&
+        f->edge[n->first_edge + sync->edge].flags & ETCH_SOFT_SILENT)
+        etch_replay_go_to_byte(r);
+}
+
 void etch_replay_take_sync(struct etch_replay *r, const struct etch_soft_sync *sync, const uint8_t *addresses)
 {
     const struct etch_soft_place *flush;
@@ -151,6 +164,8 @@ void etch_replay_take_sync(struct etch_replay *r, const struct etch_soft_sync *s
         return;
     }
     flush = etch_soft_map_flush(r->map, sync->where);
+    if (flush)
+        follow_silently(r, flush, sync);
     if (!flush)
         etch_replay_lose(r, "the recorder was where the binaries have none");
     else if (!agrees(r, flush, sync, addresses))

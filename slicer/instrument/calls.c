@@ -83,7 +83,7 @@ static bool call_outside(struct instrument *in, LLVMValueRef call, bool recorded
     plain = etch_value_name(callee);
     type = LLVMGlobalGetValueType(callee);
     if (LLVMIsFunctionVarArg(type) || etch_call_returns_twice(call) || etch_call_forks(call) ||
-        (recorded && (etch_may_wait(plain, type) || !etch_fits_registers(type, call))) || begins_with(plain, "__") ||
+        (recorded && (etch_stamps_of(plain, type) || !etch_fits_registers(type, call))) || begins_with(plain, "__") ||
         !etch_is_simple_name(plain) || LLVMGetLinkage(callee) != LLVMExternalLinkage ||
         LLVMGetCalledFunctionType(call) != type || LLVMGetFunctionCallConv(callee) != LLVMCCallConv)
         return true;
@@ -99,22 +99,37 @@ static bool call_outside(struct instrument *in, LLVMValueRef call, bool recorded
     return hand_over(in, call, inner, recorded);
 }
 
+static void stamp_before(struct emitter *e, LLVMValueRef next)
+{
+    etch_emit_before(e, next);
+    LLVMBuildCall2(e->builder, e->stamp_type, e->stamp, NULL, 0, "");
+}
+
+static void stamp_if_held(struct emitter *e, LLVMValueRef call)
+{
+    LLVMValueRef lock = LLVMGetOperand(call, 0);
+
+    etch_emit_before(e, call);
+    LLVMBuildCall2(e->builder, e->leave_type, e->stamp_held, &lock, 1, "");
+}
+
+/* A call that did not wait needs a single stamp: what is before it and what is after it are bounded by the same time. */
 static void stamp_around(struct instrument *in, LLVMValueRef call)
 {
-    struct emitter *e = &in->emitter;
-    LLVMValueRef callee = LLVMGetCalledValue(call), next;
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    unsigned stamps;
 
     if (!LLVMIsACallInst(call) || !LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) ||
-        !etch_may_wait(etch_value_name(callee), LLVMGlobalGetValueType(callee)) ||
         LLVMGetTailCallKind(call) == LLVMTailCallKindMustTail)
         return;
-    next = LLVMGetNextInstruction(call);
-    LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, call);
-    LLVMSetCurrentDebugLocation2(e->builder, NULL);
-    LLVMBuildCall2(e->builder, e->stamp_type, e->stamp, NULL, 0, "");
-    LLVMPositionBuilderBeforeInstrAndDbgRecords(e->builder, next);
-    LLVMSetCurrentDebugLocation2(e->builder, NULL);
-    LLVMBuildCall2(e->builder, e->stamp_type, e->stamp, NULL, 0, "");
+    stamps = etch_stamps_of(etch_value_name(callee), LLVMGlobalGetValueType(callee));
+    if (stamps & STAMP_AFTER)
+        stamp_before(&in->emitter, LLVMGetNextInstruction(call));
+    if ((stamps & STAMP_IF_HELD) && LLVMGetNumArgOperands(call) &&
+        LLVMTypeOf(LLVMGetOperand(call, 0)) == in->emitter.pointer)
+        stamp_if_held(&in->emitter, call);
+    else if (stamps & (STAMP_BEFORE | STAMP_IF_HELD))
+        stamp_before(&in->emitter, call);
 }
 
 static void weaken_call(LLVMValueRef call)

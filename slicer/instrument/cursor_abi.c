@@ -215,6 +215,16 @@ static void move_blocks(LLVMValueRef from, LLVMValueRef to)
     }
 }
 
+void etch_move_code(LLVMValueRef from, LLVMValueRef to)
+{
+    if (LLVMGetSection(from) && LLVMGetSection(from)[0])
+        LLVMSetSection(to, LLVMGetSection(from));
+    if (LLVMHasPersonalityFn(from))
+        LLVMSetPersonalityFn(to, LLVMGetPersonalityFn(from));
+    move_blocks(from, to);
+    copy_metadata(from, to);
+}
+
 LLVMValueRef etch_cursor_abi_apply(struct emitter *e, LLVMValueRef function, const char *name)
 {
     LLVMTypeRef type = cursor_abi_type(e, LLVMGlobalGetValueType(function));
@@ -228,20 +238,15 @@ LLVMValueRef etch_cursor_abi_apply(struct emitter *e, LLVMValueRef function, con
     LLVMSetVisibility(body, LLVMGetVisibility(function));
     LLVMSetUnnamedAddress(body, LLVMGetUnnamedAddress(function));
     LLVMSetAlignment(body, LLVMGetAlignment(function));
-    if (LLVMGetSection(function) && LLVMGetSection(function)[0])
-        LLVMSetSection(body, LLVMGetSection(function));
     if (LLVMGetComdat(function))
         LLVMSetComdat(body, LLVMGetComdat(function));
-    if (LLVMHasPersonalityFn(function))
-        LLVMSetPersonalityFn(body, LLVMGetPersonalityFn(function));
     copy_kept(function, body, self, false);
     for (unsigned i = 1; i <= n; i++)
         copy_kept(function, body, i, false);
     LLVMAddAttributeAtIndex(body, n + 1, nest(e));
-    move_blocks(function, body);
+    etch_move_code(function, body);
     for (unsigned i = 0; i < n; i++)
         LLVMReplaceAllUsesWith(LLVMGetParam(function, i), LLVMGetParam(body, i));
-    copy_metadata(function, body);
     return body;
 }
 

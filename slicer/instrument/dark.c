@@ -124,13 +124,11 @@ static LLVMValueRef address_of(struct emitter *e, const char *what, bool frame)
     return LLVMBuildCall2(e->builder, LLVMGlobalGetValueType(function), function, &zero, 1, "");
 }
 
-static void write_record(struct emitter *e, LLVMValueRef body)
+static void write_record(struct emitter *e, LLVMValueRef body, LLVMValueRef cursor, enum etch_soft_byte record)
 {
-    LLVMValueRef cursor = LLVMGetLastParam(body);
-
     set_half(e, body, behind(e, cursor, 1));
     set_half(e, address_of(e, "llvm.returnaddress", false), behind(e, cursor, 5));
-    set(e, etch_emit_byte(e, ETCH_SOFT_DARK), cursor);
+    set(e, etch_emit_byte(e, record), cursor);
     set(e, behind(e, cursor, ETCH_SOFT_DARK_SIZE), e->cursor);
 }
 
@@ -144,7 +142,8 @@ static void place_call(const struct emitter *e, LLVMValueRef body, LLVMValueRef 
             call, LLVMDIBuilderCreateDebugLocation(e->context, LLVMDISubprogramGetLine(about), 0, about, NULL));
 }
 
-static LLVMValueRef call_plain(struct emitter *e, LLVMValueRef body, LLVMValueRef plain)
+/* With the arguments of the body, or with the record that the rest takes. */
+static LLVMValueRef call_plain(struct emitter *e, LLVMValueRef body, LLVMValueRef plain, LLVMValueRef record)
 {
     unsigned n = LLVMCountParams(plain);
     LLVMValueRef *arguments = calloc(LLVMCountParams(body) + 1, sizeof(*arguments)), call;
@@ -152,6 +151,8 @@ static LLVMValueRef call_plain(struct emitter *e, LLVMValueRef body, LLVMValueRe
     if (!arguments)
         return NULL;
     LLVMGetParams(body, arguments);
+    if (record)
+        arguments[0] = record;
     call = LLVMBuildCall2(e->builder, LLVMGlobalGetValueType(plain), plain, arguments, n, "");
     free(arguments);
     place_call(e, body, call);
@@ -160,18 +161,27 @@ static LLVMValueRef call_plain(struct emitter *e, LLVMValueRef body, LLVMValueRe
     return call;
 }
 
+/* What runs in place of the recorded code. */
+struct dark_call {
+    LLVMValueRef plain;
+    LLVMValueRef record; /* NULL: it takes the arguments */
+    LLVMValueRef cursor;
+    uint32_t node;
+    enum etch_soft_byte byte;
+};
+
 /* The plain copy may have led to recorded code: the cursor is in the variable. */
-static bool run_plain(struct emitter *e, const struct flow_graph *g, LLVMValueRef plain)
+static bool run_plain(struct emitter *e, const struct flow_graph *g, const struct dark_call *d)
 {
     LLVMTypeRef type = LLVMGetReturnType(LLVMGlobalGetValueType(g->function));
     LLVMValueRef call, cursor, before;
 
-    if (!etch_emit_mark(e, g, (uint32_t)g->nodes.n - 2))
+    if (!etch_emit_mark(e, g, d->node))
         return false;
-    write_record(e, g->function);
+    write_record(e, g->function, d->cursor, d->byte);
     before = LLVMBuildLoad2(e->builder, e->pointer, e->shade, "");
     set(e, address_of(e, "llvm.frameaddress", true), e->shade);
-    call = call_plain(e, g->function, plain);
+    call = call_plain(e, g->function, d->plain, d->record);
     if (!call)
         return false;
     set(e, before, e->shade);
@@ -190,6 +200,10 @@ bool etch_emit_dark(struct emitter *e, const struct flow_graph *g, LLVMValueRef 
     LLVMBasicBlockRef body = LLVMGetEntryBasicBlock(g->function);
     LLVMBasicBlockRef gate = LLVMInsertBasicBlockInContext(e->context, body, "");
     LLVMBasicBlockRef dark = LLVMAppendBasicBlockInContext(e->context, g->function, "");
+    struct dark_call call = {.plain = plain,
+                             .cursor = LLVMGetLastParam(g->function),
+                             .node = (uint32_t)g->nodes.n - 2,
+                             .byte = ETCH_SOFT_DARK};
     LLVMValueRef lit;
 
     move_variables(e, body, gate);
@@ -200,5 +214,18 @@ bool etch_emit_dark(struct emitter *e, const struct flow_graph *g, LLVMValueRef 
     LLVMSetVolatile(lit, true);
     etch_emit_rarely(e, LLVMBuildICmp(e->builder, LLVMIntEQ, lit, LLVMConstNull(e->byte), ""), dark, body);
     etch_emit_at_end(e, dark);
-    return run_plain(e, g, plain);
+    return run_plain(e, g, &call);
+}
+
+bool etch_emit_gone(struct emitter *e, const struct flow_graph *g)
+{
+    struct dark_call call = {
+        .plain = g->rest, .record = g->record, .node = (uint32_t)g->nodes.n - 4, .byte = ETCH_SOFT_GONE_DARK};
+
+    if (!g->gone)
+        return true;
+    LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(g->gone));
+    etch_emit_at_end(e, g->gone);
+    call.cursor = LLVMBuildLoad2(e->builder, e->pointer, e->slot, "");
+    return run_plain(e, g, &call);
 }

@@ -3,6 +3,7 @@
  * chosen here rather than by the optimiser. Marks and tables go into sections that are not loaded. */
 #include "slicer/instrument/asm_text.h"
 #include "slicer/instrument/path_count.h"
+#include "slicer/instrument/rest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ struct record {
     bool checks_slack; /* also check the slack of the chunk */
 };
 
-static bool note_byte(struct emitter *e, LLVMValueRef code)
+bool etch_emit_note(struct emitter *e, LLVMValueRef code)
 {
     return code && etch_pointers_set(&e->bytes, code, 1);
 }
@@ -62,10 +63,34 @@ static void write_byte(struct emitter *e, LLVMValueRef value, struct asm_text *t
         etch_asm_add(t, "movb $$%u, ($0)", (unsigned)(LLVMConstIntGetZExtValue(value) & 0xff));
     else
         etch_asm_add(t, "movb $1, ($0)");
-    if (!note_byte(e, etch_asm_build(e, t, e->void_type, constant ? "r" : "r,q", arguments, constant ? 1 : 2)))
+    if (!etch_emit_note(e, etch_asm_build(e, t, e->void_type, constant ? "r" : "r,q", arguments, constant ? 1 : 2)))
         t->failed = true;
     next = LLVMBuildInBoundsGEP2(e->builder, e->byte, arguments[0], &one, 1, "");
     LLVMBuildStore(e->builder, next, e->slot);
+}
+
+static void add_turn(const struct flow_graph *g, unsigned edge, struct asm_text *t)
+{
+    etch_asm_add(t, "pushq $$%u\npushq $0\ncall etch_soft_turn3\n7:\n", edge);
+    if (g->lit) {
+        etch_asm_add(t, "nopl ");
+        etch_asm_add_symbol(t, g->lit);
+        etch_asm_add(t, "(%%rip)\n");
+    }
+    etch_asm_add(t, "popq $0\nleaq 8(%%rsp), %%rsp\n");
+}
+
+LLVMValueRef etch_emit_turn(struct emitter *e, const struct flow_graph *g, uint32_t node, unsigned edge,
+                            LLVMValueRef cursor)
+{
+    struct asm_text t = {0};
+    LLVMValueRef next;
+
+    add_turn(g, edge, &t);
+    add_mark(&t, g, "7b", node, ETCH_SOFT_MARK_FLUSH);
+    next = etch_asm_build(e, &t, e->pointer, "=q,0,~{flags}", &cursor, 1);
+    free(t.v);
+    return next;
 }
 
 /* The cursor is an argument and a result of the assembly, so that it can stay in a register. */
@@ -75,16 +100,11 @@ static void check_slack(struct emitter *e, const struct flow_graph *g, const str
 
     t->n = 0;
     etch_asm_add(t, "testl $$%u, ${0:k}\nje 9f\n8:\n.subsection 1\n9:\n", ETCH_SOFT_FULL);
-    etch_asm_add(t, "pushq $$%u\npushq $0\ncall etch_soft_turn3\n7:\n", r->edge);
-    if (g->lit) {
-        etch_asm_add(t, "nopl ");
-        etch_asm_add_symbol(t, g->lit);
-        etch_asm_add(t, "(%%rip)\n");
-    }
-    etch_asm_add(t, "popq $0\nleaq 8(%%rsp), %%rsp\njmp 8b\n.subsection 0\n");
+    add_turn(g, r->edge, t);
+    etch_asm_add(t, "jmp 8b\n.subsection 0\n");
     add_mark(t, g, "7b", r->node, ETCH_SOFT_MARK_FLUSH);
     next = etch_asm_build(e, t, e->pointer, "=q,0,~{flags}", &place, 1);
-    if (!note_byte(e, next))
+    if (!etch_emit_note(e, next))
         t->failed = true;
     else
         LLVMBuildStore(e->builder, next, e->slot);
@@ -96,6 +116,20 @@ static void record(struct emitter *e, const struct flow_graph *g, const struct r
         write_byte(e, r->value, t);
     if (r->checks_slack)
         check_slack(e, g, r, t);
+}
+
+/* Before `end`, which takes the edge. If that is a branch back to a loop whose rest can run, the check leads there. */
+static void record_edge(struct emitter *e, struct flow_graph *g, struct record *r, const struct edge *edge,
+                        LLVMValueRef end, struct asm_text *t)
+{
+    bool leaves = r->checks_slack && edge->checks_slack && etch_rest_is_at(g, edge) && LLVMIsABranchInst(end) &&
+                  LLVMGetNumSuccessors(end) == 1;
+
+    etch_emit_before(e, end);
+    r->checks_slack = r->checks_slack && !leaves;
+    record(e, g, r, t);
+    if (leaves && !etch_rest_leave(e, g, end, edge->target, r->node, r->edge))
+        t->failed = true;
 }
 
 /* ---- Where bytes are written ---- */
@@ -191,13 +225,15 @@ static void record_ways(struct emitter *e, struct flow_graph *g, uint32_t at, st
         const struct edge *edge = &g->edges.v[n->first_edge + k];
         struct record r = {.node = at, .edge = k, .checks_slack = edge->checks_slack};
         const struct node *to;
+        LLVMValueRef end;
 
-        if (!edge->cut || edge->silent)
+        if (!edge->cut || (edge->silent && !edge->checks_slack))
             continue;
         to = &g->nodes.v[edge->target];
-        etch_emit_before(e, has_one_way_in(to->block) ? to->begin : split(e, g, n->end, to->block));
-        r.value = etch_count_along(e, n, edge);
-        record(e, g, &r, t);
+        end = has_one_way_in(to->block) ? to->begin : split(e, g, n->end, to->block);
+        etch_emit_before(e, end);
+        r.value = edge->silent ? NULL : etch_count_along(e, n, edge);
+        record_edge(e, g, &r, edge, end, t);
     }
 }
 
@@ -211,8 +247,7 @@ static void record_end(struct emitter *e, struct flow_graph *g, uint32_t at, str
         return;
     if (!first->silent)
         r.value = n->count;
-    etch_emit_before(e, n->end);
-    record(e, g, &r, t);
+    record_edge(e, g, &r, first, n->end, t);
 }
 
 static void report(struct emitter *e, const struct flow_graph *g, uint32_t at, struct asm_text *t)
@@ -269,7 +304,8 @@ static void add_table(struct asm_text *t, const struct flow_graph *g, bool enter
     etch_asm_add(t, ".quad ");
     etch_asm_add_symbol(t, g->function);
     etch_asm_add(t, "\n.long %zu,%zu,%u\n", g->nodes.n, g->edges.n,
-                 (enters ? (unsigned)ETCH_SOFT_ENTERS : 0) | (g->lit ? (unsigned)ETCH_SOFT_DIMS : 0));
+                 (enters ? (unsigned)ETCH_SOFT_ENTERS : 0) | (g->lit ? (unsigned)ETCH_SOFT_DIMS : 0) |
+                     (g->rest ? (unsigned)ETCH_SOFT_RESTS : 0));
     for (size_t i = 0; i < g->nodes.n; i++) {
         const struct node *n = &g->nodes.v[i];
         struct etch_soft_map_node node = {.kind = (uint8_t)n->kind,
@@ -370,9 +406,11 @@ bool etch_emit_function(struct emitter *e, struct flow_graph *g, bool enters, LL
             leave_before_returns(e, g, act);
         mark_other(e, g, plain, ETCH_SOFT_MARK_PLAIN, &t);
         mark_other(e, g, g->lit, ETCH_SOFT_MARK_LIT, &t);
+        mark_other(e, g, g->gone ? g->rest : NULL, ETCH_SOFT_MARK_PLAIN, &t);
+        etch_rest_forget(g);
     }
     whole = whole && !t.failed && etch_cursor_close(e, g->function);
-    whole = whole && (!g->lit || etch_emit_dark(e, g, plain));
+    whole = whole && etch_emit_gone(e, g) && (!g->lit || etch_emit_dark(e, g, plain));
     free(t.v);
     return whole;
 }

@@ -66,6 +66,7 @@ void etch_emitter_open(struct emitter *e, LLVMModuleRef module)
     e->land = declare(e, "etch_soft_land", e->land_type);
     e->stamp_type = LLVMFunctionType(e->void_type, NULL, 0, 0);
     e->stamp = declare(e, "etch_soft_stamp", e->stamp_type);
+    e->stamp_held = declare(e, "etch_soft_stamp_held", e->leave_type);
     e->top = declare_thread_local(e, "etch_soft_top");
     e->cursor = declare_thread_local(e, "etch_soft_cur");
     e->shade = declare_thread_local(e, "etch_soft_shade");

@@ -42,6 +42,12 @@ void etch_copy_shape(LLVMValueRef from, LLVMValueRef to)
         copy_attributes(from, to, i, NULL);
 }
 
+void etch_copy_result_shape(LLVMValueRef from, LLVMValueRef to)
+{
+    copy_attributes(from, to, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, NULL);
+    copy_attributes(from, to, 0, NULL);
+}
+
 void etch_copy_call_shape(LLVMValueRef from, LLVMValueRef call)
 {
     for (unsigned i = 0; i <= LLVMCountParams(from); i++)

@@ -4,6 +4,7 @@
 #include "slicer/instrument.h"
 
 #include "slicer/instrument/recorded.h"
+#include "slicer/instrument/rest.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/BitReader.h>
@@ -11,6 +12,23 @@
 #include <llvm-c/Comdat.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <stdlib.h>
+
+/* Functions with loops also get a rest. */
+static bool make_rests(struct instrument *in, struct plain_copy *copies, const values *tables)
+{
+    bool whole = true, any = false;
+
+    for (size_t i = 0; i < in->all.n; i++) {
+        copies[i].wanted = in->all.v[i].plain && !in->all.v[i].enters && etch_rest_allows(in->all.v[i].body);
+        any |= copies[i].wanted;
+    }
+    if (any)
+        whole = etch_copy_plain(in->emitter.module, copies, in->all.n, tables, ETCH_SOFT_REST_SUFFIX);
+    for (size_t i = 0; i < in->all.n && whole; i++)
+        if (copies[i].wanted)
+            whole = etch_rest_make(&in->emitter, in->all.v[i].body, copies[i].plain, &in->all.v[i].rest);
+    return whole;
+}
 
 static bool copy_plain(struct instrument *in)
 {
@@ -23,9 +41,10 @@ static bool copy_plain(struct instrument *in)
         any |= copies[i].wanted = etch_can_copy(in->all.v[i].body, &tables);
     }
     if (any)
-        whole = etch_copy_plain(in->emitter.module, copies, in->all.n, &tables);
+        whole = etch_copy_plain(in->emitter.module, copies, in->all.n, &tables, ETCH_SOFT_PLAIN_SUFFIX);
     for (size_t i = 0; i < in->all.n && whole; i++)
         in->all.v[i].plain = copies[i].plain;
+    whole = whole && make_rests(in, copies, &tables);
     etch_array_free(&tables);
     free(copies);
     return whole;
@@ -53,13 +72,19 @@ static bool record_function(struct instrument *in, const struct recorded *r, val
     whole = etch_calls_prepare(in, r->body, calls);
     if (whole && !r->enters)
         etch_cursor_abi_returns(&in->emitter, r->body);
-    whole = whole && etch_flow_graph_build(&graph, r->body, etch_call_classify, in) && etch_slack_check(&graph);
+    whole = whole && etch_flow_graph_build(&graph, r->body, etch_call_classify, in);
+    if (whole)
+        etch_rest_find(&graph, r->lit ? r->rest : NULL);
+    whole = whole && etch_slack_check(&graph);
     graph.lit = graph.checks ? r->lit : NULL;
+    graph.rest = graph.lit ? graph.rest : NULL;
     if (whole && graph.lit)
-        whole = etch_dark_nodes(&graph);
+        whole = (!graph.rest || etch_dark_nodes(&graph)) && etch_dark_nodes(&graph);
     if (whole && (graph.calls || r->enters))
         prepare_frame(&in->emitter, r->body);
     whole = whole && etch_emit_function(&in->emitter, &graph, r->enters, r->plain);
+    if (whole && r->rest && LLVMGetComdat(r->body))
+        LLVMSetComdat(r->rest, LLVMGetComdat(r->body));
     in->count.functions++;
     in->count.nodes += graph.nodes.n;
     for (size_t i = 0; i < graph.nodes.n; i++)
@@ -91,6 +116,10 @@ static bool is_unused(LLVMValueRef function)
  * reporter and the plain copy, so they are deleted after it. */
 static void drop_unused(struct recorded *r)
 {
+    if (r->rest && is_unused(r->rest)) {
+        LLVMDeleteFunction(r->rest);
+        r->rest = NULL;
+    }
     if (r->before != r->body)
         LLVMDeleteFunction(r->before);
     if (!r->entry || !is_unused(r->entry))
@@ -123,6 +152,7 @@ static int instrument_module(LLVMModuleRef module, const struct etch_instrument_
     whole = etch_recorded_choose(&in) && (options->lab || copy_plain(&in)) && etch_recorded_separate(&in);
     for (size_t i = 0; i < in.all.n && whole; i++)
         whole = (!in.all.v[i].plain || etch_calls_prepare_plain(&in, in.all.v[i].plain, &calls)) &&
+                (!in.all.v[i].rest || etch_calls_prepare_plain(&in, in.all.v[i].rest, &calls)) &&
                 record_function(&in, &in.all.v[i], &calls);
     for (size_t i = 0; i < in.all.n && whole; i++) {
         drop_unused(&in.all.v[i]);

@@ -7,12 +7,19 @@
 struct waiting {
     const char *name;
     unsigned parameters;
+    unsigned stamps; /* enum stamp_place */
 };
 
 static const struct waiting waiting[] = {
-#define WAITING(name, parameters) {name, parameters},
+#define WAITING(name, parameters) {name, parameters, STAMP_BEFORE | STAMP_AFTER},
+#define RELEASING(name, parameters) {name, parameters, STAMP_BEFORE},
+#define TRYING(name, parameters) {name, parameters, STAMP_AFTER},
+#define LOCKING(name, parameters) {name, parameters, STAMP_IF_HELD | STAMP_AFTER},
 #include "slicer/instrument/waiting_calls.def"
 #undef WAITING
+#undef RELEASING
+#undef TRYING
+#undef LOCKING
 };
 
 /* A declaration of old C does not say which parameters there are. */
@@ -23,12 +30,12 @@ static bool fits(LLVMTypeRef type, unsigned parameters)
     return n == parameters || (n == 0 && LLVMIsFunctionVarArg(type));
 }
 
-bool etch_may_wait(const char *name, LLVMTypeRef type)
+unsigned etch_stamps_of(const char *name, LLVMTypeRef type)
 {
     for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++)
         if (strcmp(name, waiting[i].name) == 0)
-            return fits(type, waiting[i].parameters);
-    return false;
+            return fits(type, waiting[i].parameters) ? waiting[i].stamps : 0;
+    return 0;
 }
 
 static const char *const quiet[] = {

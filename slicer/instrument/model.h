@@ -37,6 +37,8 @@ struct node {
     bool lands;       /* control can come here other than by an edge: setjmp, a landing pad */
     bool forks;       /* the node runs after a fork, perhaps in a child process */
     bool unmarked;    /* its machine code is only a return */
+    LLVMValueRef point; /* what rest.c noted here: the rest of the function can run from here on; NULL: it cannot */
+    LLVMBasicBlockRef leave; /* leads from there to the rest; NULL: there is no such code yet */
     bool checks_slack;  /* the code at the node's end checks the slack of the chunk */
     LLVMValueRef count; /* the path number so far, plus ETCH_SOFT_PATH */
 };
@@ -48,6 +50,9 @@ struct flow_graph {
     uint32_t *order; /* of nodes: each before those that its uncut edges lead to */
     uint32_t n_order, n_reports;
     LLVMValueRef lit; /* the function's entry of the section etch_soft_lit; NULL: it cannot go dark */
+    LLVMValueRef rest;       /* what runs if it goes dark in a loop (rest.h); NULL: there is none */
+    LLVMValueRef record;     /* the values that the rest takes */
+    LLVMBasicBlockRef gone;  /* calls the rest, and returns */
     bool checks;      /* the function checks the slack */
     bool calls;       /* the function calls other code or checks the slack, so its frame can be searched for */
     struct etch_pointers first_of; /* block -> its first node */
@@ -71,9 +76,16 @@ bool etch_has_attribute(LLVMValueRef function, const char *name);
 
 /* ---- Functions that are only declared, by name ---- */
 
-/* True for a library function that may wait for other threads or processes, or that they may wait for. The time is
- * recorded around its calls. A function of the program with the same name and number of parameters counts, too. */
-bool etch_may_wait(const char *name, LLVMTypeRef type);
+/* Where the time is noted at the call of a library function. */
+enum stamp_place {
+    STAMP_BEFORE = 1,
+    STAMP_AFTER = 2,
+    STAMP_IF_HELD = 4 /* before, if the lock is held that the first argument points to */
+};
+
+/* Not 0 for a library function that may wait for other threads or processes, or that they may wait for: a set of enum
+ * stamp_place. A function of the program with the same name and number of parameters counts, too. */
+unsigned etch_stamps_of(const char *name, LLVMTypeRef type);
 
 /* True for a library function that calls no function of the program. No segment needs to end before its call. If the
  * program has its own version that does call back, the entry is recorded, but not its place in the segment. */
@@ -94,12 +106,15 @@ bool etch_may_go_dark(LLVMValueRef function);
 /* The function's entry of the section etch_soft_lit. `name` is the function's own. NULL if memory is short. */
 LLVMValueRef etch_emit_lit(struct emitter *emitter, LLVMValueRef function, const char *name);
 
-/* Adds the nodes of the call of the plain copy. False if memory is short. */
+/* Adds the nodes of the call of the plain copy, or of the rest. False if memory is short. */
 bool etch_dark_nodes(struct flow_graph *graph);
 
 /* Before all other code of the function: if the entry is not lit, the plain copy runs in its place. False if memory is
  * short. */
 bool etch_emit_dark(struct emitter *emitter, const struct flow_graph *graph, LLVMValueRef plain);
+
+/* Fills `gone`: the rest of the function runs in the place of the recorded code. False if memory is short. */
+bool etch_emit_gone(struct emitter *emitter, const struct flow_graph *graph);
 
 /* ---- Copies without a recorder ---- */
 
@@ -112,12 +127,18 @@ struct plain_copy {
 /* True if the function can be copied. Tables of its labels, which the copy needs too, go to `tables`. */
 bool etch_can_copy(LLVMValueRef function, values *tables);
 
-/* Copies functions within the module. All other values, and the address of a copied function, stay unchanged. False if
+/* Copies functions within the module, under their names with `suffix`. All other values, and the address of a copied function, stay unchanged. False if
  * memory is short; the module is then unusable. */
-bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, const values *tables);
+bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, const values *tables, const char *suffix);
 
 /* Lets etch lead the calls of a plain copy to `to` while the program runs (ETCH_SOFT_DETOUR). */
 void etch_allow_detour(const struct emitter *emitter, LLVMValueRef plain, LLVMValueRef to);
+
+/* Moves the code of a function, its place and its debug information to another function. */
+void etch_move_code(LLVMValueRef from, LLVMValueRef to);
+
+/* Copies the attributes of a function and of its result to a function with other parameters. */
+void etch_copy_result_shape(LLVMValueRef from, LLVMValueRef to);
 
 /* Replaces all uses of a function by another one, except the addresses of its labels. */
 void etch_replace_function(LLVMValueRef function, LLVMValueRef by);
@@ -169,7 +190,7 @@ struct emitter {
      * function called through a pointer has a recorder. */
     struct etch_pointers cursor_calls;
     values is;
-    LLVMValueRef enter, leave, unwind, land, stamp;
+    LLVMValueRef enter, leave, unwind, land, stamp, stamp_held;
     LLVMTypeRef enter_type, leave_type, land_type, stamp_type;
     bool shared; /* for a shared library: thread-local variables by the GOT */
 };
@@ -182,6 +203,14 @@ void etch_cursor_open(struct emitter *emitter, LLVMValueRef function);
 bool etch_cursor_close(struct emitter *emitter, LLVMValueRef function);
 
 LLVMValueRef etch_emit_byte(const struct emitter *emitter, unsigned value);
+
+/* Inserts the assembly that turns to the next chunk, behind which the code takes `edge` of `node`, and returns the new
+ * cursor. NULL if memory is short. */
+LLVMValueRef etch_emit_turn(struct emitter *emitter, const struct flow_graph *graph, uint32_t node, unsigned edge,
+                            LLVMValueRef cursor);
+
+/* Notes that this code writes bytes. False if memory is short. */
+bool etch_emit_note(struct emitter *emitter, LLVMValueRef code);
 
 /* Puts the builder before an instruction. The code has no place in the source. */
 void etch_emit_before(const struct emitter *emitter, LLVMValueRef instruction);

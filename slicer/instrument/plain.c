@@ -281,14 +281,14 @@ static LLVMValueRef rename_copy(LLVMModuleRef copy, const char *name, const char
     return function;
 }
 
-static bool fill_copy(LLVMModuleRef copy, struct plain_copy *all, size_t n, const values *tables)
+static bool fill_copy(LLVMModuleRef copy, struct plain_copy *all, size_t n, const values *tables, const char *suffix)
 {
     for (size_t i = 0; i < n; i++) {
         char *plain = NULL;
 
         if (!all[i].wanted)
             continue;
-        if (asprintf(&plain, "%s" ETCH_SOFT_PLAIN_SUFFIX, name_of(all[i].function)) < 0)
+        if (asprintf(&plain, "%s%s", name_of(all[i].function), suffix) < 0)
             return false;
         rename_copy(copy, name_of(all[i].function), plain);
         free(plain);
@@ -309,14 +309,14 @@ static void thin_debug(LLVMModuleRef copy)
         LLVMConsumeError(error);
 }
 
-static void find_copies(LLVMModuleRef m, struct plain_copy *all, size_t n)
+static void find_copies(LLVMModuleRef m, struct plain_copy *all, size_t n, const char *suffix)
 {
     char name[4096];
 
     for (size_t i = 0; i < n; i++) {
         if (!all[i].wanted)
             continue;
-        snprintf(name, sizeof(name), "%s" ETCH_SOFT_PLAIN_SUFFIX, name_of(all[i].function));
+        snprintf(name, sizeof(name), "%s%s", name_of(all[i].function), suffix);
         all[i].plain = LLVMGetNamedFunction(m, name);
     }
 }
@@ -334,7 +334,7 @@ static LLVMModuleRef copy_module(LLVMModuleRef module)
     return copy;
 }
 
-bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, const values *tables)
+bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, const values *tables, const char *suffix)
 {
     opened_list opened = {0};
     LLVMModuleRef copy = NULL;
@@ -345,7 +345,7 @@ bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, con
     whole = copy != NULL;
     if (whole) {
         drop_lists(copy);
-        whole = refer_to_all(copy) && fill_copy(copy, all, n, tables);
+        whole = refer_to_all(copy) && fill_copy(copy, all, n, tables, suffix);
     }
     if (whole) {
         thin_debug(copy);
@@ -356,7 +356,7 @@ bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, con
         LLVMDisposeModule(copy);
     close_all(&opened);
     if (whole)
-        find_copies(module, all, n);
+        find_copies(module, all, n, suffix);
     return whole;
 }
 

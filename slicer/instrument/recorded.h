@@ -12,6 +12,7 @@ struct recorded {
     LLVMValueRef entry;  /* the symbol that other code sees; NULL: no other code sees the function */
     LLVMValueRef reporter; /* reports that the function was entered from outside, and calls the body */
     LLVMValueRef plain;    /* the copy without a recorder; NULL: there is none */
+    LLVMValueRef rest;     /* see rest.h; NULL: there is none */
     LLVMValueRef lit;      /* its entry of the section etch_soft_lit; NULL: it cannot go dark */
     LLVMValueRef guard;    /* leads to the body, unless another module replaced the function; NULL: there is none */
     LLVMValueRef plain_guard;

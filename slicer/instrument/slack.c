@@ -3,7 +3,7 @@
  * not each byte needs a check: never more bytes than the slack may be written between two checks. Functions keep a
  * contract: at most AT_ENTRY bytes since the last check on entry, at most AT_EXIT on return. So a function without
  * calls and loops needs no check, and no frame for one. */
-#include "slicer/instrument/model.h"
+#include "slicer/instrument/rest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +36,10 @@ static void go_along(struct slack_check *check, uint32_t at, struct edge *edge, 
     if (edge->cut && !edge->silent) {
         edge->checks_slack |= used + 1 > WITHIN;
         used = edge->checks_slack ? 0 : used + 1;
+    }
+    if (back && used && etch_rest_is_at(check->g, edge)) { /* a loop that can be left looks once each round */
+        edge->checks_slack = true;
+        used = 0;
     }
     if (back && used > check->used[edge->target]) {
         check->changed = true;
