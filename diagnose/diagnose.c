@@ -225,6 +225,7 @@ static int begin(struct etch_diagnosis *d, struct etch_error *err)
         return -1;
     d->runs.program = d->program;
     d->runs.bug = d->o->bug;
+    d->runs.input = d->o->input;
     d->runs.lenient = true;
     d->stop.slots = ETCH_WATCH_SLOTS;
     d->stop.patient = d->o->patient;

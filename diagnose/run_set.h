@@ -56,6 +56,7 @@ struct etch_run_set {
     struct etch_elf elf; /* of the program, read with the first bundle */
     ProtobufCBinaryData build_id;
     const char *bug;              /* which failure, by a part of its name; NULL: the commonest */
+    const char *input;            /* for the sketch: the file of standard input; NULL: none */
     size_t foreign;               /* bundles in which the program did not run */
     size_t unended;               /* bundles that end before their run did: whether it failed is not known */
     bool lenient;                 /* where there is none of that name: the commonest */

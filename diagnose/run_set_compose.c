@@ -106,6 +106,7 @@ Etch__Sketch *etch_run_set_compose(struct etch_run_set *s, uint32_t round, uint3
                                            .round = round,
                                            .sigma = sigma,
                                            .bucket = s->sliced,
+                                           .input = s->input,
                                            .all = all,
                                            .source = etch_source_text_line,
                                            .experiment = s->experiment};

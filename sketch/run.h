@@ -157,6 +157,7 @@ struct etch_run {
                       outside */
     Etch__Source source;
     Etch__Failure *failure;
+    ETCH_ARRAY(char *) command; /* the words of its command line */
     ETCH_ARRAY(struct etch_run_thread) threads;
     ETCH_ARRAY(struct etch_run_visit) visits;  /* by thread, then seq */
     ETCH_ARRAY(struct etch_run_visit) history; /* of a failing run: the newest visits of each place by each thread */

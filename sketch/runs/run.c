@@ -18,6 +18,9 @@ void etch_run_free(struct etch_run *run)
         etch_array_free(&run->threads.v[i].frames);
         etch_array_free(&run->threads.v[i].stack);
     }
+    for (size_t i = 0; i < run->command.n; i++)
+        free(run->command.v[i]);
+    etch_array_free(&run->command);
     for (size_t i = 0; i < run->losses.n; i++)
         etch__loss__free_unpacked(run->losses.v[i], NULL);
     if (run->failure)
