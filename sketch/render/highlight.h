@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A line of C or C++ cut into pieces of one colour. A line stands for itself: a comment or a string that began on a line
- * before is not known. */
+/* A line of C or C++ cut into pieces of one colour. A line stands for itself: a comment or a string that began on a
+ * line before is not known. */
 #ifndef ETCH_SKETCH_RENDER_HIGHLIGHT_H
 #define ETCH_SKETCH_RENDER_HIGHLIGHT_H
 

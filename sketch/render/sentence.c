@@ -415,7 +415,7 @@ static void say_sureness(struct sentence *s)
     const Etch__Experiment *e = p->experiment;
 
     if (e) {
-        say(s, " %s: turned round, %u of %u runs fail; enforced alone, %u of %u runs fail.",
+        say(s, " %s by experiment: %u of %u runs fail when this is turned round, %u of %u when it is enforced.",
             e->proven ? "Proven" : "Necessary", e->turned_failed, e->turned, e->alone_failed, e->alone);
         return;
     }
@@ -437,7 +437,12 @@ static void say_only_failure(struct sentence *s)
         say_place(s, failing);
     }
     say_failing_value(s, step);
-    say(s, ". The cause is not known: ");
+    say(s, ".");
+}
+
+static void say_no_cause(struct sentence *s)
+{
+    say(s, " The cause is not known: ");
     if (s->sketch->compared)
         say(s, "nothing separates failing runs from passing runs yet.");
     else if (s->sketch->failing_runs > 1)
@@ -446,22 +451,27 @@ static void say_only_failure(struct sentence *s)
         say(s, "there is one failing run and nothing to compare it with.");
 }
 
-void etch_render_sentence(const Etch__Sketch *sketch, char *text, size_t size)
+size_t etch_render_sentence(const Etch__Sketch *sketch, char *text, size_t size)
 {
     struct sentence s = {.sketch = sketch, .text = text, .size = size};
+    size_t what;
 
     text[0] = '\0';
     if (!sketch->failing_runs || (!sketch->failure && !sketch->failing_place))
-        return;
-    if (etch_render_has_cause(sketch)) {
-        s.cause = sketch->predictors[0];
-        s.one_file = share_a_file(&s);
-        if (!say_cause(&s)) { /* in the predictor's own words */
-            say(&s, "%.600s", etch_render_string(s.cause->text));
-            say_end(&s, NO_STEP);
-        }
-        say_sureness(&s);
-    } else {
+        return 0;
+    if (!etch_render_has_cause(sketch)) {
         say_only_failure(&s);
+        what = s.n;
+        say_no_cause(&s);
+        return what;
     }
+    s.cause = sketch->predictors[0];
+    s.one_file = share_a_file(&s);
+    if (!say_cause(&s)) { /* in the predictor's own words */
+        say(&s, "%.600s", etch_render_string(s.cause->text));
+        say_end(&s, NO_STEP);
+    }
+    what = s.n;
+    say_sureness(&s);
+    return what;
 }

@@ -23,6 +23,8 @@ static const char *made_source(void *context, const char *file, uint32_t line)
 static int write_corpus(const char *folder)
 {
     for (size_t i = 0; sample_names[i]; i++) {
+        if (!strcmp(sample_names[i], "steps_10000")) /* too long to mutate */
+            continue;
         Etch__Sketch *sketch = sample_make(sample_names[i]);
         uint8_t *bytes = calloc(1, etch__sketch__get_packed_size(sketch) + 1);
         size_t size = etch__sketch__pack(sketch, bytes + 1) + 1;
