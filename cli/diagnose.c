@@ -204,17 +204,27 @@ static const char *choose_source(const char *started, bool by_script)
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},          {"runs", required_argument, NULL, 'r'},
-        {"time", required_argument, NULL, 't'},    {"jobs", required_argument, NULL, 'J'},
-        {"timeout", required_argument, NULL, 'T'}, {"fails-if", required_argument, NULL, 'f'},
-        {"store", required_argument, NULL, 'S'},   {"fresh", no_argument, NULL, 'F'},
-        {"html", required_argument, NULL, 'H'},    {"json", required_argument, NULL, 'j'},
-        {"sarif", required_argument, NULL, 's'},   {"all", no_argument, NULL, 'a'},
-        {"source", required_argument, NULL, 'o'},  {"input", required_argument, NULL, 'i'},
-        {"program", required_argument, NULL, 'p'}, {"bug", required_argument, NULL, 'b'},
-        {"sigma", required_argument, NULL, 'g'},   {"no-lab", no_argument, NULL, 'L'},
-        {"explain", no_argument, NULL, 'e'},       {0}};
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"runs", required_argument, NULL, 'r'},
+                                                 {"time", required_argument, NULL, 't'},
+                                                 {"jobs", required_argument, NULL, 'J'},
+                                                 {"timeout", required_argument, NULL, 'T'},
+                                                 {"fails-if", required_argument, NULL, 'f'},
+                                                 {"store", required_argument, NULL, 'S'},
+                                                 {"fresh", no_argument, NULL, 'F'},
+                                                 {"html", required_argument, NULL, 'H'},
+                                                 {"json", required_argument, NULL, 'j'},
+                                                 {"sarif", required_argument, NULL, 's'},
+                                                 {"all", no_argument, NULL, 'a'},
+                                                 {"source", required_argument, NULL, 'o'},
+                                                 {"input", required_argument, NULL, 'i'},
+                                                 {"inputs", required_argument, NULL, 'I'},
+                                                 {"program", required_argument, NULL, 'p'},
+                                                 {"bug", required_argument, NULL, 'b'},
+                                                 {"sigma", required_argument, NULL, 'g'},
+                                                 {"no-lab", no_argument, NULL, 'L'},
+                                                 {"explain", no_argument, NULL, 'e'},
+                                                 {0}};
     struct options o = {.d = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "auto"}};
     double value;
     int c;
@@ -253,6 +263,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
             break;
         case 'i':
             o.d.input = optarg;
+            break;
+        case 'I':
+            o.d.inputs = optarg;
             break;
         case 'p':
             o.d.program = optarg;
@@ -331,6 +344,10 @@ const struct etch_command etch_command_diagnose = {
         "  --timeout S    a run that takes longer than S seconds hangs (10); etch does not wait for a hang that is "
         "certain\n"
         "  --input FILE   standard input of each run (none)\n"
+        "  --inputs FILES a pattern of files, in quotes: each run gets one of them, in place of {} in the arguments, "
+        "or on\n"
+        "                 standard input if there is no {}. etch says which fail, which pass, and the smallest "
+        "difference\n"
         "  --program BIN  the program to diagnose, if PROG is a script, or make, that runs BIN\n"
         "  --fails-if CMD a run that ends by itself fails if this shell command succeeds. The command gets the output "
         "on\n"
@@ -356,6 +373,7 @@ const struct etch_command etch_command_diagnose = {
         "examples:\n"
         "  etch diagnose -- ./server --test\n"
         "  etch diagnose --html sketch.html --time 120 -- ./a.out input.txt\n"
+        "  etch diagnose --inputs 'cases/*.ini' -- ./parse {}\n"
         "  etch diagnose --fails-if 'grep -q corrupt' -- ./logger\n"
         "  etch diagnose --program ./server -- ./tests/stress.sh\n",
     .run = run,

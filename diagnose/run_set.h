@@ -19,7 +19,8 @@ typedef ETCH_ARRAY(char *) etch_run_notes;
 
 struct etch_run_bundle {
     char *path;
-    char *core; /* a core file of the same process; NULL: none */
+    const char *input; /* of several inputs; NULL: see the set. Not owned */
+    char *core;        /* a core file of the same process; NULL: none */
     enum etch_verdict verdict;
     uint64_t key; /* when it ran: the order in which they are read does not count */
     bool failing;

@@ -15,7 +15,6 @@ struct etch_compose_options {
     const Etch__Slice *slice;
     uint32_t round, sigma; /* 0: not from a series of rounds */
     const char *bucket;    /* which failure; NULL: the commonest */
-    const char *input;     /* of the runs: a file of several, or of standard input; NULL: none */
     bool all;              /* every executed statement of the slice, not only the most useful */
     etch_source_line *source;
     void *source_context;

@@ -158,6 +158,7 @@ struct etch_run {
     Etch__Source source;
     Etch__Failure *failure;
     ETCH_ARRAY(char *) command; /* the words of its command line */
+    const char *input; /* of several inputs, or the file of standard input; NULL: none. Not owned */
     ETCH_ARRAY(struct etch_run_thread) threads;
     ETCH_ARRAY(struct etch_run_visit) visits;  /* by thread, then seq */
     ETCH_ARRAY(struct etch_run_visit) history; /* of a failing run: the newest visits of each place by each thread */
