@@ -36,6 +36,10 @@ void etch_picture_head(struct picture *p)
     if (left + right + 5 > p->canvas.width)
         etch_picture_flow(p, 7, p->canvas.width - 8, 0, &facts, 1);
     p->y++;
+    if (etch_render_string(s->input)[0]) {
+        snprintf(sentence, sizeof(sentence), "Input: %.1000s", s->input);
+        etch_picture_write(p, LOOK_DIM, 0, sentence);
+    }
     etch_render_sentence(s, sentence, sizeof(sentence));
     if (sentence[0]) {
         etch_picture_write(p, LOOK_BOLD, 0, sentence);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define NO_STEP SIZE_MAX
+#define CHAIN_LINKS 3u /* writers that the sentence names, from the failure back */
 
 struct sentence {
     const Etch__Sketch *sketch;
@@ -289,6 +290,52 @@ static bool say_atomicity(struct sentence *s)
 }
 
 /* The predictor's own words end with the place: "fifo->mut == 0 at consumer pbzip2.c:18". */
+/* Where the value at a step came from: its writer, and what that step had read, back to the root. */
+static void say_chain(struct sentence *s, size_t step)
+{
+    size_t n_steps = s->sketch->n_steps;
+
+    for (unsigned links = 0; links < CHAIN_LINKS && step < n_steps; links++) {
+        const Etch__SketchStep *at = s->sketch->steps[step];
+        const Etch__SketchValue *read = NULL;
+
+        for (size_t k = 0; k < at->n_values; k++) {
+            const Etch__SketchValue *v = at->values[k];
+
+            if (v->origin_case == ETCH__SKETCH_VALUE__ORIGIN_FROM && v->from < n_steps && v->from != step &&
+                (!read || v->deciding))
+                read = v;
+        }
+        if (!read)
+            return;
+        say(s, links ? ", from what " : " The value is from ");
+        say_who(s, read->from, etch_render_place(s->sketch->steps[read->from]->place));
+        say(s, links ? " left at " : ", at ");
+        say_place(s, etch_render_place(s->sketch->steps[read->from]->place));
+        step = read->from;
+    }
+}
+
+/* A statement that ran in all failing runs and in no passing run says how it came about. The nearest to the failure
+ * would only repeat the failure. */
+static void say_only_failing_runs(struct sentence *s)
+{
+    const Etch__Place *failing = etch_render_place(s->sketch->failing_place);
+
+    for (size_t i = 1; i < s->sketch->n_predictors; i++) {
+        const Etch__Predictor *p = s->sketch->predictors[i];
+
+        if (strcmp(etch_render_string(p->kind), "executed") != 0 || p->n_statements != 1 || p->passing_true ||
+            !p->passing || p->failing_true < p->failing || strncmp(etch_render_string(p->pattern), "not", 3) == 0 ||
+            is_at(p->statements[0], failing))
+            continue;
+        say(s, " Only failing runs execute ");
+        say_place(s, p->statements[0]);
+        say(s, ".");
+        return;
+    }
+}
+
 static bool say_value(struct sentence *s)
 {
     size_t step = step_at(s, 0);
@@ -300,6 +347,14 @@ static bool say_value(struct sentence *s)
     say(s, " has %.*s at ", (int)(at - text), text);
     say_place(s, statement(s, 0));
     say_end(s, step);
+    if (step != NO_STEP) {
+        size_t before = s->n;
+
+        say_chain(s, step);
+        if (s->n > before)
+            say(s, ".");
+    }
+    say_only_failing_runs(s);
     return true;
 }
 
