@@ -66,6 +66,34 @@ static void show_progress(void *context, const struct etch_diagnose_state *s)
     fflush(stderr);
 }
 
+static void say_advice(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "%setch diagnose: %s\n", isatty(2) ? "\r\033[K" : "", text);
+}
+
+static void say_option(const char *option, const char *what)
+{
+    printf("  %-32s %s\n", option, what);
+}
+
+/* No run failed. */
+static void say_what_next(struct etch_diagnosis *d, const struct options *o)
+{
+    char text[2048];
+
+    for (unsigned i = 0; etch_diagnosis_inputs(d, i, text, sizeof(text)); i++)
+        printf("%s\n", etch_shown(text));
+    printf("what may make it fail:\n");
+    if (etch_record_has_lab(o->d.argv[0]) && !o->d.program)
+        say_option("etch explore", "other orders of its threads");
+    if (!o->d.inputs)
+        say_option("--inputs 'FILES' -- PROG {}", "other inputs");
+    say_option("--runs N, --time S", "more runs");
+    if (!o->d.fails_if)
+        say_option("--fails-if CMD", "if a wrong output is the failure");
+}
+
 static void explain(const struct etch_diagnosis *d)
 {
     const char *line;
@@ -89,6 +117,7 @@ static int conclude(struct etch_diagnosis *d, const struct options *o, struct et
                etch_shown(o->d.argv[0]));
         if (state.schedules)
             printf("and none in %llu schedules of the lab\n", (unsigned long long)state.schedules);
+        say_what_next(d, o);
         return ETCH_EXIT_FAILED;
     }
     sketch = etch_diagnosis_sketch(d, o->output.all, err);
@@ -119,8 +148,8 @@ static void summarise(const struct etch_diagnosis *d)
 
 static int diagnose(const struct etch_command *self, const struct options *o)
 {
-    const struct etch_diagnose_observer observer = {.progress = isatty(2) ? show_progress : NULL,
-                                                    .is_interrupted = is_interrupted};
+    const struct etch_diagnose_observer observer = {
+        .progress = isatty(2) ? show_progress : NULL, .advise = say_advice, .is_interrupted = is_interrupted};
     struct etch_diagnosis *d;
     struct etch_error err;
     int status;

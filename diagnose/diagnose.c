@@ -45,6 +45,7 @@ static int rank(struct etch_diagnosis *d, struct etch_error *err)
     if (etch_run_set_prepare(&d->runs, err) < 0 || etch_run_set_rank(&d->runs, &best, err) < 0)
         return -1;
     d->stop.threaded = etch_run_set_is_threaded(&d->runs);
+    d->stop.repeats = !d->inputs.n && etch_run_set_repeats(&d->runs, ETCH_STOP_NEVER_PASSES);
     best.is_said &= d->stop.native;
     same = best.text && old->text && strcmp(best.text, old->text) == 0;
     if (best.text && (!same || old->f < ETCH_STOP_STRONG))
@@ -158,7 +159,8 @@ static int start_more(struct etch_diagnosis *d, unsigned limit, struct etch_erro
     return 0;
 }
 
-/* True if more runs of the same inputs will show nothing new: each ran twice, and no input fails, or no input passes. */
+/* True if more runs of the same inputs will show nothing new: each ran twice, and no input fails, or no input passes.
+ */
 static bool inputs_are_told(const struct etch_diagnosis *d)
 {
     return d->inputs.n && !d->o->patient && d->stop.runs >= 2 * d->inputs.n && etch_inputs_are_alike(&d->inputs);
@@ -168,8 +170,34 @@ static bool is_over(const struct etch_diagnosis *d)
 {
     const struct etch_diagnose_observer *o = &d->observer;
 
-    return d->done || etch_stop_is_hopeless(&d->stop) || inputs_are_told(d) || (o->is_interrupted && o->is_interrupted(o->context)) ||
+    return d->done || etch_stop_is_hopeless(&d->stop) || inputs_are_told(d) ||
+           (o->is_interrupted && o->is_interrupted(o->context)) ||
            (d->o->time > 0 && etch_time_seconds() - d->began > d->o->time);
+}
+
+/* What to do about a program that never passes. */
+static const char no_pass[] =
+    "an input with which it passes: --inputs 'FILES' -- PROG {}, or etch record -o pass.etch PROG OTHER-ARGUMENTS";
+
+static void advise(struct etch_diagnosis *d)
+{
+    char text[512];
+
+    if (d->advised || d->stop.passed || d->stop.runs < ETCH_STOP_NEVER_PASSES || d->inputs.n || !d->observer.advise)
+        return;
+    d->advised = true;
+    snprintf(text, sizeof(text), "all of the first %u runs failed, so there is nothing to compare with (try: %s)",
+             d->stop.runs, no_pass);
+    d->observer.advise(d->observer.context, text);
+}
+
+/* A script that starts another file than BIN would run for ever. */
+static int check_subject(const struct etch_diagnosis *d, struct etch_error *err)
+{
+    if (!d->o->program || d->runs.bundles.n || !d->runs.foreign)
+        return 0;
+    etch_error_set(err, "%s did not run: %s started no process of this file", d->o->program, d->o->argv[0]);
+    return etch_error_advise(err, "--program with the very file that %s runs", d->o->argv[0]);
 }
 
 static int take_result(struct etch_diagnosis *d, const struct etch_runner_result *result, struct etch_error *err)
@@ -180,6 +208,9 @@ static int take_result(struct etch_diagnosis *d, const struct etch_runner_result
         etch_inputs_take(&d->inputs, result->which, !passed);
     if (etch_diagnosis_keep(d, result, &kept, err) < 0)
         return -1;
+    if (check_subject(d, err) < 0)
+        return -1;
+    advise(d);
     if (!result->sigma && passed && result->seconds * SLOWDOWN > d->runner.tracked_timeout)
         d->runner.tracked_timeout = result->seconds * SLOWDOWN;
     return kept ? consider(d, passed ? etch_diagnosis_set_of(d, result) : NULL, err) : 0;
@@ -332,6 +363,8 @@ static void note_inputs(struct etch_diagnosis *d)
 
 Etch__Sketch *etch_diagnosis_sketch(struct etch_diagnosis *d, bool all, struct etch_error *err)
 {
+    char text[512];
+
     if (etch_diagnosis_prefers_lab(d))
         return etch_diagnosis_lab_sketch(d, all, err);
     if (!d->failures && d->unplaced) {
@@ -343,6 +376,10 @@ Etch__Sketch *etch_diagnosis_sketch(struct etch_diagnosis *d, bool all, struct e
     if (d->lab.why[0])
         etch_run_set_note(&d->runs, d->lab.why);
     note_inputs(d);
+    if (!d->stop.passed && !d->inputs.n && d->stop.runs >= ETCH_STOP_NEVER_PASSES) {
+        snprintf(text, sizeof(text), "To compare: %s.", no_pass);
+        etch_run_set_note(&d->runs, text);
+    }
     if (etch_run_set_prepare(&d->runs, err) < 0)
         return NULL;
     return etch_run_set_compose(&d->runs, d->round.number, d->round.sigma, all, err);

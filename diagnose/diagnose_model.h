@@ -70,6 +70,7 @@ struct etch_diagnosis {
     unsigned failures, unplaced;
     unsigned needed; /* failures of the bug when its best predictor became the best, and strong */
     bool done;
+    bool advised; /* that no run passes */
     struct etch_lab_phase lab;
 };
 

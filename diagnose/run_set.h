@@ -104,6 +104,9 @@ void etch_run_set_drop_last(struct etch_run_set *s);
 /* Slices from the commonest failure, unless that is done, and makes the runs of all bundles. */
 int etch_run_set_prepare(struct etch_run_set *s, struct etch_error *err);
 
+/* True if at least `n` runs failed, and all in the same way: each thread executed the same statements as often. */
+bool etch_run_set_repeats(const struct etch_run_set *s, size_t n);
+
 /* True if a failing run had more than one thread. */
 bool etch_run_set_is_threaded(const struct etch_run_set *s);
 
