@@ -216,14 +216,17 @@ static bool has_lab(const char *program)
 
 /* Returns the source that auto takes, or NULL if no source on this machine can record a program that a script starts.
  * pt comes last: it has not run on silicon. */
-static const char *choose_source(const char *started, bool by_script)
+static const char *choose_source(const char *started, const char *subject)
 {
+    bool by_script = subject != NULL;
     struct etch_error ignored;
 
     if (!by_script && etch_record_has_recorder(started))
         return "soft";
     if (etch_vpt_usable())
         return "vpt";
+    if (by_script && etch_record_has_recorder(subject))
+        return "soft";
     if (!by_script && has_lab(started))
         return "lab";
     if (!by_script)
@@ -328,19 +331,18 @@ static int run(const struct etch_command *self, int argc, char **argv)
     if (optind == argc)
         return etch_command_usage(self, "which program?");
     if (strcmp(o.d.source, "auto") == 0) {
-        o.d.source = choose_source(argv[optind], o.d.program != NULL);
+        o.d.source = choose_source(argv[optind], o.d.program);
         if (!o.d.source) {
             struct etch_error err;
 
-            etch_error_set(&err, "--program needs vpt or pt, and neither is available here");
-            etch_error_advise(&err, "etch doctor, which shows why; or diagnose %s itself", o.d.program);
+            etch_error_set(&err, "--program needs vpt or pt, or a program built with etch cc --record");
+            etch_error_advise(&err, "etch cc --record; or diagnose %s itself", o.d.program);
             return etch_command_failed(self, &err);
         }
         if (strcmp(o.d.source, "none") == 0)
             fprintf(stderr, "etch diagnose: " ETCH_NO_CONTROL_FLOW "\n");
     }
-    if (o.d.program &&
-        (strcmp(o.d.source, "none") == 0 || strcmp(o.d.source, "soft") == 0 || strcmp(o.d.source, "lab") == 0))
+    if (o.d.program && (strcmp(o.d.source, "none") == 0 || strcmp(o.d.source, "lab") == 0))
         return etch_command_usage(
             self, "--source %s records only the program that etch starts, so --program cannot be used", o.d.source);
     if (o.d.jobs > ETCH_RUNNER_JOBS_MAX)

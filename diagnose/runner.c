@@ -4,6 +4,7 @@
 
 #include "diagnose/inputs.h"
 #include "diagnose/lab_runner.h"
+#include "diagnose/ring_runner.h"
 
 #include "base/log.h"
 #include "base/output.h"
@@ -57,6 +58,8 @@ int etch_runner_open(struct etch_runner *r, struct etch_error *err)
 static int record(const struct etch_runner *r, int64_t number, struct etch_record_options *options,
                   struct etch_record_summary *summary, struct etch_error *err)
 {
+    if (r->subject && strcmp(r->source, "soft") == 0)
+        return etch_ring_runner_record(options, summary, err);
     if (!r->twin)
         return etch_record(options, summary, err);
     options->plan = NULL;

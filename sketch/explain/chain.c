@@ -95,7 +95,30 @@ static uint32_t read_of_step(const struct composition *c, const struct layout_it
     return found;
 }
 
-/* Recovered values have no recorded access, so they have no link. */
+/* The step that wrote a value, where the write is recovered: the newest before in the only thread that there is. Its
+ * value must be the one that was read. */
+static uint32_t recovered_writer(const struct composition *c, uint32_t step, const Etch__SketchValue *read)
+{
+    const Etch__Sketch *s = c->sketch;
+
+    if (c->run->threads.n != 1 || read->known_case != ETCH__SKETCH_VALUE__KNOWN_VALUE)
+        return ETCH_NOWHERE;
+    for (uint32_t i = step; i-- > 0;)
+        for (size_t k = 0; k < s->steps[i]->n_values; k++) {
+            const Etch__SketchValue *w = s->steps[i]->values[k];
+
+            if (w->write && w->variable == read->variable)
+                return w->known_case == ETCH__SKETCH_VALUE__KNOWN_VALUE && w->value == read->value ? i : ETCH_NOWHERE;
+        }
+    return ETCH_NOWHERE;
+}
+
+static void link_to(Etch__SketchValue *v, uint32_t step)
+{
+    v->origin_case = ETCH__SKETCH_VALUE__ORIGIN_FROM;
+    v->from = step;
+}
+
 void etch_chain_link(struct composition *c)
 {
     for (size_t i = 0; i < c->items.n; i++) {
@@ -110,10 +133,10 @@ void etch_chain_link(struct composition *c)
             const struct layout_item *by =
                 write == ETCH_NOWHERE ? NULL : etch_layout_item_of(c, &c->run->accesses.v[write]);
 
-            if (!by || by == &c->items.v[i])
-                continue;
-            v->origin_case = ETCH__SKETCH_VALUE__ORIGIN_FROM;
-            v->from = by->step;
+            if (by && by != &c->items.v[i])
+                link_to(v, by->step);
+            else if (!v->write && !by && (write = recovered_writer(c, c->items.v[i].step, v)) != ETCH_NOWHERE)
+                link_to(v, write);
         }
     }
 }

@@ -70,8 +70,9 @@ S
 else
   echo '#!/bin/sh' >check.sh
   chmod +x check.sh
-  expect 1 "$ETCH" diagnose --no-lab --program ./caught ./check.sh
-  has err "--program needs vpt or pt"
+  "$ETCH_CC" -O0 -g "$programs/caught.c" -o plain
+  expect 1 "$ETCH" diagnose --no-lab --program ./plain ./check.sh
+  has err "--program needs vpt or pt, or a program built with etch cc --record"
 fi
 
 # Standard input, much output, and a variable of another file by its name.
