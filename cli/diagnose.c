@@ -236,27 +236,18 @@ static const char *choose_source(const char *started, const char *subject)
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
-                                                 {"runs", required_argument, NULL, 'r'},
-                                                 {"time", required_argument, NULL, 't'},
-                                                 {"jobs", required_argument, NULL, 'J'},
-                                                 {"timeout", required_argument, NULL, 'T'},
-                                                 {"fails-if", required_argument, NULL, 'f'},
-                                                 {"store", required_argument, NULL, 'S'},
-                                                 {"fresh", no_argument, NULL, 'F'},
-                                                 {"html", required_argument, NULL, 'H'},
-                                                 {"json", required_argument, NULL, 'j'},
-                                                 {"sarif", required_argument, NULL, 's'},
-                                                 {"all", no_argument, NULL, 'a'},
-                                                 {"source", required_argument, NULL, 'o'},
-                                                 {"input", required_argument, NULL, 'i'},
-                                                 {"inputs", required_argument, NULL, 'I'},
-                                                 {"program", required_argument, NULL, 'p'},
-                                                 {"bug", required_argument, NULL, 'b'},
-                                                 {"sigma", required_argument, NULL, 'g'},
-                                                 {"no-lab", no_argument, NULL, 'L'},
-                                                 {"explain", no_argument, NULL, 'e'},
-                                                 {0}};
+    static const struct option long_options[] = {
+        {"help", no_argument, NULL, 'h'},          {"runs", required_argument, NULL, 'r'},
+        {"time", required_argument, NULL, 't'},    {"jobs", required_argument, NULL, 'J'},
+        {"timeout", required_argument, NULL, 'T'}, {"fails-if", required_argument, NULL, 'f'},
+        {"store", required_argument, NULL, 'S'},   {"fresh", no_argument, NULL, 'F'},
+        {"html", required_argument, NULL, 'H'},    {"json", required_argument, NULL, 'j'},
+        {"sarif", required_argument, NULL, 's'},   {"all", no_argument, NULL, 'a'},
+        {"source", required_argument, NULL, 'o'},  {"input", required_argument, NULL, 'i'},
+        {"inputs", required_argument, NULL, 'I'},  {"program", required_argument, NULL, 'p'},
+        {"bug", required_argument, NULL, 'b'},     {"sigma", required_argument, NULL, 'g'},
+        {"no-lab", no_argument, NULL, 'L'},        {"explain", no_argument, NULL, 'e'},
+        {"gdb", required_argument, NULL, 'G'},     {0}};
     struct options o = {.d = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "auto"}};
     double value;
     int c;
@@ -399,7 +390,7 @@ const struct etch_command etch_command_diagnose = {
         "  --explain      print each experiment, its outcome, and what decided\n"
         "  --no-lab       make no experiments in the lab, and compare runs only\n"
         "  --fresh        forget the runs kept before\n"
-        "  --html FILE, --json FILE, --sarif FILE, --all\n"
+        "  --html FILE, --json FILE, --sarif FILE, --gdb FILE, --all\n"
         "                 the same as for etch sketch\n\n"
         "examples:\n"
         "  etch diagnose -- ./server --test\n"

@@ -59,6 +59,16 @@ PY
 has ini.html "cases/"
 expect 0 python3 "$ETCH_SOURCE/tests/sketch/schema.py" "$ETCH_SOURCE/docs/sketch.schema.json" ini.json
 
+# gdb prints the steps and their values, and stops at the failing statement.
+if command -v gdb >/dev/null; then
+  expect 0 "$ETCH" diagnose --inputs 'cases/0[89].ini' --gdb steps.gdb -- ./ini {}
+  expect 0 timeout 60 gdb -nx -batch -x steps.gdb -ex run -ex 'info line' --args ./ini cases/09.ini
+  has out "(fails here)"
+  has out "etch:     current is 0x0"
+  has out "Line $(grep -n 'current->keys++' ini.c | cut -d: -f1) of"
+  grep -q 'etch: step .* current = open_section(line);' out || fail "gdb does not print the step that wrote the value"
+fi
+
 # By standard input, where there is no {}.
 expect 0 "$ETCH" diagnose --inputs 'cases/0[89].ini' -- ./ini
 has out "1 of 2 inputs fail: cases/09.ini"

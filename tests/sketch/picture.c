@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sketch_picture SAMPLE terminal|html|json|sarif [WIDTH] [ascii|unicode] [colour] [all]: draws a sketch made by hand.
+/* sketch_picture SAMPLE terminal|html|json|sarif|gdb [WIDTH] [ascii|unicode] [colour] [all]: draws a sketch made by
+ * hand.
  */
 #include "sketch/render.h"
 #include "tests/sketch/samples.h"
@@ -66,6 +67,8 @@ int main(int argc, char **argv)
         text = etch_render_json(sketch, &size);
     else if (!strcmp(argv[2], "sarif"))
         text = etch_render_sarif(sketch, "/src/", &size);
+    else if (!strcmp(argv[2], "gdb"))
+        text = etch_render_gdb(sketch, &size);
     if (text)
         fwrite(text, 1, size, stdout);
     free(text);
