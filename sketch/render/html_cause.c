@@ -45,12 +45,13 @@ static void put_cause(struct etch_page *page, size_t i, bool top)
     }
     etch_page_write(page, "</span><strong>");
     etch_page_text(page, p->text);
-    etch_page_write(
-        page,
-        "</strong><span class=\"counts\">%s</span><abbr class=\"counts\" title=\"how well it separates failing "
-        "from passing runs, 0 to 1: precision %.3f, recall %.3f, F between %.2f and %.2f\">F "
-        "%.2f</abbr></a></li>\n",
-        counts, p->precision, p->recall, p->f_lo, p->f_hi, p->f);
+    etch_page_write(page, "</strong><span class=\"counts\">%s</span>", counts);
+    if (p->failing || p->passing)
+        etch_page_write(page,
+                        "<abbr class=\"counts\" title=\"how well it separates failing from passing runs, 0 to 1: "
+                        "precision %.3f, recall %.3f, F between %.2f and %.2f\">F %.2f</abbr>",
+                        p->precision, p->recall, p->f_lo, p->f_hi, p->f);
+    etch_page_write(page, "</a></li>\n");
 }
 
 static void put_other_causes(struct etch_page *page)

@@ -86,7 +86,9 @@ static void draw_predictor(struct picture *p, size_t shown, unsigned x, unsigned
 
     etch_picture_letter(shown, letter);
     etch_render_counts(q, counts, sizeof(counts));
-    if (p->all && q->f_hi > 0)
+    if (q->experiment && !q->failing && !q->passing)
+        f[0] = '\0';
+    else if (p->all && q->f_hi > 0)
         snprintf(f, sizeof(f), "   F %.2f (%.2f to %.2f)", q->f, q->f_lo, q->f_hi);
     else
         snprintf(f, sizeof(f), "   F %.2f", q->f);

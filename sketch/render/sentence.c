@@ -381,10 +381,12 @@ static bool say_branch(struct sentence *s)
     if (!s->cause->n_statements)
         return false;
     say_who(s, step, statement(s, 0));
-    say(s, " decides differently than in passing runs at ");
-    say_place(s, statement(s, 0));
     if (to)
-        say(s, " (it %.60s)", to);
+        say(s, " %.60s after the test at ", to);
+    else
+        say(s, " decides differently at ");
+    say_place(s, statement(s, 0));
+    say(s, to ? ", where passing runs go elsewhere" : " than in passing runs");
     say_end(s, step);
     return true;
 }
