@@ -371,6 +371,8 @@ static void add_stack(struct composition *c, uint32_t i, const uint32_t *column)
     }
     for (size_t k = 0; k < t->stack.n; k++)
         etch_compose_push(c, &to->frames, &to->n_frames, etch_compose_place(c, t->stack.v[k]));
+    for (size_t k = 0; k < t->arguments.n; k++)
+        etch_compose_push(c, &to->arguments, &to->n_arguments, etch_compose_text(c, t->arguments.v[k]));
     etch_compose_push(c, &c->sketch->stacks, &c->sketch->n_stacks, to);
 }
 

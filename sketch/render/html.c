@@ -273,8 +273,7 @@ static void put_frame(struct etch_page *page, const Etch__SketchStack *stack, si
     etch_page_write(page, "<li value=\"%zu\"><code>", number);
     etch_page_escape(page, etch_render_function(place, function, sizeof(function)));
     etch_page_write(page, "(");
-    if (number < stack->n_arguments)
-        etch_page_escape(page, stack->arguments[number]);
+    etch_page_escape(page, etch_render_arguments(stack, number));
     etch_page_write(page, ")</code> <span class=\"place\">");
     etch_page_escape(page, etch_render_basename(place->file));
     etch_page_write(page, ":%u</span></li>\n", place->line);

@@ -25,6 +25,28 @@ static const char *pattern_in_words(const char *pattern)
     return "how the program did it";
 }
 
+/* The predictor's words. Its pattern stands beside them already, so that only the variable is left of "(WR of x)". */
+static void put_words(struct etch_page *page, const Etch__Predictor *p)
+{
+    const char *text = etch_render_string(p->text), *pattern = etch_render_string(p->pattern), *of;
+    char mark[64], words[1024];
+    size_t n;
+
+    snprintf(mark, sizeof(mark), " (%.40s of ", pattern);
+    of = pattern[0] ? strstr(text, mark) : NULL;
+    n = of ? strlen(of + strlen(mark)) : 0;
+    if (!n || of[strlen(mark) + n - 1] != ')') {
+        etch_page_text(page, text);
+        return;
+    }
+    snprintf(words, sizeof(words), "%.*s", (int)(of - text), text);
+    etch_page_text(page, words);
+    snprintf(words, sizeof(words), "%.*s", (int)(n - 1), of + strlen(mark));
+    etch_page_write(page, " <span class=\"soft\">on ");
+    etch_page_text(page, words);
+    etch_page_write(page, "</span>");
+}
+
 static void put_cause(struct etch_page *page, size_t i, bool top)
 {
     const Etch__Predictor *p = page->sketch->predictors[i];
@@ -44,7 +66,7 @@ static void put_cause(struct etch_page *page, size_t i, bool top)
         etch_page_write(page, "</abbr>");
     }
     etch_page_write(page, "</span><strong>");
-    etch_page_text(page, p->text);
+    put_words(page, p);
     etch_page_write(page, "</strong><span class=\"counts\">%s</span>", counts);
     if (p->failing || p->passing)
         etch_page_write(page,

@@ -7,7 +7,7 @@
 
 enum {
     COLUMN_LANES = 3,  /* with more lanes, values stand in the rows */
-    COLUMN_VALUES = 3, /* with more variables too */
+    COLUMN_VALUES = 2, /* with more variables too */
     LONG_ROWS = 300,   /* from here on the browser lays out only what is in view */
 };
 

@@ -5,6 +5,7 @@
 #include "sketch/render/jansson.h"
 #include "sketch/render/model.h"
 #include "sketch/render/sentence.h"
+#include "sketch/render/stack.h"
 
 #include <stdio.h>
 
@@ -208,7 +209,7 @@ static json_t *conflict_json(const Etch__SketchConflict *c, bool *failed)
 
 static json_t *stack_json(const Etch__SketchStack *stack, bool *failed)
 {
-    json_t *o = json_object(), *frames = json_array();
+    json_t *o = json_object(), *frames = json_array(), *arguments = json_array();
     bool drawn = stack->drawn_case == ETCH__SKETCH_STACK__DRAWN_COLUMN;
 
     for (size_t i = 0; i < stack->n_frames; i++)
@@ -217,7 +218,10 @@ static json_t *stack_json(const Etch__SketchStack *stack, bool *failed)
     etch_json_set(o, "name", etch_json_text(stack->thread), failed);
     etch_json_set(o, "failing", json_boolean(stack->failing), failed);
     etch_json_set(o, "inside", etch_json_text(stack->inside), failed);
+    for (size_t i = 0; i < stack->n_frames; i++)
+        etch_json_push(arguments, etch_json_text(etch_render_arguments(stack, i)), failed);
     etch_json_set(o, "frames", frames, failed);
+    etch_json_set(o, "arguments", arguments, failed);
     return o;
 }
 

@@ -213,6 +213,7 @@ static int fill(struct build *b, struct etch_error *err)
         return -1;
     if (etch_build_recover(b, err) < 0)
         return -1;
+    etch_build_arguments(b);
     if (!b->run->flow && etch_run_see(b->run, b->names) < 0)
         return etch_error_no_memory(err);
     name_threads(b);

@@ -15,6 +15,9 @@ void etch_run_free(struct etch_run *run)
         free(run->threads.v[i].name);
         free(run->threads.v[i].wait_in);
         free(run->threads.v[i].unseen);
+        for (size_t k = 0; k < run->threads.v[i].arguments.n; k++)
+            free(run->threads.v[i].arguments.v[k]);
+        etch_array_free(&run->threads.v[i].arguments);
         etch_array_free(&run->threads.v[i].frames);
         etch_array_free(&run->threads.v[i].stack);
     }

@@ -28,6 +28,7 @@ assert {t["thread"] for t in s["steps"] if 0 in t["predictors"]} == {0, 1}, "the
 PY
 expect 0 python3 "$ETCH_SOURCE/tests/sketch/schema.py" "$ETCH_SOURCE/docs/sketch.schema.json" s.json
 expect 0 python3 "$ETCH_SOURCE/tests/sketch/sarif.py" cache.sarif
+expect 0 python3 "$ETCH_SOURCE/tests/sketch/schema.py" "$ETCH_SOURCE/tests/sketch/sarif.schema.json" cache.sarif
 
 # A lost wake-up: the signal comes between the look and the wait.
 "$ETCH" cc -g -O0 -pthread "$programs/lost_wakeup.c" -o wakeup
