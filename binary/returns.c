@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that return values; see returns.h. */
+/* Functions by debug information; see returns.h. */
 #include "binary/returns.h"
 
 #include "base/input.h"
@@ -8,6 +8,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Not dwarf_addrdie(): it needs a table that clang does not write. */
@@ -22,39 +23,80 @@ static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *die)
 }
 
 /* The innermost function, inlined or not. */
-static bool has_type(Dwarf *dwarf, uint64_t address)
+static bool find_function(Dwarf *dwarf, uint64_t address, Dwarf_Die *function)
 {
-    Dwarf_Attribute type;
     Dwarf_Die unit, *scopes = NULL;
-    bool found = false, has = false;
     int n = find_unit(dwarf, address, &unit) ? dwarf_getscopes(&unit, address, &scopes) : 0;
+    bool found = false;
 
     for (int i = 0; i < n && !found; i++) {
         int tag = dwarf_tag(&scopes[i]);
 
         found = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
-        has = found && dwarf_attr_integrate(&scopes[i], DW_AT_type, &type);
+        *function = scopes[i];
     }
     free(scopes);
-    return has;
+    return found;
+}
+
+struct opened {
+    Dwarf *dwarf;
+    int fd;
+};
+
+static bool open_function(struct opened *o, const Etch__Image *image, uint64_t address, Dwarf_Die *function)
+{
+    static const struct etch_binary_places places = {0};
+    char path[PATH_MAX];
+
+    *o = (struct opened){.fd = -1};
+    if (etch_find_binary(image, &places, path) < ETCH_BINARY_UNCHECKED)
+        return false;
+    o->fd = etch_input_open(path);
+    o->dwarf = o->fd >= 0 ? dwarf_begin(o->fd, DWARF_C_READ) : NULL;
+    return o->dwarf && find_function(o->dwarf, address, function);
+}
+
+static void close_function(struct opened *o)
+{
+    dwarf_end(o->dwarf);
+    if (o->fd >= 0)
+        close(o->fd);
 }
 
 bool etch_returns_value(const Etch__Image *image, uint64_t address)
 {
-    static const struct etch_binary_places places = {0};
-    char path[PATH_MAX];
-    bool has = false;
-    Dwarf *dwarf;
-    int fd;
+    Dwarf_Attribute type;
+    Dwarf_Die function;
+    struct opened o;
+    bool has = open_function(&o, image, address, &function) && dwarf_attr_integrate(&function, DW_AT_type, &type);
 
-    if (etch_find_binary(image, &places, path) < ETCH_BINARY_UNCHECKED)
-        return false;
-    fd = etch_input_open(path);
-    dwarf = fd >= 0 ? dwarf_begin(fd, DWARF_C_READ) : NULL;
-    if (dwarf)
-        has = has_type(dwarf, address);
-    dwarf_end(dwarf);
-    if (fd >= 0)
-        close(fd);
+    close_function(&o);
     return has;
+}
+
+/* An inlined copy has its parameters, or else they are of the function that it is a copy of. */
+static const char *parameter_name(Dwarf_Die *die)
+{
+    Dwarf_Attribute name;
+
+    return dwarf_tag(die) == DW_TAG_formal_parameter ? dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &name))
+                                                     : NULL;
+}
+
+size_t etch_parameters_list(const Etch__Image *image, uint64_t address, char **names, size_t max)
+{
+    Dwarf_Die function, child;
+    struct opened o;
+    size_t n = 0;
+    int status = open_function(&o, image, address, &function) ? dwarf_child(&function, &child) : 1;
+
+    for (; status == 0 && n < max; status = dwarf_siblingof(&child, &child)) {
+        const char *name = parameter_name(&child);
+
+        if (name && (names[n] = strdup(name)))
+            n++;
+    }
+    close_function(&o);
+    return n;
 }

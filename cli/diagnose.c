@@ -66,6 +66,34 @@ static void show_progress(void *context, const struct etch_diagnose_state *s)
     fflush(stderr);
 }
 
+static void say_advice(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "%setch diagnose: %s\n", isatty(2) ? "\r\033[K" : "", text);
+}
+
+static void say_option(const char *option, const char *what)
+{
+    printf("  %-32s %s\n", option, what);
+}
+
+/* No run failed. */
+static void say_what_next(struct etch_diagnosis *d, const struct options *o)
+{
+    char text[2048];
+
+    for (unsigned i = 0; etch_diagnosis_inputs(d, i, text, sizeof(text)); i++)
+        printf("%s\n", etch_shown(text));
+    printf("what may make it fail:\n");
+    if (etch_record_has_lab(o->d.argv[0]) && !o->d.program)
+        say_option("etch explore", "other orders of its threads");
+    if (!o->d.inputs)
+        say_option("--inputs 'FILES' -- PROG {}", "other inputs");
+    say_option("--runs N, --time S", "more runs");
+    if (!o->d.fails_if)
+        say_option("--fails-if CMD", "if a wrong output is the failure");
+}
+
 static void explain(const struct etch_diagnosis *d)
 {
     const char *line;
@@ -89,6 +117,7 @@ static int conclude(struct etch_diagnosis *d, const struct options *o, struct et
                etch_shown(o->d.argv[0]));
         if (state.schedules)
             printf("and none in %llu schedules of the lab\n", (unsigned long long)state.schedules);
+        say_what_next(d, o);
         return ETCH_EXIT_FAILED;
     }
     sketch = etch_diagnosis_sketch(d, o->output.all, err);
@@ -119,8 +148,8 @@ static void summarise(const struct etch_diagnosis *d)
 
 static int diagnose(const struct etch_command *self, const struct options *o)
 {
-    const struct etch_diagnose_observer observer = {.progress = isatty(2) ? show_progress : NULL,
-                                                    .is_interrupted = is_interrupted};
+    const struct etch_diagnose_observer observer = {
+        .progress = isatty(2) ? show_progress : NULL, .advise = say_advice, .is_interrupted = is_interrupted};
     struct etch_diagnosis *d;
     struct etch_error err;
     int status;
@@ -187,14 +216,17 @@ static bool has_lab(const char *program)
 
 /* Returns the source that auto takes, or NULL if no source on this machine can record a program that a script starts.
  * pt comes last: it has not run on silicon. */
-static const char *choose_source(const char *started, bool by_script)
+static const char *choose_source(const char *started, const char *subject)
 {
+    bool by_script = subject != NULL;
     struct etch_error ignored;
 
     if (!by_script && etch_record_has_recorder(started))
         return "soft";
     if (etch_vpt_usable())
         return "vpt";
+    if (by_script && etch_record_has_recorder(subject))
+        return "soft";
     if (!by_script && has_lab(started))
         return "lab";
     if (!by_script)
@@ -218,11 +250,13 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"all", no_argument, NULL, 'a'},
                                                  {"source", required_argument, NULL, 'o'},
                                                  {"input", required_argument, NULL, 'i'},
+                                                 {"inputs", required_argument, NULL, 'I'},
                                                  {"program", required_argument, NULL, 'p'},
                                                  {"bug", required_argument, NULL, 'b'},
                                                  {"sigma", required_argument, NULL, 'g'},
                                                  {"no-lab", no_argument, NULL, 'L'},
                                                  {"explain", no_argument, NULL, 'e'},
+                                                 {"gdb", required_argument, NULL, 'G'},
                                                  {"from", required_argument, NULL, 'm'},
                                                  {0}};
     struct options o = {.d = {.runs = 300, .jobs = 1, .timeout = 10, .store = ".etch", .source = "auto"}};
@@ -264,6 +298,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
         case 'i':
             o.d.input = optarg;
             break;
+        case 'I':
+            o.d.inputs = optarg;
+            break;
         case 'p':
             o.d.program = optarg;
             break;
@@ -299,19 +336,18 @@ static int run(const struct etch_command *self, int argc, char **argv)
     if (optind == argc)
         return etch_command_usage(self, "which program?");
     if (strcmp(o.d.source, "auto") == 0) {
-        o.d.source = choose_source(argv[optind], o.d.program != NULL);
+        o.d.source = choose_source(argv[optind], o.d.program);
         if (!o.d.source) {
             struct etch_error err;
 
-            etch_error_set(&err, "--program needs vpt or pt, and neither is available here");
-            etch_error_advise(&err, "etch doctor, which shows why; or diagnose %s itself", o.d.program);
+            etch_error_set(&err, "--program needs vpt or pt, or a program built with etch cc --record");
+            etch_error_advise(&err, "etch cc --record; or diagnose %s itself", o.d.program);
             return etch_command_failed(self, &err);
         }
         if (strcmp(o.d.source, "none") == 0)
             fprintf(stderr, "etch diagnose: " ETCH_NO_CONTROL_FLOW "\n");
     }
-    if (o.d.program &&
-        (strcmp(o.d.source, "none") == 0 || strcmp(o.d.source, "soft") == 0 || strcmp(o.d.source, "lab") == 0))
+    if (o.d.program && (strcmp(o.d.source, "none") == 0 || strcmp(o.d.source, "lab") == 0))
         return etch_command_usage(
             self, "--source %s records only the program that etch starts, so --program cannot be used", o.d.source);
     if (o.d.jobs > ETCH_RUNNER_JOBS_MAX)
@@ -344,6 +380,10 @@ const struct etch_command etch_command_diagnose = {
         "  --timeout S    a run that takes longer than S seconds hangs (10); etch does not wait for a hang that is "
         "certain\n"
         "  --input FILE   standard input of each run (none)\n"
+        "  --inputs FILES a pattern of files, in quotes: each run gets one of them, in place of {} in the arguments, "
+        "or on\n"
+        "                 standard input if there is no {}. etch says which fail, which pass, and the smallest "
+        "difference\n"
         "  --program BIN  the program to diagnose, if PROG is a script, or make, that runs BIN\n"
         "  --fails-if CMD a run that ends by itself fails if this shell command succeeds. The command gets the output "
         "on\n"
@@ -366,11 +406,12 @@ const struct etch_command etch_command_diagnose = {
         "  --explain      print each experiment, its outcome, and what decided\n"
         "  --no-lab       make no experiments in the lab, and compare runs only\n"
         "  --fresh        forget the runs kept before\n"
-        "  --html FILE, --json FILE, --sarif FILE, --all\n"
+        "  --html FILE, --json FILE, --sarif FILE, --gdb FILE, --all\n"
         "                 the same as for etch sketch\n\n"
         "examples:\n"
         "  etch diagnose -- ./server --test\n"
         "  etch diagnose --html sketch.html --time 120 -- ./a.out input.txt\n"
+        "  etch diagnose --inputs 'cases/*.ini' -- ./parse {}\n"
         "  etch diagnose --fails-if 'grep -q corrupt' -- ./logger\n"
         "  etch diagnose --program ./server -- ./tests/stress.sh\n",
     .run = run,

@@ -94,12 +94,17 @@ static int make(struct etch_run_set *s, const struct sketch_options *o, struct e
 
 static int run(const struct etch_command *self, int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"help", no_argument, NULL, 'h'},        {"html", required_argument, NULL, 'H'},
-        {"json", required_argument, NULL, 'j'},  {"sarif", required_argument, NULL, 's'},
-        {"all", no_argument, NULL, 'a'},         {"bug", required_argument, NULL, 'b'},
-        {"core", required_argument, NULL, 'c'},  {"coredump", required_argument, NULL, 'd'},
-        {"rings", required_argument, NULL, 'r'}, {0}};
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"html", required_argument, NULL, 'H'},
+                                                 {"json", required_argument, NULL, 'j'},
+                                                 {"sarif", required_argument, NULL, 's'},
+                                                 {"all", no_argument, NULL, 'a'},
+                                                 {"bug", required_argument, NULL, 'b'},
+                                                 {"core", required_argument, NULL, 'c'},
+                                                 {"coredump", required_argument, NULL, 'd'},
+                                                 {"rings", required_argument, NULL, 'r'},
+                                                 {"gdb", required_argument, NULL, 'G'},
+                                                 {0}};
     struct sketch_options o = {0};
     struct etch_run_set s = {0};
     struct etch_error err;
@@ -168,6 +173,7 @@ const struct etch_command etch_command_sketch = {
         "  --html FILE   also write one HTML file, with the evidence of each line\n"
         "  --json FILE   also write JSON (docs/sketch.schema.json)\n"
         "  --sarif FILE  also write SARIF 2.1.0, for code hosts\n"
+        "  --gdb FILE    also write a script for gdb: breakpoints at the steps, which print the values\n"
         "                FILE may be -: standard output, in place of the picture\n"
         "  --all         show every executed statement of the slice, and every predictor\n\n"
         "examples:\n"
@@ -178,5 +184,5 @@ const struct etch_command etch_command_sketch = {
     .run = run,
     .before = etch_sketch_core_before,
     .reads = true,
-    .outputs = (const char *const[]){"html", "json", "sarif", NULL},
+    .outputs = (const char *const[]){"html", "json", "sarif", "gdb", NULL},
 };

@@ -44,7 +44,7 @@ static void fit_terminal(struct etch_render_terminal *options)
 static bool is_stdout(const struct etch_sketch_output *o)
 {
     return (o->html && strcmp(o->html, "-") == 0) || (o->json && strcmp(o->json, "-") == 0) ||
-           (o->sarif && strcmp(o->sarif, "-") == 0);
+           (o->sarif && strcmp(o->sarif, "-") == 0) || (o->gdb && strcmp(o->gdb, "-") == 0);
 }
 
 int etch_sketch_output_write(struct etch_run_set *s, const Etch__Sketch *sketch,
@@ -78,6 +78,11 @@ int etch_sketch_output_write(struct etch_run_set *s, const Etch__Sketch *sketch,
         status = write_file(output->sarif, text, size, err);
         free(text);
     }
+    if (status == 0 && output->gdb) {
+        text = etch_render_gdb(sketch, &size);
+        status = write_file(output->gdb, text, size, err);
+        free(text);
+    }
     return status;
 }
 
@@ -92,6 +97,9 @@ bool etch_sketch_output_take_option(struct etch_sketch_output *output, int optio
         return true;
     case 's':
         output->sarif = value;
+        return true;
+    case 'G':
+        output->gdb = value;
         return true;
     case 'a':
         output->all = true;

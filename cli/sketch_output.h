@@ -7,11 +7,12 @@
 
 /* The files of the sketch, as the options name them. */
 struct etch_sketch_output {
-    const char *html, *json, *sarif;
+    const char *html, *json, *sarif, *gdb;
     bool all;
 };
 
-/* Takes one of 'H', 'j', 's', 'a': the long options --html, --json, --sarif and --all. Returns false for any other. */
+/* Takes one of 'H', 'j', 's', 'G', 'a': the long options --html, --json, --sarif, --gdb and --all. Returns false for
+ * any other. */
 bool etch_sketch_output_take_option(struct etch_sketch_output *output, int option, const char *value);
 
 /* Prints the sketch and writes the files asked for. */

@@ -45,6 +45,7 @@ static int rank(struct etch_diagnosis *d, struct etch_error *err)
     if (etch_run_set_prepare(&d->runs, err) < 0 || etch_run_set_rank(&d->runs, &best, err) < 0)
         return -1;
     d->stop.threaded = etch_run_set_is_threaded(&d->runs);
+    d->stop.repeats = !d->inputs.n && etch_run_set_repeats(&d->runs, ETCH_STOP_NEVER_PASSES);
     best.is_said &= d->stop.native;
     same = best.text && old->text && strcmp(best.text, old->text) == 0;
     if (best.text && (!same || old->f < ETCH_STOP_STRONG))
@@ -113,6 +114,25 @@ static int consider(struct etch_diagnosis *d, const struct etch_set_seen *set, s
 
 /* ---- The loop ---- */
 
+/* With several inputs, each run has one. */
+static int start_one(struct etch_diagnosis *d, int64_t number, const char *bundle,
+                     const struct etch_runner_watches *watches, struct etch_error *err)
+{
+    struct etch_runner_input input = {0};
+
+    if (d->inputs.n) {
+        input.which = etch_inputs_next(&d->inputs);
+        input.argv = etch_inputs_argv(&d->inputs, input.which, d->o->argv);
+        input.file = d->inputs.in_argv ? NULL : d->inputs.v[input.which].path;
+        if (!input.argv)
+            return etch_error_no_memory(err);
+    }
+    if (etch_runner_start(&d->runner, number, bundle, watches, d->inputs.n ? &input : NULL))
+        return 0;
+    etch_inputs_free_argv(input.argv);
+    return etch_error_set_errno(err, errno, "cannot start a run");
+}
+
 static int start_more(struct etch_diagnosis *d, unsigned limit, struct etch_error *err)
 {
     while (etch_runner_busy(&d->runner) < d->runner.jobs &&
@@ -129,8 +149,8 @@ static int start_more(struct etch_diagnosis *d, unsigned limit, struct etch_erro
         if (number < 0)
             return -1;
         snprintf(bundle, sizeof(bundle), "%.4000s/%06" PRId64 ".etch", d->folder, number);
-        if (!etch_runner_start(&d->runner, number, bundle, &watches))
-            return etch_error_set_errno(err, errno, "cannot start a run");
+        if (start_one(d, number, bundle, &watches, err) < 0)
+            return -1;
         if (d->round.number) {
             ETCH_ASSERT_MSG(set < d->round.sets.n, "set %u of %zu", set, d->round.sets.n);
             d->round.sets.v[set].tries++;
@@ -139,20 +159,58 @@ static int start_more(struct etch_diagnosis *d, unsigned limit, struct etch_erro
     return 0;
 }
 
+/* True if more runs of the same inputs will show nothing new: each ran twice, and no input fails, or no input passes.
+ */
+static bool inputs_are_told(const struct etch_diagnosis *d)
+{
+    return d->inputs.n && !d->o->patient && d->stop.runs >= 2 * d->inputs.n && etch_inputs_are_alike(&d->inputs);
+}
+
 static bool is_over(const struct etch_diagnosis *d)
 {
     const struct etch_diagnose_observer *o = &d->observer;
 
-    return d->done || etch_stop_is_hopeless(&d->stop) || (o->is_interrupted && o->is_interrupted(o->context)) ||
+    return d->done || etch_stop_is_hopeless(&d->stop) || inputs_are_told(d) ||
+           (o->is_interrupted && o->is_interrupted(o->context)) ||
            (d->o->time > 0 && etch_time_seconds() - d->began > d->o->time);
+}
+
+/* What to do about a program that never passes. */
+static const char no_pass[] =
+    "an input with which it passes: --inputs 'FILES' -- PROG {}, or etch record -o pass.etch PROG OTHER-ARGUMENTS";
+
+static void advise(struct etch_diagnosis *d)
+{
+    char text[512];
+
+    if (d->advised || d->stop.passed || d->stop.runs < ETCH_STOP_NEVER_PASSES || d->inputs.n || !d->observer.advise)
+        return;
+    d->advised = true;
+    snprintf(text, sizeof(text), "all of the first %u runs failed, so there is nothing to compare with (try: %s)",
+             d->stop.runs, no_pass);
+    d->observer.advise(d->observer.context, text);
+}
+
+/* A script that starts another file than BIN would run for ever. */
+static int check_subject(const struct etch_diagnosis *d, struct etch_error *err)
+{
+    if (!d->o->program || d->runs.bundles.n || !d->runs.foreign)
+        return 0;
+    etch_error_set(err, "%s did not run: %s started no process of this file", d->o->program, d->o->argv[0]);
+    return etch_error_advise(err, "--program with the very file that %s runs", d->o->argv[0]);
 }
 
 static int take_result(struct etch_diagnosis *d, const struct etch_runner_result *result, struct etch_error *err)
 {
     bool passed = result->verdict == ETCH_VERDICT_PASS, kept;
 
+    if (d->inputs.n)
+        etch_inputs_take(&d->inputs, result->which, !passed);
     if (etch_diagnosis_keep(d, result, &kept, err) < 0)
         return -1;
+    if (check_subject(d, err) < 0)
+        return -1;
+    advise(d);
     if (!result->sigma && passed && result->seconds * SLOWDOWN > d->runner.tracked_timeout)
         d->runner.tracked_timeout = result->seconds * SLOWDOWN;
     return kept ? consider(d, passed ? etch_diagnosis_set_of(d, result) : NULL, err) : 0;
@@ -223,8 +281,12 @@ static int begin(struct etch_diagnosis *d, struct etch_error *err)
 {
     if (find_program(d, err) < 0)
         return -1;
+    if (d->o->inputs && etch_inputs_open(&d->inputs, d->o->inputs, d->o->argv, err) < 0)
+        return -1;
+    d->lab.tried |= d->inputs.n > 0; /* the lab runs one input */
     d->runs.program = d->program;
     d->runs.bug = d->o->bug;
+    d->runs.input = d->o->input;
     d->runs.lenient = true;
     d->stop.slots = ETCH_WATCH_SLOTS;
     d->stop.patient = d->o->patient;
@@ -287,8 +349,23 @@ struct etch_run_set *etch_diagnosis_runs(struct etch_diagnosis *d)
     return etch_diagnosis_prefers_lab(d) ? &d->lab.runs : &d->runs;
 }
 
+bool etch_diagnosis_inputs(struct etch_diagnosis *d, unsigned i, char *text, size_t size)
+{
+    return d->inputs.n && etch_inputs_text(&d->inputs, i, text, size);
+}
+
+static void note_inputs(struct etch_diagnosis *d)
+{
+    char text[2048];
+
+    for (unsigned i = 0; etch_diagnosis_inputs(d, i, text, sizeof(text)); i++)
+        etch_run_set_note(&d->runs, text);
+}
+
 Etch__Sketch *etch_diagnosis_sketch(struct etch_diagnosis *d, bool all, struct etch_error *err)
 {
+    char text[512];
+
     if (etch_diagnosis_prefers_lab(d))
         return etch_diagnosis_lab_sketch(d, all, err);
     if (!d->failures && d->unplaced) {
@@ -299,6 +376,11 @@ Etch__Sketch *etch_diagnosis_sketch(struct etch_diagnosis *d, bool all, struct e
     }
     if (d->lab.why[0])
         etch_run_set_note(&d->runs, d->lab.why);
+    note_inputs(d);
+    if (!d->stop.passed && !d->inputs.n && d->stop.runs >= ETCH_STOP_NEVER_PASSES) {
+        snprintf(text, sizeof(text), "To compare: %s.", no_pass);
+        etch_run_set_note(&d->runs, text);
+    }
     if (etch_run_set_prepare(&d->runs, err) < 0)
         return NULL;
     return etch_run_set_compose(&d->runs, d->round.number, d->round.sigma, all, err);
@@ -316,6 +398,7 @@ void etch_diagnosis_free(struct etch_diagnosis *d)
     etch_runner_close(&d->runner);
     etch_round_release(&d->round);
     etch_run_set_release(&d->runs);
+    etch_inputs_release(&d->inputs);
     etch_store_close(d->store);
     etch_lab_phase_release(&d->lab);
     if (d->clock)

@@ -13,6 +13,7 @@ struct etch_diagnose_options {
     unsigned runs, jobs;
     uint32_t sigma; /* statements in the first round; 0: a number that explains most failures */
     double time, timeout;
+    const char *inputs; /* a pattern of files, of which each run gets one; NULL: all runs are alike */
     const char *fails_if, *store, *source, *input, *program, *bug;
     const char *from; /* a bundle of a run that failed elsewhere; NULL: none */
     bool fresh;
@@ -40,6 +41,7 @@ struct etch_diagnose_state {
 struct etch_diagnose_observer {
     void *context;
     void (*progress)(void *context, const struct etch_diagnose_state *state); /* NULL: progress is not wanted */
+    void (*advise)(void *context, const char *text); /* once: what the user may do; NULL: not wanted */
     bool (*is_interrupted)(void *context); /* asked between runs: true ends the loop; NULL: never */
 };
 
@@ -68,6 +70,9 @@ Etch__Sketch *etch_diagnosis_sketch(struct etch_diagnosis *diagnosis, bool all, 
 
 /* The `i`-th line about the experiments, with `explain`; NULL: there are no more. */
 const char *etch_diagnosis_explain(const struct etch_diagnosis *diagnosis, size_t i);
+
+/* The `i`-th sentence about the inputs. Returns false if there are no more. */
+bool etch_diagnosis_inputs(struct etch_diagnosis *diagnosis, unsigned i, char *text, size_t size);
 
 void etch_diagnosis_free(struct etch_diagnosis *diagnosis);
 

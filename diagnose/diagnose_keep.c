@@ -39,6 +39,7 @@ static int choose_folder(struct etch_diagnosis *d, struct etch_error *err)
         hash = mix_text(hash, d->o->fails_if);
     if (d->o->input)
         hash = mix_text(mix_text(hash, "<"), d->o->input);
+    hash ^= d->inputs.n ? etch_inputs_hash(&d->inputs) : 0;
     snprintf(d->folder, sizeof(d->folder), "%.3800s/%.150s-%016" PRIx64, d->o->store, etch_path_name(d->program), hash);
     return 0;
 }
@@ -100,7 +101,7 @@ static int take_stored(void *context, const struct etch_store_run *run)
 
 int etch_diagnosis_open_store(struct etch_diagnosis *d, struct etch_error *err)
 {
-    if (choose_folder(d, err) < 0 || etch_store_open(&d->store, d->folder, d->o->fresh, err) < 0)
+    if (choose_folder(d, err) < 0 || etch_store_open(&d->store, d->folder, d->o->fresh || d->inputs.n, err) < 0)
         return -1;
     return etch_store_list(d->store, take_stored, d, err);
 }
@@ -185,6 +186,8 @@ int etch_diagnosis_keep(struct etch_diagnosis *d, const struct etch_runner_resul
     if (taken < 0)
         return -1;
     *kept = taken > 0;
+    if (*kept && d->inputs.n)
+        d->runs.bundles.v[d->runs.bundles.n - 1].input = d->inputs.v[result->which].path;
     etch_log(ETCH_LOG_DIAGNOSE, ETCH_LOG_DEBUG, "run %" PRId64 ": %s, %s", result->number,
              etch_verdict_name(result->verdict), reason(result, *kept, d->runs.foreign + d->runs.unended > before));
     if (*kept) {

@@ -4,6 +4,7 @@
 #define ETCH_DIAGNOSE_DIAGNOSE_MODEL_H
 
 #include "diagnose/diagnose.h"
+#include "diagnose/inputs.h"
 #include "diagnose/lab_cause.h"
 #include "diagnose/lab_explain.h"
 #include "diagnose/lab_twin.h"
@@ -62,12 +63,14 @@ struct etch_diagnosis {
     struct etch_store *store;
     Etch__Clock *clock;
     double began;
+    struct etch_inputs inputs; /* none: all runs are alike */
     struct etch_stop stop;
     struct etch_round round;
     unsigned stored; /* runs of the store */
     unsigned failures, unplaced;
     unsigned needed; /* failures of the bug when its best predictor became the best, and strong */
     bool done;
+    bool advised; /* that no run passes */
     struct etch_lab_phase lab;
 };
 

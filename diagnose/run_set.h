@@ -19,7 +19,8 @@ typedef ETCH_ARRAY(char *) etch_run_notes;
 
 struct etch_run_bundle {
     char *path;
-    char *core; /* a core file of the same process; NULL: none */
+    const char *input; /* of several inputs; NULL: see the set. Not owned */
+    char *core;        /* a core file of the same process; NULL: none */
     enum etch_verdict verdict;
     uint64_t key; /* when it ran: the order in which they are read does not count */
     bool failing;
@@ -56,6 +57,7 @@ struct etch_run_set {
     struct etch_elf elf; /* of the program, read with the first bundle */
     ProtobufCBinaryData build_id;
     const char *bug;              /* which failure, by a part of its name; NULL: the commonest */
+    const char *input;            /* for the sketch: the file of standard input; NULL: none */
     size_t foreign;               /* bundles in which the program did not run */
     size_t unended;               /* bundles that end before their run did: whether it failed is not known */
     bool lenient;                 /* where there is none of that name: the commonest */
@@ -101,6 +103,9 @@ void etch_run_set_drop_last(struct etch_run_set *s);
 
 /* Slices from the commonest failure, unless that is done, and makes the runs of all bundles. */
 int etch_run_set_prepare(struct etch_run_set *s, struct etch_error *err);
+
+/* True if at least `n` runs failed, and all in the same way: each thread executed the same statements as often. */
+bool etch_run_set_repeats(const struct etch_run_set *s, size_t n);
 
 /* True if a failing run had more than one thread. */
 bool etch_run_set_is_threaded(const struct etch_run_set *s);

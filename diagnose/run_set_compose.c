@@ -94,8 +94,10 @@ static struct etch_run **list_runs(const struct etch_run_set *s)
 {
     struct etch_run **runs = calloc(s->bundles.n + 1, sizeof(struct etch_run *));
 
-    for (size_t i = 0; runs && i < s->bundles.n; i++)
+    for (size_t i = 0; runs && i < s->bundles.n; i++) {
         runs[i] = s->bundles.v[i].run;
+        runs[i]->input = s->bundles.v[i].input ? s->bundles.v[i].input : s->input;
+    }
     return runs;
 }
 

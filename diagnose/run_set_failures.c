@@ -80,3 +80,34 @@ void etch_run_set_note_failures(struct etch_run_set *s)
     }
     free(list);
 }
+
+static bool is_same_way(const struct etch_run *a, const struct etch_run *b)
+{
+    if (a->visits.n != b->visits.n || !a->visits.n)
+        return false;
+    for (size_t i = 0; i < a->visits.n; i++) {
+        const struct etch_run_visit *x = &a->visits.v[i], *y = &b->visits.v[i];
+
+        if (x->thread != y->thread || x->place != y->place || x->count != y->count)
+            return false;
+    }
+    return true;
+}
+
+bool etch_run_set_repeats(const struct etch_run_set *s, size_t n)
+{
+    const struct etch_run_bundle *first = NULL;
+    size_t same = 0;
+
+    for (size_t i = 0; i < s->bundles.n; i++) {
+        const struct etch_run_bundle *b = &s->bundles.v[i];
+
+        if (!b->failing || !b->run || b->threaded)
+            return false;
+        first = first ? first : b;
+        if (b->unplaced || strcmp(b->bucket, first->bucket) != 0 || !is_same_way(b->run, first->run))
+            return false;
+        same++;
+    }
+    return same >= n;
+}

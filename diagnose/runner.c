@@ -2,7 +2,9 @@
 /* Recorded runs in processes of their own; see runner.h. */
 #include "diagnose/runner.h"
 
+#include "diagnose/inputs.h"
 #include "diagnose/lab_runner.h"
+#include "diagnose/ring_runner.h"
 
 #include "base/log.h"
 #include "base/output.h"
@@ -56,6 +58,8 @@ int etch_runner_open(struct etch_runner *r, struct etch_error *err)
 static int record(const struct etch_runner *r, int64_t number, struct etch_record_options *options,
                   struct etch_record_summary *summary, struct etch_error *err)
 {
+    if (r->subject && strcmp(r->source, "soft") == 0)
+        return etch_ring_runner_record(options, summary, err);
     if (!r->twin)
         return etch_record(options, summary, err);
     options->plan = NULL;
@@ -66,7 +70,10 @@ static int record(const struct etch_runner *r, int64_t number, struct etch_recor
 /* Only a check needs the output of the program, and a program may print without end. */
 static int redirect(const struct etch_runner *r, const struct etch_runner_job *job, struct etch_error *err)
 {
-    const char *input = r->input ? r->input : "/dev/null", *output = r->fails_if ? job->output : "/dev/null";
+    const char *input = job->input ? job->input
+                        : r->input ? r->input
+                                   : "/dev/null",
+               *output = r->fails_if ? job->output : "/dev/null";
     int in = open(input, O_RDONLY | O_CLOEXEC),
         out = r->fails_if ? etch_output_fresh(output) : open(output, O_WRONLY | O_CLOEXEC);
 
@@ -85,7 +92,7 @@ static _Noreturn void become_recorder(struct etch_runner *r, const struct etch_r
                                           .max_size = ETCH_RECORD_MAX_SIZE,
                                           .max_rings = ETCH_RECORD_MAX_RINGS,
                                           .source = r->source,
-                                          .argv = r->argv,
+                                          .argv = job->argv ? job->argv : r->argv,
                                           .clock = r->clock,
                                           .sync = r->sync,
                                           .plan = watches->plan,
@@ -128,7 +135,7 @@ static _Noreturn void become_recorder(struct etch_runner *r, const struct etch_r
 }
 
 bool etch_runner_start(struct etch_runner *r, int64_t number, const char *bundle,
-                       const struct etch_runner_watches *watches)
+                       const struct etch_runner_watches *watches, const struct etch_runner_input *input)
 {
     unsigned i = 0;
     struct etch_runner_job *job;
@@ -140,6 +147,11 @@ bool etch_runner_start(struct etch_runner *r, int64_t number, const char *bundle
     job = &r->job[i];
     *job = (struct etch_runner_job){
         .number = number, .sigma = watches->sigma, .set = watches->set, .started = etch_time_seconds()};
+    if (input) {
+        job->argv = input->argv;
+        job->input = input->file;
+        job->which = input->which;
+    }
     job->limit = watches->sigma && r->tracked_timeout > r->timeout ? r->tracked_timeout : r->timeout;
     snprintf(job->bundle, sizeof(job->bundle), "%s", bundle);
     snprintf(job->output, sizeof(job->output), "%.4080s.output", bundle);
@@ -198,8 +210,11 @@ static void finish(struct etch_runner *r, unsigned i, int wait_status, struct et
     struct etch_runner_job *job = &r->job[i];
     const struct etch_runner_report *report = &r->reports[i];
 
-    *result = (struct etch_runner_result){
-        .number = job->number, .sigma = job->sigma, .set = job->set, .seconds = report->ended - job->started};
+    *result = (struct etch_runner_result){.number = job->number,
+                                          .sigma = job->sigma,
+                                          .set = job->set,
+                                          .which = job->which,
+                                          .seconds = report->ended - job->started};
     snprintf(result->bundle, sizeof(result->bundle), "%s", job->bundle);
     result->recorded = report->recorded;
     if (report->recorded)
@@ -210,6 +225,8 @@ static void finish(struct etch_runner *r, unsigned i, int wait_status, struct et
         etch_error_set(&result->err, "the recorder of a run died (status %d)", wait_status);
     kill(-job->pid, SIGKILL); /* the processes that the program left */
     unlink(job->output);
+    etch_inputs_free_argv(job->argv);
+    job->argv = NULL;
     job->pid = 0;
 }
 
@@ -270,6 +287,8 @@ void etch_runner_close(struct etch_runner *r)
             ;
         unlink(r->job[i].output);
         unlink(r->job[i].bundle);
+        etch_inputs_free_argv(r->job[i].argv);
+        r->job[i].argv = NULL;
         r->job[i].pid = 0;
     }
     if (r->reports)

@@ -19,6 +19,9 @@ struct etch_runner_job {
     char bundle[4096], output[4096];
     int64_t number;
     uint32_t sigma, set;
+    char **argv;       /* of this run alone, owned; NULL: the runner's */
+    const char *input; /* likewise, not owned */
+    size_t which;      /* of several inputs */
 };
 
 struct etch_runner {
@@ -41,6 +44,7 @@ struct etch_runner {
 struct etch_runner_result {
     int64_t number;
     uint32_t sigma, set; /* what it watched */
+    size_t which;        /* its input, of several */
     char bundle[4096];
     bool recorded; /* false: etch itself failed, `err` says why */
     enum etch_verdict verdict;
@@ -59,9 +63,16 @@ struct etch_runner_watches {
     uint32_t sigma;   /* for how many statements this is */
 };
 
-/* Starts a run. Returns false where all jobs are taken. */
+/* The input of one run. */
+struct etch_runner_input {
+    char **argv;      /* taken over, as etch_inputs_argv() made it */
+    const char *file; /* standard input; NULL: the runner's */
+    size_t which;
+};
+
+/* Starts a run. `input`: NULL where all runs have the same. Returns false where all jobs are taken. */
 bool etch_runner_start(struct etch_runner *r, int64_t number, const char *bundle,
-                       const struct etch_runner_watches *watches);
+                       const struct etch_runner_watches *watches, const struct etch_runner_input *input);
 
 /* Waits up to `seconds` for a run to end. Returns whether one did. */
 bool etch_runner_wait(struct etch_runner *r, double seconds, struct etch_runner_result *result);

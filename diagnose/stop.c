@@ -155,6 +155,7 @@ enum etch_next etch_stop_decide(struct etch_stop *s, bool found)
 
 bool etch_stop_is_hopeless(const struct etch_stop *s)
 {
-    return !s->patient && !s->passed && s->failing_tracked >= FAILING_ENOUGH &&
-           s->runs >= (s->threaded ? HOPELESS_THREADED : HOPELESS);
+    unsigned enough = s->repeats ? ETCH_STOP_NEVER_PASSES : s->threaded ? HOPELESS_THREADED : HOPELESS;
+
+    return !s->patient && !s->passed && s->failing_tracked >= FAILING_ENOUGH && s->runs >= enough;
 }

@@ -40,6 +40,7 @@ struct etch_stop {
     bool native;              /* the watches are the CPU's own */
     bool threaded;            /* a failing run had more threads than one */
     bool exhausted;           /* the whole slice is watched */
+    bool repeats;             /* the first failing runs took the same way, without threads: it fails each time */
     bool patient;             /* the user said how many runs, or how long */
 };
 
@@ -84,6 +85,9 @@ enum etch_next {
 /* After each ranking. `found`: runs have shown where more of the watched objects are. Notes in `stop` when the best
  * became good enough. */
 enum etch_next etch_stop_decide(struct etch_stop *stop, bool found);
+
+/* After this many runs without a pass the user hears of it. */
+#define ETCH_STOP_NEVER_PASSES 3u
 
 /* True if more runs will not help, because none passes. */
 bool etch_stop_is_hopeless(const struct etch_stop *stop);

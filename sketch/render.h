@@ -34,6 +34,9 @@ char *etch_render_html(const Etch__Sketch *sketch, const struct etch_render_html
 
 char *etch_render_json(const Etch__Sketch *sketch, size_t *size);
 
+/* A script for gdb: breakpoints at the steps, which print their values. */
+char *etch_render_gdb(const Etch__Sketch *sketch, size_t *size);
+
 /* SARIF 2.1.0. Files below the folder `root`, if not NULL, are named relative to it, as code hosts want. */
 char *etch_render_sarif(const Etch__Sketch *sketch, const char *root, size_t *size);
 

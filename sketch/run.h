@@ -147,8 +147,9 @@ struct etch_run_thread {
     char *unseen;     /* its steps end in this function, before its position at the end: it may have done more in this
                          function and in the functions of its stack. NULL: the steps lead to that position */
     uint32_t made_at; /* place of its pthread_create, or ETCH_NOWHERE */
-    ETCH_ARRAY(uint64_t) frames; /* position at the end, innermost first: instruction, then return addresses */
-    ETCH_ARRAY(uint32_t) stack;  /* the same as places, in a failing run: only places within the program */
+    ETCH_ARRAY(uint64_t) frames;  /* position at the end, innermost first: instruction, then return addresses */
+    ETCH_ARRAY(char *) arguments; /* by frame of `stack`, "n = 3": the known ones; empty: none. Shorter: no more */
+    ETCH_ARRAY(uint32_t) stack;   /* the same as places, in a failing run: only places within the program */
 };
 
 struct etch_run {
@@ -166,6 +167,8 @@ struct etch_run {
                       outside */
     Etch__Source source;
     Etch__Failure *failure;
+    ETCH_ARRAY(char *) command; /* the words of its command line */
+    const char *input;          /* of several inputs, or the file of standard input; NULL: none. Not owned */
     ETCH_ARRAY(struct etch_run_thread) threads;
     ETCH_ARRAY(struct etch_run_visit) visits;  /* by thread, then seq */
     ETCH_ARRAY(struct etch_run_visit) history; /* of a failing run: the newest visits of each place by each thread */

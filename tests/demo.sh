@@ -6,35 +6,51 @@
 set -eu
 export PATH="$(cd "$1" && pwd):$PATH"
 corpus=$(cd "$(dirname "$0")/corpus" && pwd)
-bug=$corpus/pbzip2/bug.c
 out=$(cd "$1" && pwd)/demo
 rm -rf "$out"
 mkdir -p "$out"
 cd "$out"
 
 say() { printf '\n$ %s\n' "$*"; }
+explain() { printf '\n== %s\n' "$*"; }
 
+# diagnose NAME PROGRAM: the page and the data beside the picture
+diagnose() {
+  say "etch diagnose --html $1.html -- ./$1"
+  etch diagnose --fresh --time 90 --html "$1.html" --json "$1.json" -- "./$1" || {
+    echo "(no run failed; on a very busy machine that happens: again, please)"
+    exit 1
+  }
+}
+
+# sentence FILE: what happened, and how sure that is
+sentence() { sed -n 's/^ *"sentence": "\(.*\)",$/\1/p' "$1" | fold -s -w 100; }
+
+explain "What this machine can record"
 say etch doctor
 etch doctor
 
-say "etch cc --record -g -pthread pbzip2.c -o pbzip2        # clang, with what etch needs and its recorder built in"
-etch cc --record -g -pthread "$bug" -o pbzip2
+explain "A C program with two threads that crashes now and then. etch cc builds it with a recorder"
+say "etch cc --record -g -pthread pbzip2.c -o pbzip2"
+etch cc --record -g -pthread "$corpus/pbzip2/bug.c" -o pbzip2
+explain "etch runs it until the difference between failing and passing runs is clear. This takes some seconds"
+diagnose pbzip2
 
-say "etch diagnose --html sketch.html -- ./pbzip2"
-etch diagnose --fresh --time 90 --html sketch.html --json sketch.json -- ./pbzip2 || {
-  echo "(no run failed; on a very busy machine that happens: again, please)"
-  exit 1
-}
-
-say "etch c++ --record -std=c++17 -g -pthread settings.cpp -o settings; etch diagnose -- ./settings     # the same for C++"
+explain "The same for C++: a shared_ptr is tested, and reset by another thread before it is used"
+say "etch c++ --record -std=c++17 -g -pthread settings.cpp -o settings"
 etch c++ --record -std=c++17 -g -pthread "$corpus/shared-ptr-reset/bug.cpp" -o settings
-etch diagnose --fresh --time 90 --json settings.json -- ./settings || {
-  echo "(no run failed; on a very busy machine that happens: again, please)"
-  exit 1
-}
+diagnose settings
 
-say "etch record -o run.etch ./pbzip2; etch decode run.etch --as line --last 30   # one run, as it was"
+explain "One run as it was, without a diagnosis: its last lines"
+say "etch record -o run.etch ./pbzip2; etch decode run.etch --as line --last 30"
 etch record -o run.etch ./pbzip2 || echo "(exit status $?)"
 etch decode run.etch --as line --last 30 | tail -n 12
-echo
-echo "The sketch with the evidence of each line: $out/sketch.html"
+
+for name in pbzip2 settings; do
+  explain "What etch found in $name"
+  sentence "$name.json"
+done
+explain "The pictures to click through, in a browser"
+for name in pbzip2 settings; do
+  echo "file://$out/$name.html"
+done

@@ -53,6 +53,22 @@ static void mark_top(const struct composition *c, bool *shown)
             mark(c, shown, c->top->places[i]);
 }
 
+/* The best predictor of each kind has a letter in the picture, and so it needs a row where its statements ran. */
+static void mark_badges(const struct composition *c, bool *shown)
+{
+    for (unsigned kind = 0; kind < ETCH_PREDICTOR_KINDS; kind++) {
+        const struct etch_predictor *p = c->best[kind];
+        double failing = p && p->failing ? (double)p->failing_true / p->failing : 0;
+        double passing = p && p->passing ? (double)p->passing_true / p->passing : 1;
+
+        if (!p || failing - passing < 0.5)
+            continue;
+        for (uint32_t i = 0; i < p->n_places; i++)
+            if (etch_run_visited(c->run, p->places[i]))
+                mark(c, shown, p->places[i]);
+    }
+}
+
 /* ---- How threads met ---- */
 
 /* The value that was there before: the first of the accesses read it, or overwrote it. If another access tears a
@@ -552,6 +568,7 @@ void etch_layout_choose(struct composition *c, bool *shown)
         mark_before(c, shown);
         mark_between(c, shown);
     }
+    mark_badges(c, shown);
     if (must)
         memcpy(must, shown, c->names->places.n * sizeof(*must));
     if (is_threaded(c)) {

@@ -234,6 +234,9 @@ static void fill_head(struct composition *c)
         memcpy(s->build_id.data, slice->build_id.data, slice->build_id.len);
         s->build_id.len = slice->build_id.len;
     }
+    for (size_t i = 0; i < c->run->command.n; i++)
+        etch_compose_push(c, &s->command, &s->n_command, etch_compose_text(c, c->run->command.v[i]));
+    s->input = etch_compose_text(c, c->run->input);
     s->failure = etch_message_copy(c->run->failure);
     c->failed |= !s->failure;
     if (c->run->failing_place != ETCH_NOWHERE)

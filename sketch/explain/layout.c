@@ -3,16 +3,12 @@
 #include "sketch/explain/layout.h"
 
 #include "base/path.h"
-#include "decoder/backward.h"
 #include "sketch/explain/cause.h"
 #include "sketch/explain/dependence_walk.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define VALUES_MAX 4u     /* columns */
-#define RECOVERED_MAX 12u /* variables with values, if some are recovered and no cause is known */
 
 /* ---- Items ---- */
 
@@ -22,6 +18,11 @@ static struct layout_item *find_item(struct composition *c, uint32_t thread, uin
         if (c->items.v[i].thread == thread && c->items.v[i].place == place && c->items.v[i].nth == nth)
             return &c->items.v[i];
     return NULL;
+}
+
+struct layout_item *etch_layout_item_of(struct composition *c, const struct etch_run_access *access)
+{
+    return find_item(c, access->thread, access->place, access->nth);
 }
 
 /* The last time that the thread did what this branch lets happen, where that was before the branch's own last time,
@@ -85,7 +86,7 @@ static void add_visits(struct composition *c, const bool *shown)
 
 /* A step that is known only by an access: in runs without control flow, and earlier visits that belong to a
  * predictor. */
-static void add_access(struct composition *c, uint32_t index)
+void etch_layout_add_access(struct composition *c, uint32_t index)
 {
     const struct etch_run_access *a = &c->run->accesses.v[index];
     struct layout_item item = {.thread = a->thread,
@@ -105,6 +106,55 @@ static void add_access(struct composition *c, uint32_t index)
         c->failed |= !etch_array_push(&c->items, item);
 }
 
+#define REPEATS_MAX 3u /* rows of one statement in one thread, where every access is a step */
+
+static struct layout_item *next_same(struct composition *c, const struct layout_item *after,
+                                     const struct etch_run_access *a)
+{
+    for (struct layout_item *i = after ? c->items.v + (after - c->items.v) + 1 : c->items.v;
+         i < c->items.v + c->items.n; i++)
+        if (i->thread == a->thread && i->place == a->place)
+            return i;
+    return NULL;
+}
+
+/* The oldest of too many rows of one statement goes into the next one, which counts it. */
+static void fold_oldest(struct composition *c, const struct etch_run_access *a)
+{
+    struct layout_item *oldest = next_same(c, NULL, a), *i = oldest, *second = NULL;
+    unsigned rows = 0;
+
+    for (; i; i = next_same(c, i, a)) {
+        second = rows == 1 ? i : second;
+        rows++;
+    }
+    if (rows < REPEATS_MAX)
+        return;
+    second->count += oldest->count;
+    memmove(oldest, oldest + 1, (size_t)(c->items.v + c->items.n - oldest - 1) * sizeof(*oldest));
+    c->items.n--;
+}
+
+/* Adds an access that is a step, and groups it with the same statement's steps before. If the row before
+ * takes it, that row is of the later visit from then on: its place, time and value are of one visit. */
+static void add_repeat(struct composition *c, uint32_t index)
+{
+    const struct etch_run_access *a = &c->run->accesses.v[index];
+    struct layout_item *last = c->items.n ? &c->items.v[c->items.n - 1] : NULL;
+
+    if (last && last->thread == a->thread && last->place == a->place) {
+        last->nth = a->nth;
+        last->seq = a->seq;
+        last->lo = a->lo;
+        last->hi = a->hi;
+        last->access = index;
+        last->count++;
+        return;
+    }
+    fold_oldest(c, a);
+    etch_layout_add_access(c, index);
+}
+
 /* The last access of each item, which is what its time is known by. */
 static void add_accesses(struct composition *c, const bool *shown)
 {
@@ -118,7 +168,7 @@ static void add_accesses(struct composition *c, const bool *shown)
         if (item)
             item->access = (uint32_t)i;
         else if (!c->run->flow)
-            add_access(c, (uint32_t)i);
+            add_repeat(c, (uint32_t)i);
     }
 }
 
@@ -134,7 +184,7 @@ static void add_instances(struct composition *c)
         for (size_t i = 0; i < n; i++)
             if (c->best[kind] == c->top || find_item(c, c->run->accesses.v[at[i]].thread,
                                                      c->run->accesses.v[at[i]].place, c->run->accesses.v[at[i]].nth))
-                add_access(c, at[i]);
+                etch_layout_add_access(c, at[i]);
     }
 }
 
@@ -181,161 +231,16 @@ static void add_not_yet(struct composition *c)
         c->failed |= !etch_array_push(&c->items, item);
 }
 
-/* ---- Variables and values ---- */
-
-static void want_variable(struct composition *c, uint32_t variable)
-{
-    for (size_t i = 0; i < c->variables.n; i++)
-        if (c->variables.v[i] == variable)
-            return;
-    if (variable < c->names->variables.n)
-        c->failed |= !etch_array_push(&c->variables, variable);
-}
-
-/* The newest recovered value of a variable, of one item; NULL: none. */
-static const struct etch_run_access *recovered_of(const struct composition *c, const struct layout_item *item,
-                                                  uint32_t variable)
-{
-    for (size_t i = c->run->recovered.n; item->nth && i-- > 0;) {
-        const struct etch_run_access *a = &c->run->recovered.v[i];
-
-        if (a->thread == item->thread && a->place == item->place && a->nth == item->nth && a->variable == variable)
-            return a;
-    }
-    return NULL;
-}
-
-/* The values next to the failure matter most. */
-static void choose_recovered(struct composition *c)
-{
-    for (size_t i = c->items.n; i-- > 0;)
-        for (size_t k = c->run->recovered.n; k-- > 0;)
-            if (recovered_of(c, &c->items.v[i], c->run->recovered.v[k].variable))
-                want_variable(c, c->run->recovered.v[k].variable);
-}
-
-static void choose_variables(struct composition *c)
-{
-    size_t most = c->run->recovered.n && !c->top ? RECOVERED_MAX : VALUES_MAX;
-
-    if (c->top)
-        want_variable(c, c->top->variable);
-    for (unsigned kind = 0; kind < ETCH_PREDICTOR_KINDS; kind++)
-        if (c->best[kind] && c->top && c->best[kind]->f >= c->top->f - 1e-9)
-            want_variable(c, c->best[kind]->variable);
-    for (size_t i = 0; i < c->items.n; i++)
-        if (c->items.v[i].access != ETCH_NOWHERE && c->run->accesses.v[c->items.v[i].access].object != ETCH_NOWHERE)
-            want_variable(c, c->run->accesses.v[c->items.v[i].access].variable);
-    choose_recovered(c);
-    if (c->variables.n > most) {
-        c->unshown_variables = c->variables.n - most;
-        c->variables.n = most;
-    }
-    for (size_t i = 0; i < c->variables.n; i++) {
-        Etch__SketchVariable *v = etch_compose_new(c, sizeof(*v));
-
-        if (!v)
-            return;
-        etch__sketch_variable__init(v);
-        v->name = etch_compose_text(c, c->names->variables.v[c->variables.v[i]]);
-        for (size_t k = 0; k < c->run->accesses.n; k++)
-            if (c->run->accesses.v[k].variable == c->variables.v[i])
-                v->address = c->run->accesses.v[k].address;
-        etch_compose_push(c, &c->sketch->variables, &c->sketch->n_variables, v);
-    }
-}
-
-static bool is_deciding(const struct composition *c, uint32_t index)
-{
-    uint32_t at[ETCH_PREDICTOR_ACCESSES];
-    size_t n = c->best[ETCH_PREDICTOR_VALUE] ? etch_predictor_instance(c->best[ETCH_PREDICTOR_VALUE], c->run, at) : 0;
-
-    return n && at[0] == index;
-}
-
-/* How a recovered value is known. */
-static void say_how(const struct composition *c, const struct etch_run_access *a, char *text, size_t size)
-{
-    static const char *const how[] = {[ETCH_HOW_UNKNOWN] = "",
-                                      [ETCH_HOW_CORE] = "nothing has changed it since",
-                                      [ETCH_HOW_CONSTANT] = "it is a constant",
-                                      [ETCH_HOW_FLOW] = "the way that the thread took shows it",
-                                      [ETCH_HOW_UNDONE] = "from a later value, by undoing instructions",
-                                      [ETCH_HOW_EXECUTED] = "from earlier values, by executing instructions again"};
-
-    snprintf(text, size, "recovered from the %s: %s", c->run->recovered_from_core ? "core" : "registers at the failure",
-             how[a->how]);
-}
-
-static void add_recovered(struct composition *c, Etch__SketchStep *step, const struct etch_run_access *a,
-                          uint32_t column)
-{
-    Etch__SketchValue *v = etch_compose_new(c, sizeof(*v));
-    char text[160];
-
-    if (!v)
-        return;
-    etch__sketch_value__init(v);
-    v->variable = column;
-    v->write = a->write;
-    v->known_case = ETCH__SKETCH_VALUE__KNOWN_VALUE;
-    v->value = a->value;
-    v->recovered = true;
-    say_how(c, a, text, sizeof(text));
-    v->evidence = etch_compose_text(c, text);
-    etch_compose_push(c, &step->values, &step->n_values, v);
-}
-
-static void add_value(struct composition *c, Etch__SketchStep *step, uint32_t index, uint32_t column)
-{
-    const struct etch_run_access *a = &c->run->accesses.v[index];
-    Etch__SketchValue *v = etch_compose_new(c, sizeof(*v));
-
-    if (!v)
-        return;
-    etch__sketch_value__init(v);
-    v->variable = column;
-    v->write = a->write;
-    if (a->known) {
-        v->known_case = ETCH__SKETCH_VALUE__KNOWN_VALUE;
-        v->value = a->value;
-    }
-    v->deciding = is_deciding(c, index);
-    v->evidence = etch_compose_text(
-        c, a->crash                                     ? "the failing instruction followed it"
-           : c->run->source == ETCH__SOURCE__SOURCE_VPT ? "seen by the emulated watch, read back right after the access"
-           : c->run->source == ETCH__SOURCE__SOURCE_LAB ? "seen in the lab, in which one thread runs at a time"
-                                                        : "watchpoint");
-    etch_compose_push(c, &step->values, &step->n_values, v);
-}
-
-/* The last value of each variable with a column, as this step had it. */
-static void add_values(struct composition *c, Etch__SketchStep *step, const struct layout_item *item)
-{
-    for (uint32_t column = 0; column < c->variables.n; column++) {
-        const struct etch_run_access *recovered = recovered_of(c, item, c->variables.v[column]);
-        uint32_t found = ETCH_NOWHERE;
-
-        for (size_t i = 0; i < c->run->accesses.n; i++) {
-            const struct etch_run_access *a = &c->run->accesses.v[i];
-
-            if (a->variable == c->variables.v[column] && a->thread == item->thread && a->place == item->place &&
-                (item->nth ? a->nth == item->nth : i == item->access))
-                found = (uint32_t)i;
-        }
-        if (found != ETCH_NOWHERE && (c->run->accesses.v[found].known || !recovered))
-            add_value(c, step, found, column);
-        else if (recovered)
-            add_recovered(c, step, recovered, column);
-    }
-}
-
 /* ---- Steps ---- */
 
+/* The last visit failed. Earlier visits of the failing statement have rows of their own. */
 static bool is_failing(const struct composition *c, const struct layout_item *item)
 {
     const struct etch_run *run = c->run;
 
+    for (const struct layout_item *i = item + 1; i < c->items.v + c->items.n; i++)
+        if (i->thread == item->thread && i->place == item->place && !i->not_yet)
+            return false;
     if (run->failure->kind == ETCH__FAILURE_KIND__FAILURE_HANG)
         return run->threads.v[item->thread].part && run->threads.v[item->thread].wait_place == item->place;
     return item->thread == run->failing_thread && item->place == run->failing_place;
@@ -405,7 +310,8 @@ static void add_step(struct composition *c, struct layout_item *item, uint32_t r
     note_of(c, item, step->failing, note, sizeof(note));
     step->note = etch_compose_text(c, note);
     step->lost_before = c->run->threads.v[item->thread].lost;
-    add_values(c, step, item);
+    etch_layout_add_values(c, step, item);
+    etch_passing_fill(c, step, item);
     link_predictors(c, step, item);
     item->step = (uint32_t)c->sketch->n_steps;
     etch_compose_push(c, &c->sketch->steps, &c->sketch->n_steps, step);
@@ -465,6 +371,8 @@ static void add_stack(struct composition *c, uint32_t i, const uint32_t *column)
     }
     for (size_t k = 0; k < t->stack.n; k++)
         etch_compose_push(c, &to->frames, &to->n_frames, etch_compose_place(c, t->stack.v[k]));
+    for (size_t k = 0; k < t->arguments.n; k++)
+        etch_compose_push(c, &to->arguments, &to->n_arguments, etch_compose_text(c, t->arguments.v[k]));
     etch_compose_push(c, &c->sketch->stacks, &c->sketch->n_stacks, to);
 }
 
@@ -597,14 +505,16 @@ void etch_layout_fill(struct composition *c)
         add_visits(c, shown);
         add_accesses(c, shown);
         add_instances(c);
+        etch_chain_extend(c);
         add_not_yet(c);
         if (!etch_layout_sort(c))
             c->failed = true;
         add_threads(c, column, base_depth);
         add_stacks(c, column);
-        choose_variables(c);
+        etch_layout_choose_variables(c);
         for (size_t i = 0; i < c->items.n; i++)
             add_step(c, &c->items.v[i], c->items.v[i].rank, column, base_depth[c->items.v[i].thread]);
+        etch_chain_link(c);
         add_cause_orders(c);
         add_creation_orders(c);
         add_unordered(c);

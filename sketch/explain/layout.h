@@ -46,6 +46,24 @@ char *etch_compose_text(struct composition *c, const char *text);
 bool etch_compose_push(struct composition *c, void *field, size_t *n, void *item);
 Etch__Place *etch_compose_place(struct composition *c, uint32_t place);
 
+/* The item of an access: the same visit of the same place by the same thread. NULL: there is none. */
+struct layout_item *etch_layout_item_of(struct composition *c, const struct etch_run_access *access);
+
+/* Gives an access a step of its own, unless its visit has one. */
+void etch_layout_add_access(struct composition *c, uint32_t access);
+
+/* Columns of values, and the values of a step. */
+void etch_layout_choose_variables(struct composition *c);
+void etch_layout_add_values(struct composition *c, Etch__SketchStep *step, const struct layout_item *item);
+
+/* The value chain: from the values that the failure used to the step that wrote each, and on to the values that this
+ * step used. Adds the steps that are missing; after the steps are made, links each value to the step that wrote it. */
+void etch_chain_extend(struct composition *c);
+void etch_chain_link(struct composition *c);
+
+/* Adds what the passing runs did at the statement of a step. */
+void etch_passing_fill(struct composition *c, Etch__SketchStep *step, const struct layout_item *item);
+
 void etch_layout_fill(struct composition *c);
 void etch_layout_release(struct composition *c);
 

@@ -2,6 +2,7 @@
 /* The sketch as one HTML file. Style and script are part of it and are the only ones that its policy lets run, by their
  * hashes: even text that slipped through the escaping could neither run nor load anything. */
 #include "sketch/render/html.h"
+#include "sketch/render/highlight.h"
 #include "sketch/render/sentence.h"
 #include "sketch/render/stack.h"
 #include "sketch/render/unordered.h"
@@ -11,6 +12,10 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PANELS_MAX 400u /* steps whose panels are rendered from the start */
 
 void etch_page_write(struct etch_page *page, const char *fmt, ...)
 {
@@ -41,8 +46,85 @@ void etch_page_escape(struct etch_page *page, const char *text)
     }
 }
 
-/* The picture marks the predictor. Predictors that are not picked are behind a fold. */
-static bool is_picked(const struct etch_page *page, size_t predictor)
+void etch_page_uri(struct etch_page *page, const char *path)
+{
+    for (path = etch_render_string(path); *path; path++) {
+        unsigned char c = (unsigned char)*path;
+
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("/-._~+", c))
+            etch_text_char(&page->out, (char)c);
+        else
+            etch_page_write(page, "%%%02X", c);
+    }
+}
+
+/* A long name breaks where the source would: behind -> and a dot. */
+void etch_page_name(struct etch_page *page, const char *name)
+{
+    char part[512];
+
+    name = etch_render_string(name);
+    while (*name) {
+        size_t n = strcspn(name, ">.");
+
+        n += name[n] != '\0';
+        n = n < sizeof(part) ? n : sizeof(part) - 1;
+        snprintf(part, sizeof(part), "%.*s", (int)n, name);
+        etch_page_escape(page, part);
+        etch_page_write(page, "<wbr>");
+        name += n;
+    }
+}
+
+/* A browser may break a line after any hyphen. */
+static void put_piece(struct etch_page *page, const char *text, size_t size)
+{
+    char part[512];
+    const char *arrow = memmem(text, size, "->", 2);
+
+    if (arrow) {
+        put_piece(page, text, (size_t)(arrow - text));
+        etch_page_write(page, "<span class=\"nowrap\">-&#62;</span>");
+        put_piece(page, arrow + 2, size - 2 - (size_t)(arrow - text));
+        return;
+    }
+
+    while (size) {
+        size_t n = size < sizeof(part) ? size : sizeof(part) - 1;
+
+        while (n < size && n > 1 && ((unsigned char)text[n] & 0xc0) == 0x80)
+            n--; /* not within a character */
+        snprintf(part, sizeof(part), "%.*s", (int)n, text);
+        etch_page_escape(page, part);
+        text += n;
+        size -= n;
+    }
+}
+
+void etch_page_text(struct etch_page *page, const char *text)
+{
+    text = etch_render_string(text);
+    put_piece(page, text, strlen(text));
+}
+
+void etch_page_source(struct etch_page *page, const char *text)
+{
+    static const char *const class_of[] = {[ETCH_KEYWORD] = "k", [ETCH_NUMBER] = "n",    [ETCH_STRING] = "s",
+                                           [ETCH_COMMENT] = "c", [ETCH_DIRECTIVE] = "p", [ETCH_CALL] = "f"};
+    size_t size;
+
+    for (; *text; text += size) {
+        enum etch_highlight kind = etch_highlight_next(text, &size);
+
+        if (kind != ETCH_PLAIN)
+            etch_page_write(page, "<i class=\"%s\">", class_of[kind]);
+        put_piece(page, text, size);
+        if (kind != ETCH_PLAIN)
+            etch_page_write(page, "</i>");
+    }
+}
+
+bool etch_page_is_picked(const struct etch_page *page, size_t predictor)
 {
     for (size_t i = 0; i < page->model.n_shown; i++)
         if (page->model.shown[i] == predictor)
@@ -56,7 +138,7 @@ void etch_page_letter(struct etch_page *page, size_t predictor)
 
     for (size_t i = 0; i < page->model.n_shown; i++)
         before += page->model.shown[i] < predictor;
-    at = is_picked(page, predictor) ? before : page->model.n_shown + predictor - before;
+    at = etch_page_is_picked(page, predictor) ? before : page->model.n_shown + predictor - before;
     etch_page_write(page, "<span class=\"letter\">");
     if (at < 26)
         etch_page_write(page, "%c", 'A' + (int)at);
@@ -108,16 +190,58 @@ static void put_document_head(struct etch_page *page)
     etch_page_write(page, "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#picture\">To the picture</a>\n");
 }
 
-static void put_header(struct etch_page *page)
+static void put_command(struct etch_page *page)
+{
+    const Etch__Sketch *s = page->sketch;
+
+    if (!s->n_command && !etch_render_string(s->input)[0])
+        return;
+    etch_page_write(page, "<p class=\"facts\">This run: <code>");
+    for (size_t i = 0; i < s->n_command; i++) {
+        etch_page_write(page, i ? " " : "");
+        etch_page_escape(page, s->command[i]);
+    }
+    if (etch_render_string(s->input)[0]) {
+        etch_page_write(page, "</code> \u00b7 input <code>");
+        etch_page_escape(page, s->input);
+    }
+    etch_page_write(page, "</code></p>\n");
+}
+
+/* How it was recorded, behind a fold: readers want the cause. */
+static void put_about(struct etch_page *page)
 {
     static const char *const sources[] = {"none", "pt", "soft", "vpt", "lab"};
     const Etch__Sketch *s = page->sketch;
+
+    etch_page_write(page, "<details class=\"about\"><summary>How it was recorded</summary><dl>");
+    etch_page_write(page, "<dt>control flow</dt><dd>source %s</dd>",
+                    (unsigned)s->source < sizeof(sources) / sizeof(sources[0]) ? sources[s->source] : "unknown");
+    if (s->round)
+        etch_page_write(page, "<dt>watched</dt><dd>round %u, the %u nearest statements (\u03c3=%u)</dd>", s->round,
+                        s->sigma, s->sigma);
+    if (etch_render_string(s->program)[0]) {
+        etch_page_write(page, "<dt>program</dt><dd>");
+        etch_page_escape(page, s->program);
+        etch_page_write(page, "</dd>");
+    }
+    if (s->build_id.len)
+        etch_page_write(page, "<dt>build</dt><dd><code>");
+    for (size_t i = 0; i < s->build_id.len && i < 64; i++)
+        etch_page_write(page, "%02x", s->build_id.data[i]);
+    etch_page_write(page, "%s</dl></details>\n", s->build_id.len ? "</code></dd>" : "");
+}
+
+static void put_header(struct etch_page *page)
+{
+    const Etch__Sketch *s = page->sketch;
     const Etch__Place *place = etch_render_place(s->failing_place);
-    char headline[512], runs[128], sentence[2048];
+    char headline[512], runs[128], sentence[2048], what[2048];
+    size_t claim;
 
     etch_render_headline(s, headline, sizeof(headline));
     etch_render_runs(s, runs, sizeof(runs));
-    etch_render_sentence(s, sentence, sizeof(sentence));
+    claim = etch_render_sentence(s, sentence, sizeof(sentence));
     etch_page_write(page, "<header>\n<h1%s>", s->failing_runs ? "" : " class=\"calm\"");
     etch_page_escape(page, headline);
     if (place->line) {
@@ -125,294 +249,32 @@ static void put_header(struct etch_page *page)
         etch_page_escape(page, etch_render_basename(place->file));
         etch_page_write(page, ":%u</span>", place->line);
     }
-    etch_page_write(page, "</h1>\n<p class=\"facts\"><strong>%s</strong> \u00b7 source %s", runs,
-                    (unsigned)s->source < sizeof(sources) / sizeof(sources[0]) ? sources[s->source] : "unknown");
-    if (s->round)
-        etch_page_write(page, " \u00b7 round %u (\u03c3=%u)", s->round, s->sigma);
-    if (etch_render_string(s->program)[0]) {
-        etch_page_write(page, " \u00b7 ");
-        etch_page_escape(page, s->program);
-    }
-    etch_page_write(page, "</p>\n");
+    etch_page_write(page, "</h1>\n");
     if (sentence[0]) {
+        snprintf(what, sizeof(what), "%.*s", (int)claim, sentence);
         etch_page_write(page, "<p class=\"sentence\">");
-        etch_page_escape(page, sentence);
-        etch_page_write(page, "</p>\n");
+        etch_page_text(page, what);
+        etch_page_write(page, "<span class=\"claim\">");
+        etch_page_text(page, sentence + claim);
+        etch_page_write(page, "</span></p>\n");
     }
+    etch_page_write(page, "<p class=\"facts\"><strong>%s</strong></p>\n", runs);
+    put_command(page);
     etch_page_write(page, "</header>\n");
-}
-
-/* ---- Causes ---- */
-
-static void put_cause(struct etch_page *page, size_t i, bool top)
-{
-    const Etch__Predictor *p = page->sketch->predictors[i];
-    char counts[256];
-
-    etch_render_counts(p, counts, sizeof(counts));
-    etch_page_write(page,
-                    "<li%s><a class=\"cause\" id=\"cause-%zu\" href=\"#cause-%zu\" "
-                    "title=\"precision %.3f, recall %.3f, F between %.2f and %.2f; show its steps only\">",
-                    top ? " class=\"top\"" : "", i, i, p->precision, p->recall, p->f_lo, p->f_hi);
-    etch_page_letter(page, i);
-    etch_page_write(page, "<span>");
-    etch_page_escape(page, p->kind);
-    if (etch_render_string(p->pattern)[0]) {
-        etch_page_write(page, " <small class=\"soft\">");
-        etch_page_escape(page, p->pattern);
-        etch_page_write(page, "</small>");
-    }
-    etch_page_write(page, "</span><strong>");
-    etch_page_escape(page, p->text);
-    etch_page_write(page, "</strong><span class=\"counts\">%s</span><span class=\"counts\">F %.2f</span></a></li>\n",
-                    counts, p->f);
-}
-
-static void put_other_causes(struct etch_page *page)
-{
-    if (!page->model.unshown)
-        return;
-    etch_page_write(page, "<details><summary>%zu more</summary><ol>\n", page->model.unshown);
-    for (size_t i = 0; i < page->sketch->n_predictors; i++)
-        if (!is_picked(page, i))
-            put_cause(page, i, false);
-    etch_page_write(page, "</ol></details>\n");
-}
-
-static void put_causes(struct etch_page *page)
-{
-    bool cause = etch_render_has_cause(page->sketch);
-
-    if ((!page->sketch->compared && !cause) || !page->sketch->failing_runs)
-        return;
-    etch_page_write(page, "<section class=\"causes\">\n<h2>%s</h2>\n<ol>\n",
-                    cause && page->sketch->predictors[0]->experiment ? "Cause, by experiment"
-                    : cause               ? "Cause: what failing runs do and passing runs do not"
-                    : page->model.n_shown ? "No strong predictor yet; the best hints"
-                                          : "No predictor separates failing runs from passing runs yet");
-    for (size_t i = 0; i < page->model.n_shown; i++)
-        put_cause(page, page->model.shown[i], cause);
-    etch_page_write(page, "</ol>\n");
-    put_other_causes(page);
-    etch_page_write(page, "<a class=\"all\" href=\"#_\">Show all steps</a>\n</section>\n");
-}
-
-/* A long name breaks where the source would: behind -> and a dot. */
-static void put_name(struct etch_page *page, const char *name)
-{
-    char part[512];
-
-    name = etch_render_string(name);
-    while (*name) {
-        size_t n = strcspn(name, ">.");
-
-        n += name[n] != '\0';
-        n = n < sizeof(part) ? n : sizeof(part) - 1;
-        snprintf(part, sizeof(part), "%.*s", (int)n, name);
-        etch_page_escape(page, part);
-        etch_page_write(page, "<wbr>");
-        name += n;
-    }
-}
-
-/* ---- Picture ---- */
-
-static void put_table_head(struct etch_page *page)
-{
-    const Etch__Sketch *s = page->sketch;
-
-    etch_page_write(page, "<thead><tr><th scope=\"col\"><span class=\"soft\">time \u2193</span></th>");
-    for (size_t c = 0; c < page->model.n_columns; c++) {
-        const Etch__SketchThread *t = s->threads[page->model.columns[c]];
-
-        etch_page_write(page, "<th scope=\"col\"%s>T%zu ", t->failing ? " class=\"failing\"" : "",
-                        page->model.columns[c] + 1);
-        etch_page_escape(page, t->name);
-        etch_page_write(page, "%s<small>", t->failing ? " \u2717 fails" : "");
-        if (etch_render_string(t->made_by)[0] && strcmp(t->made_by, etch_render_string(t->name)) != 0) {
-            etch_page_write(page, "made by ");
-            etch_page_escape(page, t->made_by);
-        }
-        etch_page_write(page, "</small></th>");
-    }
-    for (size_t v = 0; v < s->n_variables; v++) {
-        etch_page_write(page, "<th scope=\"col\" class=\"variable\" title=\"at 0x%" PRIx64 "\"><span>",
-                        s->variables[v]->address);
-        put_name(page, s->variables[v]->name);
-        etch_page_write(page, "</span></th>");
-    }
-    etch_page_write(page, "</tr></thead>\n");
-}
-
-/* The orders that lead to a step, each with its evidence on hover. The script draws the arrows from these. */
-static void put_orders(struct etch_page *page, size_t i)
-{
-    const Etch__Sketch *s = page->sketch;
-
-    etch_page_write(page, "<div class=\"chips\">");
-    for (size_t k = 0; k < s->n_orders; k++) {
-        const Etch__SketchOrder *o = s->orders[k];
-
-        if (!etch_render_order_is_sound(s, o) || o->after != i)
-            continue;
-        etch_page_write(page, "<span class=\"chip%s\" tabindex=\"0\" data-from=\"%u\" data-to=\"%zu\" data-evidence=\"",
-                        o->predictor && s->compared ? " because" : "", o->before + 1, i + 1);
-        etch_page_escape(page, o->evidence);
-        etch_page_write(page, "\">after T%u\u2019s %zu<span class=\"tip\" role=\"tooltip\">Proven: ",
-                        s->steps[o->before]->thread + 1, page->model.row_of[o->before] + 1);
-        etch_page_escape(page, o->evidence);
-        etch_page_write(page, "</span></span>");
-    }
-    etch_page_write(page, "</div>");
-}
-
-static void put_step_classes(struct etch_page *page, const Etch__SketchStep *step)
-{
-    bool marked = false;
-
-    for (size_t k = 0; k < step->n_predictors; k++)
-        marked |= is_picked(page, step->predictors[k]);
-    etch_page_write(page, "class=\"step%s%s\" data-causes=\"", marked ? " marked" : "",
-                    step->failing ? " failing" : "");
-    for (size_t k = 0; k < step->n_predictors; k++)
-        etch_page_write(page, "%s%u", k ? " " : "", step->predictors[k]);
-    etch_page_write(page, "\"");
-}
-
-static void put_step_text(struct etch_page *page, const Etch__SketchStep *step)
-{
-    const Etch__Place *place = etch_render_place(step->place);
-    const char *text = etch_render_string(step->text);
-    char function[128];
-
-    etch_page_write(page, "<span class=\"place\">");
-    if (place->line) {
-        etch_page_escape(page, etch_render_basename(place->file));
-        etch_page_write(page, ":%u", place->line);
-    } else {
-        etch_page_write(page, "?");
-    }
-    etch_page_write(page, "</span> <code class=\"d%u\">", step->depth < 4 ? step->depth : 4);
-    text += strspn(text, " \t");
-    if (*text) {
-        etch_page_escape(page, text);
-    } else {
-        etch_page_write(page, "(no source) in ");
-        etch_page_escape(page, etch_render_function(place, function, sizeof(function)));
-    }
-    etch_page_write(page, "</code>");
-    if (step->count > 1)
-        etch_page_write(page, " <span class=\"count\">%" PRIu64 "\u00d7</span>", step->count);
-    if (step->failing)
-        etch_page_write(page, " <span class=\"fail\">\u2717 fails here</span>");
-}
-
-static void put_step(struct etch_page *page, size_t i)
-{
-    const Etch__SketchStep *step = page->sketch->steps[i];
-
-    if (step->lost_before)
-        etch_page_write(page, "<div class=\"lost\">lost: steps may be missing here</div>");
-    etch_page_write(page, "<a id=\"at-%zu\" href=\"#step-%zu\" ", i + 1, i + 1);
-    put_step_classes(page, step);
-    etch_page_write(page, ">");
-    for (size_t k = 0; k < page->model.n_shown; k++)
-        if (etch_render_step_has_predictor(step, page->model.shown[k]))
-            etch_page_letter(page, page->model.shown[k]);
-    put_step_text(page, step);
-    if (etch_render_string(step->note)[0]) {
-        etch_page_write(page, "<span class=\"note\">");
-        etch_page_escape(page, step->note);
-        etch_page_write(page, "</span>");
-    }
-    etch_page_write(page, "</a>");
-    put_orders(page, i);
-}
-
-static void put_value(struct etch_page *page, const Etch__SketchValue *value, const Etch__SketchStep *step, bool shared)
-{
-    const char *evidence = etch_render_string(value->evidence);
-    char number[24];
-
-    etch_render_value(value, number);
-    etch_page_write(page, "<span class=\"value%s%s\" tabindex=\"0\">",
-                    value->deciding && page->sketch->compared ? " deciding" : "", number[0] == '?' ? " unknown" : "");
-    if (shared)
-        etch_page_write(page, "T%u ", step->thread + 1);
-    etch_page_write(page, "%s %s<span class=\"tip\" role=\"tooltip\">%s%s", value->write ? "wrote" : "read", number,
-                    value->write ? "Written" : "Read", number[0] == '?' ? ", value not known" : "");
-    etch_page_write(page, evidence[0] ? ": " : "");
-    etch_page_escape(page, evidence);
-    etch_page_write(page, "</span></span> ");
-}
-
-static void put_row_values(struct etch_page *page, const struct etch_render_row *row, size_t variable)
-{
-    etch_page_write(page, "<td class=\"variable\" data-label=\"");
-    etch_page_escape(page, page->sketch->variables[variable]->name);
-    etch_page_write(page, " \">");
-    for (size_t k = 0; k < row->n; k++) {
-        const Etch__SketchStep *step = page->sketch->steps[page->model.order[row->first + k]];
-
-        for (size_t j = 0; j < step->n_values; j++)
-            if (step->values[j]->variable == variable)
-                put_value(page, step->values[j], step, row->unordered);
-    }
-    etch_page_write(page, "</td>");
-}
-
-static void put_row(struct etch_page *page, size_t r)
-{
-    const struct etch_render_row *row = &page->model.rows[r];
-
-    etch_page_write(
-        page, "<tr%s><td class=\"number\">%zu%s</td>", row->unordered ? " class=\"unordered\"" : "", r + 1,
-        row->unordered ? " <span class=\"doubt\" title=\"unordered: nothing proves which came first\">~</span>" : "");
-    for (size_t c = 0; c < page->model.n_columns; c++) {
-        bool open = false;
-
-        for (size_t k = 0; k < row->n; k++) {
-            size_t i = page->model.order[row->first + k];
-
-            if (etch_render_column(&page->model, i) != c)
-                continue;
-            if (!open) {
-                etch_page_write(page, "<td class=\"thread\" data-label=\"T%zu ", page->model.columns[c] + 1);
-                etch_page_escape(page, page->sketch->threads[page->model.columns[c]]->name);
-                etch_page_write(page, "\">");
-                open = true;
-            }
-            put_step(page, i);
-        }
-        etch_page_write(page, open ? "</td>" : "<td></td>");
-    }
-    for (size_t v = 0; v < page->sketch->n_variables; v++)
-        put_row_values(page, row, v);
-    etch_page_write(page, "</tr>\n");
-}
-
-static void put_picture(struct etch_page *page)
-{
-    if (!page->model.n_columns)
-        return;
-    etch_page_write(
-        page, "<main class=\"picture\" id=\"picture\">\n<svg class=\"wires\" aria-hidden=\"true\"></svg>\n<table>\n");
-    put_table_head(page);
-    etch_page_write(page, "<tbody>\n");
-    for (size_t r = 0; r < page->model.n_rows; r++)
-        put_row(page, r);
-    etch_page_write(page, "</tbody>\n</table>\n</main>\n");
 }
 
 /* ---- Stacks ---- */
 
-static void put_frame(struct etch_page *page, const Etch__Place *place, size_t number)
+static void put_frame(struct etch_page *page, const Etch__SketchStack *stack, size_t number)
 {
+    const Etch__Place *place = etch_render_place(stack->frames[number]);
     char function[128];
 
     etch_page_write(page, "<li value=\"%zu\"><code>", number);
     etch_page_escape(page, etch_render_function(place, function, sizeof(function)));
-    etch_page_write(page, "()</code> <span class=\"place\">");
+    etch_page_write(page, "(");
+    etch_page_escape(page, etch_render_arguments(stack, number));
+    etch_page_write(page, ")</code> <span class=\"place\">");
     etch_page_escape(page, etch_render_basename(place->file));
     etch_page_write(page, ":%u</span></li>\n", place->line);
 }
@@ -430,7 +292,7 @@ static void put_stack(struct etch_page *page, const Etch__SketchStack *stack)
     for (size_t i = 0; i < view.n; i++) {
         if (i == view.gap)
             etch_page_write(page, "<li class=\"soft gap\">%zu more</li>\n", view.cut);
-        put_frame(page, etch_render_place(stack->frames[view.shown[i]]), view.shown[i]);
+        put_frame(page, stack, view.shown[i]);
     }
     etch_page_write(page, "</ol></div>\n");
 }
@@ -513,7 +375,25 @@ static void put_foot(struct etch_page *page)
         etch_page_write(page, "<li class=\"soft\">Slice %u statements, %u executed, %zu shown.</li>\n",
                         s->slice_statements, s->executed_statements, s->n_steps);
     etch_page_write(page, "</ul>\n");
+    etch_page_legend(page);
+    put_about(page);
     etch_page_slice(page);
+}
+
+/* With many steps the browser gets the panels as text, and the script takes out the one that is wanted. The text has no
+ * end tag of a script: text from outside is escaped. */
+static void put_panels(struct etch_page *page)
+{
+    bool many = page->model.n_steps > PANELS_MAX;
+
+    if (!page->model.n_steps)
+        return;
+    page->out.failed |= many && !etch_page_find_twins(page);
+    etch_page_write(page, "<section class=\"panels\">\n<h2>Evidence, step by step</h2>\n%s",
+                    many ? "<script type=\"text/plain\" id=\"texts\">\n" : "");
+    for (size_t i = 0; i < page->model.n_steps; i++)
+        etch_page_panel(page, page->model.order[i]);
+    etch_page_write(page, "%s</section>\n", many ? "</script>\n" : "");
 }
 
 char *etch_render_html(const Etch__Sketch *sketch, const struct etch_render_html *options, size_t *size)
@@ -522,20 +402,21 @@ char *etch_render_html(const Etch__Sketch *sketch, const struct etch_render_html
 
     if (etch_render_model_make(&page.model, sketch, false))
         return NULL;
+    page.out.failed = etch_render_lanes_make(&page.lanes, &page.model) < 0;
     put_document_head(&page);
     put_header(&page);
-    put_causes(&page);
-    put_picture(&page);
+    etch_page_causes(&page);
+    if (!page.out.failed)
+        etch_page_picture(&page);
     put_stacks(&page);
     put_foot(&page);
-    if (sketch->n_steps)
-        etch_page_write(&page, "<section class=\"panels\">\n<h2>Evidence, step by step</h2>\n");
-    for (size_t i = 0; i < page.model.n_steps; i++)
-        etch_page_panel(&page, page.model.order[i]);
-    etch_page_write(&page, "%s<script>", sketch->n_steps ? "</section>\n" : "");
+    put_panels(&page);
+    etch_page_write(&page, "<section class=\"chain\" id=\"chain\" tabindex=\"-1\" hidden></section>\n<script>");
     etch_text_bytes(&page.out, (const char *)render_html_js, sizeof(render_html_js) - 1);
     etch_page_write(&page, "</script>\n</body>\n</html>\n");
     etch_text_char(&page.out, '\0');
+    free(page.twins);
+    etch_render_lanes_release(&page.lanes);
     etch_render_model_release(&page.model);
     if (page.out.failed) {
         free(page.out.v);

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { CONTEXT_LINES = 4 };
 
@@ -39,7 +41,7 @@ static void put_place(struct etch_page *page, const Etch__Place *place)
 static void put_source_line(struct etch_page *page, uint32_t line, bool here, const char *text)
 {
     etch_page_write(page, "%s%6u  ", here ? "<span class=\"here\">" : "", line);
-    etch_page_escape(page, text);
+    etch_page_source(page, text);
     etch_page_write(page, here ? "</span>\n" : "\n");
 }
 
@@ -67,6 +69,51 @@ static void put_context(struct etch_page *page, const Etch__SketchStep *step)
     etch_page_write(page, "</pre>");
 }
 
+/* An absolute path opens in the editor, or as a file. */
+static void put_editor(struct etch_page *page, const Etch__Place *place)
+{
+    if (etch_render_string(place->file)[0] != '/' || !place->line)
+        return;
+    etch_page_write(page, "<p class=\"open\">Open in <a href=\"vscode://file");
+    etch_page_uri(page, place->file);
+    etch_page_write(page, ":%u\">VS Code</a> or as <a href=\"file://", place->line);
+    etch_page_uri(page, place->file);
+    etch_page_write(page, "\">file</a></p>");
+}
+
+static void put_runs(struct etch_page *page, unsigned runs, const char *what)
+{
+    if (runs)
+        etch_page_write(page, "<li>%u %s</li>", runs, what);
+}
+
+/* What the passing runs did here, beside what this run did. */
+static void put_passing(struct etch_page *page, const Etch__SketchStep *step)
+{
+    const Etch__SketchPassing *p = step->passing;
+    char text[96];
+
+    if (!p)
+        return;
+    etch_page_write(page, "<section class=\"aside\"><h4>What passing runs did here</h4><ul>");
+    put_runs(page, p->ran, p->ran == 1 ? "passing run came here" : "passing runs came here");
+    put_runs(page, p->not_run, p->not_run == 1 ? "passing run did not" : "passing runs did not");
+    put_runs(page, p->unknown, "unknown");
+    for (size_t i = 0; i < p->n_values; i++) {
+        const Etch__SketchPassingValue *v = p->values[i];
+
+        etch_page_passing_value(v, text, sizeof(text));
+        etch_page_write(page, "<li>%s <code>", v->write ? "wrote" : "read");
+        etch_page_escape(page,
+                         v->variable < page->sketch->n_variables ? page->sketch->variables[v->variable]->name : "?");
+        etch_page_write(page, "</code>: <strong>%s</strong> <span class=\"soft\">in %u run%s</span></li>", text,
+                        v->runs, v->runs == 1 ? "" : "s");
+    }
+    etch_page_write(page, "</ul></section>");
+}
+
+static void put_step_link(struct etch_page *page, size_t step);
+
 static void put_values(struct etch_page *page, const Etch__SketchStep *step)
 {
     for (size_t k = 0; k < step->n_values; k++) {
@@ -80,7 +127,12 @@ static void put_values(struct etch_page *page, const Etch__SketchStep *step)
         etch_page_write(page, "</code> = <strong>%s</strong> <span class=\"soft\">",
                         number[0] == '?' ? "not known" : number);
         etch_page_escape(page, value->evidence);
-        etch_page_write(page, "</span></dd>");
+        etch_page_write(page, "</span>");
+        if (value->origin_case == ETCH__SKETCH_VALUE__ORIGIN_FROM && value->from < page->sketch->n_steps) {
+            etch_page_write(page, " written by ");
+            put_step_link(page, value->from);
+        }
+        etch_page_write(page, "</dd>");
     }
 }
 
@@ -102,6 +154,7 @@ static void put_order(struct etch_page *page, const char *word, size_t other, co
 static void put_orders(struct etch_page *page, size_t i)
 {
     const Etch__Sketch *s = page->sketch;
+    const struct etch_render_row *row = &page->model.rows[page->model.row_of[i]];
 
     for (size_t k = 0; k < s->n_orders; k++) {
         const Etch__SketchOrder *o = s->orders[k];
@@ -117,9 +170,9 @@ static void put_orders(struct etch_page *page, size_t i)
         if (u->one < s->n_steps && u->other < s->n_steps && (u->one == i || u->other == i))
             put_order(page, "unordered with", u->one == i ? u->other : u->one, u->evidence);
     }
-    for (size_t k = 0; k < s->n_steps; k++)
-        if (s->steps[k]->rank == s->steps[i]->rank && s->steps[k]->thread != s->steps[i]->thread)
-            put_order(page, "unordered with", k, "nothing proves which came first");
+    for (size_t k = 0; k < row->n; k++)
+        if (s->steps[page->model.order[row->first + k]]->thread != s->steps[i]->thread)
+            put_order(page, "unordered with", page->model.order[row->first + k], "nothing proves which came first");
 }
 
 static void put_predictor(struct etch_page *page, size_t i)
@@ -191,6 +244,61 @@ static void put_slice_part(struct etch_page *page, const Etch__SketchStep *step)
     etch_page_write(page, "</dd>");
 }
 
+static int compare_places(const Etch__Place *a, const Etch__Place *b)
+{
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    return strcmp(etch_render_string(a->file), etch_render_string(b->file));
+}
+
+struct placed {
+    const Etch__Place *place;
+    size_t step;
+};
+
+static int by_place(const void *x, const void *y)
+{
+    const struct placed *a = x, *b = y;
+    int order = compare_places(a->place, b->place);
+
+    return order ? order : a->step < b->step ? -1 : a->step > b->step;
+}
+
+bool etch_page_find_twins(struct etch_page *page)
+{
+    size_t n = page->model.n_steps, first = 0;
+    struct placed *list = calloc(n + 1, sizeof(*list));
+
+    page->twins = calloc(n + 1, sizeof(*page->twins));
+    if (!list || !page->twins) {
+        free(list);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        list[i] = (struct placed){etch_render_place(page->sketch->steps[i]->place), i};
+    qsort(list, n, sizeof(*list), by_place);
+    for (size_t i = 0; i < n; i++) {
+        first = compare_places(list[first].place, list[i].place) == 0 ? first : i;
+        page->twins[list[i].step] = list[first].step;
+    }
+    free(list);
+    return true;
+}
+
+/* The same lines are in the page once, if there are many steps. */
+static void put_source(struct etch_page *page, size_t i)
+{
+    bool twin = page->twins && page->twins[i] != i;
+
+    if (twin)
+        etch_page_write(page, "<div class=\"side\" data-source=\"step-%zu\">", page->twins[i] + 1);
+    else
+        etch_page_write(page, "<div class=\"side\">");
+    if (!twin)
+        put_context(page, page->sketch->steps[i]);
+    etch_page_write(page, "</div>");
+}
+
 void etch_page_panel(struct etch_page *page, size_t i)
 {
     const Etch__SketchStep *step = page->sketch->steps[i];
@@ -203,7 +311,11 @@ void etch_page_panel(struct etch_page *page, size_t i)
         etch_page_escape(page, page->sketch->threads[step->thread]->name);
     etch_page_write(page, "</h3>");
     put_place(page, etch_render_place(step->place));
-    put_context(page, step);
+    etch_page_write(page, "<div class=\"sides\">");
+    put_source(page, i);
+    put_passing(page, step);
+    etch_page_write(page, "</div>");
+    put_editor(page, etch_render_place(step->place));
     etch_page_write(page, "<dl>");
     if (etch_render_string(step->note)[0]) {
         etch_page_write(page, "<dt>here</dt><dd>");

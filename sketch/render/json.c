@@ -5,6 +5,7 @@
 #include "sketch/render/jansson.h"
 #include "sketch/render/model.h"
 #include "sketch/render/sentence.h"
+#include "sketch/render/stack.h"
 
 #include <stdio.h>
 
@@ -100,6 +101,31 @@ static json_t *value_json(const Etch__SketchValue *v, bool *failed)
     etch_json_set(o, "evidence", etch_json_text(v->evidence), failed);
     if (v->recovered)
         etch_json_set(o, "recovered", json_true(), failed);
+    if (v->origin_case == ETCH__SKETCH_VALUE__ORIGIN_FROM)
+        etch_json_set(o, "from", json_integer(v->from), failed);
+    return o;
+}
+
+static json_t *passing_json(const Etch__SketchPassing *p, bool *failed)
+{
+    json_t *o = json_object(), *values = json_array();
+
+    for (size_t i = 0; i < p->n_values; i++) {
+        const Etch__SketchPassingValue *from = p->values[i];
+        json_t *v = json_object();
+
+        etch_json_set(v, "variable", json_integer(from->variable), failed);
+        etch_json_set(v, "access", json_string(from->write ? "write" : "read"), failed);
+        etch_json_set(v, "runs", json_integer(from->runs), failed);
+        etch_json_set(v, "distinct", json_integer(from->distinct), failed);
+        etch_json_set(v, "least", etch_json_hex(from->least), failed);
+        etch_json_set(v, "most", etch_json_hex(from->most), failed);
+        etch_json_push(values, v, failed);
+    }
+    etch_json_set(o, "ran", json_integer(p->ran), failed);
+    etch_json_set(o, "not_run", json_integer(p->not_run), failed);
+    etch_json_set(o, "unknown", json_integer(p->unknown), failed);
+    etch_json_set(o, "values", values, failed);
     return o;
 }
 
@@ -124,6 +150,10 @@ static json_t *step_json(const struct etch_render_model *m, size_t i, bool *fail
     etch_json_set(o, "statement", json_integer(step->statement), failed);
     etch_json_set(o, "predictors", predictors, failed);
     etch_json_set(o, "values", values, failed);
+    if (step->estimate_case == ETCH__SKETCH_STEP__ESTIMATE_LIKELIHOOD)
+        etch_json_set(o, "likelihood", etch_json_real(step->likelihood), failed);
+    if (step->passing)
+        etch_json_set(o, "passing", passing_json(step->passing, failed), failed);
     return o;
 }
 
@@ -179,7 +209,7 @@ static json_t *conflict_json(const Etch__SketchConflict *c, bool *failed)
 
 static json_t *stack_json(const Etch__SketchStack *stack, bool *failed)
 {
-    json_t *o = json_object(), *frames = json_array();
+    json_t *o = json_object(), *frames = json_array(), *arguments = json_array();
     bool drawn = stack->drawn_case == ETCH__SKETCH_STACK__DRAWN_COLUMN;
 
     for (size_t i = 0; i < stack->n_frames; i++)
@@ -188,7 +218,10 @@ static json_t *stack_json(const Etch__SketchStack *stack, bool *failed)
     etch_json_set(o, "name", etch_json_text(stack->thread), failed);
     etch_json_set(o, "failing", json_boolean(stack->failing), failed);
     etch_json_set(o, "inside", etch_json_text(stack->inside), failed);
+    for (size_t i = 0; i < stack->n_frames; i++)
+        etch_json_push(arguments, etch_json_text(etch_render_arguments(stack, i)), failed);
     etch_json_set(o, "frames", frames, failed);
+    etch_json_set(o, "arguments", arguments, failed);
     return o;
 }
 
@@ -264,8 +297,12 @@ static void set_steps(json_t *root, const struct etch_render_model *model, bool 
 static void set_lists(json_t *root, const struct etch_render_model *model, bool *failed)
 {
     const Etch__Sketch *s = model->sketch;
-    json_t *notes = json_array();
+    json_t *notes = json_array(), *command = json_array();
 
+    for (size_t i = 0; i < s->n_command; i++)
+        etch_json_push(command, etch_json_text(s->command[i]), failed);
+    etch_json_set(root, "command", command, failed);
+    etch_json_set(root, "input", etch_render_string(s->input)[0] ? etch_json_text(s->input) : json_null(), failed);
     SET_LIST(root, "predictors", s->predictors, s->n_predictors, predictor_json);
     SET_LIST(root, "threads", s->threads, s->n_threads, thread_json);
     SET_LIST(root, "stacks", s->stacks, s->n_stacks, stack_json);

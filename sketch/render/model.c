@@ -228,6 +228,11 @@ void etch_render_counts(const Etch__Predictor *p, char *text, size_t size)
         snprintf(experiment, sizeof(experiment), "%s: turned round %u of %u fail, alone %u of %u fail; ",
                  etch_render_sureness(p), p->experiment->turned_failed, p->experiment->turned,
                  p->experiment->alone_failed, p->experiment->alone);
+    if (p->experiment && !p->failing && !p->passing) { /* found in the lab, and never compared */
+        experiment[strlen(experiment) - 2] = '\0';
+        snprintf(text, size, "%s", experiment);
+        return;
+    }
     snprintf(text, size, "%sin %u/%u failing, %u/%u passing%s", experiment, p->failing_true, p->failing,
              p->passing_true, p->passing, unknown);
 }

@@ -107,12 +107,13 @@ static void draw_idle(struct picture *p)
 
 #define OTHERS_SHOWN 4u
 
-static void draw_frame(struct picture *p, const Etch__Place *place, size_t number)
+static void draw_frame(struct picture *p, const Etch__SketchStack *stack, size_t number)
 {
+    const Etch__Place *place = etch_render_place(stack->frames[number]);
     char name[128], text[700];
 
-    snprintf(text, sizeof(text), "%3zu  %s()  %.300s:%u", number, etch_render_function(place, name, sizeof(name)),
-             etch_render_basename(place->file), place->line);
+    snprintf(text, sizeof(text), "%3zu  %s(%.200s)  %.300s:%u", number, etch_render_function(place, name, sizeof(name)),
+             etch_render_arguments(stack, number), etch_render_basename(place->file), place->line);
     etch_picture_flow(p, 8, p->canvas.width - 9, 4, &(struct etch_text_run){text, LOOK_PLAIN, 0}, 1);
 }
 
@@ -130,7 +131,7 @@ static void draw_stack(struct picture *p, const Etch__SketchStack *stack)
             snprintf(text, sizeof(text), "     %zu more", view.cut);
             etch_picture_flow(p, 8, p->canvas.width - 9, 0, &(struct etch_text_run){text, LOOK_DIM, 0}, 1);
         }
-        draw_frame(p, etch_render_place(stack->frames[view.shown[i]]), view.shown[i]);
+        draw_frame(p, stack, view.shown[i]);
     }
 }
 

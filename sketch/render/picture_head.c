@@ -36,6 +36,10 @@ void etch_picture_head(struct picture *p)
     if (left + right + 5 > p->canvas.width)
         etch_picture_flow(p, 7, p->canvas.width - 8, 0, &facts, 1);
     p->y++;
+    if (etch_render_string(s->input)[0]) {
+        snprintf(sentence, sizeof(sentence), "Input: %.1000s", s->input);
+        etch_picture_write(p, LOOK_DIM, 0, sentence);
+    }
     etch_render_sentence(s, sentence, sizeof(sentence));
     if (sentence[0]) {
         etch_picture_write(p, LOOK_BOLD, 0, sentence);
@@ -82,7 +86,9 @@ static void draw_predictor(struct picture *p, size_t shown, unsigned x, unsigned
 
     etch_picture_letter(shown, letter);
     etch_render_counts(q, counts, sizeof(counts));
-    if (p->all && q->f_hi > 0)
+    if (q->experiment && !q->failing && !q->passing)
+        f[0] = '\0';
+    else if (p->all && q->f_hi > 0)
         snprintf(f, sizeof(f), "   F %.2f (%.2f to %.2f)", q->f, q->f_lo, q->f_hi);
     else
         snprintf(f, sizeof(f), "   F %.2f", q->f);

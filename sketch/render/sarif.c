@@ -258,6 +258,21 @@ static const char *rule_of(const Etch__Sketch *s)
     return kind < 6 ? rules[kind] : rules[0];
 }
 
+/* "n = 3, p = 0" as the strings that the standard wants. */
+static json_t *parameters_json(const char *text, struct sarif *f)
+{
+    json_t *list = json_array();
+
+    while (*text) {
+        size_t n = strcspn(text, ",");
+
+        etch_json_push(list, json_stringn(text, n), &f->failed);
+        text += n;
+        text += strspn(text, ", ");
+    }
+    return list;
+}
+
 static json_t *stack_json(const Etch__Sketch *s, const Etch__SketchStack *stack, struct sarif *f)
 {
     json_t *o = json_object(), *frames = json_array();
@@ -267,6 +282,8 @@ static json_t *stack_json(const Etch__Sketch *s, const Etch__SketchStack *stack,
         json_t *frame = json_object();
 
         etch_json_set(frame, "location", location_json(stack->frames[i], NULL, NULL, f), &f->failed);
+        if (etch_render_arguments(stack, i)[0])
+            etch_json_set(frame, "parameters", parameters_json(etch_render_arguments(stack, i), f), &f->failed);
         etch_json_push(frames, frame, &f->failed);
     }
     etch_render_stack_title(s, stack, title, sizeof(title));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define NO_STEP SIZE_MAX
+#define CHAIN_LINKS 3u /* writers that the sentence names, from the failure back */
 
 struct sentence {
     const Etch__Sketch *sketch;
@@ -289,6 +290,52 @@ static bool say_atomicity(struct sentence *s)
 }
 
 /* The predictor's own words end with the place: "fifo->mut == 0 at consumer pbzip2.c:18". */
+/* Where the value at a step came from: its writer, and what that step had read, back to the root. */
+static void say_chain(struct sentence *s, size_t step)
+{
+    size_t n_steps = s->sketch->n_steps;
+
+    for (unsigned links = 0; links < CHAIN_LINKS && step < n_steps; links++) {
+        const Etch__SketchStep *at = s->sketch->steps[step];
+        const Etch__SketchValue *read = NULL;
+
+        for (size_t k = 0; k < at->n_values; k++) {
+            const Etch__SketchValue *v = at->values[k];
+
+            if (v->origin_case == ETCH__SKETCH_VALUE__ORIGIN_FROM && v->from < n_steps && v->from != step &&
+                (!read || v->deciding))
+                read = v;
+        }
+        if (!read)
+            return;
+        say(s, links ? ", from what " : " The value is from ");
+        say_who(s, read->from, etch_render_place(s->sketch->steps[read->from]->place));
+        say(s, links ? " left at " : ", at ");
+        say_place(s, etch_render_place(s->sketch->steps[read->from]->place));
+        step = read->from;
+    }
+}
+
+/* A statement that ran in all failing runs and in no passing run says how it came about. The nearest to the failure
+ * would only repeat the failure. */
+static void say_only_failing_runs(struct sentence *s)
+{
+    const Etch__Place *failing = etch_render_place(s->sketch->failing_place);
+
+    for (size_t i = 1; i < s->sketch->n_predictors; i++) {
+        const Etch__Predictor *p = s->sketch->predictors[i];
+
+        if (strcmp(etch_render_string(p->kind), "executed") != 0 || p->n_statements != 1 || p->passing_true ||
+            !p->passing || p->failing_true < p->failing || strncmp(etch_render_string(p->pattern), "not", 3) == 0 ||
+            is_at(p->statements[0], failing))
+            continue;
+        say(s, " Only failing runs execute ");
+        say_place(s, p->statements[0]);
+        say(s, ".");
+        return;
+    }
+}
+
 static bool say_value(struct sentence *s)
 {
     size_t step = step_at(s, 0);
@@ -300,6 +347,14 @@ static bool say_value(struct sentence *s)
     say(s, " has %.*s at ", (int)(at - text), text);
     say_place(s, statement(s, 0));
     say_end(s, step);
+    if (step != NO_STEP) {
+        size_t before = s->n;
+
+        say_chain(s, step);
+        if (s->n > before)
+            say(s, ".");
+    }
+    say_only_failing_runs(s);
     return true;
 }
 
@@ -326,10 +381,12 @@ static bool say_branch(struct sentence *s)
     if (!s->cause->n_statements)
         return false;
     say_who(s, step, statement(s, 0));
-    say(s, " decides differently than in passing runs at ");
-    say_place(s, statement(s, 0));
     if (to)
-        say(s, " (it %.60s)", to);
+        say(s, " %.60s after the test at ", to);
+    else
+        say(s, " decides differently at ");
+    say_place(s, statement(s, 0));
+    say(s, to ? ", where passing runs go elsewhere" : " than in passing runs");
     say_end(s, step);
     return true;
 }
@@ -415,7 +472,7 @@ static void say_sureness(struct sentence *s)
     const Etch__Experiment *e = p->experiment;
 
     if (e) {
-        say(s, " %s: turned round, %u of %u runs fail; enforced alone, %u of %u runs fail.",
+        say(s, " %s by experiment: %u of %u runs fail when this is turned round, %u of %u when it is enforced.",
             e->proven ? "Proven" : "Necessary", e->turned_failed, e->turned, e->alone_failed, e->alone);
         return;
     }
@@ -437,7 +494,12 @@ static void say_only_failure(struct sentence *s)
         say_place(s, failing);
     }
     say_failing_value(s, step);
-    say(s, ". The cause is not known: ");
+    say(s, ".");
+}
+
+static void say_no_cause(struct sentence *s)
+{
+    say(s, " The cause is not known: ");
     if (s->sketch->compared)
         say(s, "nothing separates failing runs from passing runs yet.");
     else if (s->sketch->failing_runs > 1)
@@ -446,22 +508,27 @@ static void say_only_failure(struct sentence *s)
         say(s, "there is one failing run and nothing to compare it with.");
 }
 
-void etch_render_sentence(const Etch__Sketch *sketch, char *text, size_t size)
+size_t etch_render_sentence(const Etch__Sketch *sketch, char *text, size_t size)
 {
     struct sentence s = {.sketch = sketch, .text = text, .size = size};
+    size_t what;
 
     text[0] = '\0';
     if (!sketch->failing_runs || (!sketch->failure && !sketch->failing_place))
-        return;
-    if (etch_render_has_cause(sketch)) {
-        s.cause = sketch->predictors[0];
-        s.one_file = share_a_file(&s);
-        if (!say_cause(&s)) { /* in the predictor's own words */
-            say(&s, "%.600s", etch_render_string(s.cause->text));
-            say_end(&s, NO_STEP);
-        }
-        say_sureness(&s);
-    } else {
+        return 0;
+    if (!etch_render_has_cause(sketch)) {
         say_only_failure(&s);
+        what = s.n;
+        say_no_cause(&s);
+        return what;
     }
+    s.cause = sketch->predictors[0];
+    s.one_file = share_a_file(&s);
+    if (!say_cause(&s)) { /* in the predictor's own words */
+        say(&s, "%.600s", etch_render_string(s.cause->text));
+        say_end(&s, NO_STEP);
+    }
+    what = s.n;
+    say_sureness(&s);
+    return what;
 }

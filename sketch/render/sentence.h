@@ -7,7 +7,8 @@
 
 #include <stddef.h>
 
-/* Empty if nothing failed. The words claim no more than the numbers of the best predictor do. */
-void etch_render_sentence(const Etch__Sketch *sketch, char *text, size_t size);
+/* Empty if nothing failed. Returns the size of its first part: what happened, without how sure that is. The words claim
+ * no more than the numbers of the best predictor do. */
+size_t etch_render_sentence(const Etch__Sketch *sketch, char *text, size_t size);
 
 #endif

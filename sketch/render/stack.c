@@ -29,3 +29,8 @@ void etch_render_stack_title(const Etch__Sketch *sketch, const Etch__SketchStack
     snprintf(text, size, "%s%.200s%s%.200s%s", number, etch_render_string(stack->thread), inside[0] ? ", in " : "",
              inside, inside[0] ? "()" : "");
 }
+
+const char *etch_render_arguments(const Etch__SketchStack *stack, size_t frame)
+{
+    return frame < stack->n_arguments ? etch_render_string(stack->arguments[frame]) : "";
+}

@@ -21,4 +21,7 @@ void etch_render_stack_view(const Etch__SketchStack *stack, struct etch_stack_vi
 /* "T2 consumer", "main, in pthread_join()". */
 void etch_render_stack_title(const Etch__Sketch *sketch, const Etch__SketchStack *stack, char *text, size_t size);
 
+/* The known arguments of a frame, "n = 3"; empty: none. */
+const char *etch_render_arguments(const Etch__SketchStack *stack, size_t frame);
+
 #endif

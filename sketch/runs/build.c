@@ -157,11 +157,26 @@ static int copy_losses(struct build *b, struct etch_error *err)
     return 0;
 }
 
+static int copy_command(struct build *b, struct etch_error *err)
+{
+    const Etch__Program *program = b->recording->program;
+
+    for (size_t i = 0; program && i < program->n_argv; i++) {
+        char *word = strdup(program->argv[i]);
+
+        if (!word || !etch_array_push(&b->run->command, word)) {
+            free(word);
+            return etch_error_no_memory(err);
+        }
+    }
+    return 0;
+}
+
 static int fill(struct build *b, struct etch_error *err)
 {
     struct etch_timeline_options options = {0};
 
-    if (etch_build_check_program(b, err) < 0)
+    if (etch_build_check_program(b, err) < 0 || copy_command(b, err) < 0)
         return -1;
     etch_build_find_program(b);
     if (!b->recording->unwound) {
@@ -198,6 +213,7 @@ static int fill(struct build *b, struct etch_error *err)
         return -1;
     if (etch_build_recover(b, err) < 0)
         return -1;
+    etch_build_arguments(b);
     if (!b->run->flow && etch_run_see(b->run, b->names) < 0)
         return etch_error_no_memory(err);
     name_threads(b);

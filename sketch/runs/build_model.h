@@ -269,6 +269,9 @@ void etch_trail_doubt(struct build *b);
 /* Recovers values, behind the walk. A trail without values is no error. */
 int etch_build_recover(struct build *b, struct etch_error *err);
 
+/* The arguments of the calls on the stacks. After all values are known. */
+void etch_build_arguments(struct build *b);
+
 /* ---- Signal handlers ---- */
 
 /* Tracing begins again: behind a system call, where a handler's end leads back to, or in a handler that came instead.

@@ -15,9 +15,15 @@ void etch_run_free(struct etch_run *run)
         free(run->threads.v[i].name);
         free(run->threads.v[i].wait_in);
         free(run->threads.v[i].unseen);
+        for (size_t k = 0; k < run->threads.v[i].arguments.n; k++)
+            free(run->threads.v[i].arguments.v[k]);
+        etch_array_free(&run->threads.v[i].arguments);
         etch_array_free(&run->threads.v[i].frames);
         etch_array_free(&run->threads.v[i].stack);
     }
+    for (size_t i = 0; i < run->command.n; i++)
+        free(run->command.v[i]);
+    etch_array_free(&run->command);
     for (size_t i = 0; i < run->losses.n; i++)
         etch__loss__free_unpacked(run->losses.v[i], NULL);
     if (run->failure)

@@ -18,4 +18,14 @@ names = [t["name"] for t in s["threads"]]
 assert not any("std::" in n for n in names), names
 assert any("this->current_" in p["text"] for p in s["predictors"]), s["predictors"][:3]
 PY
+# It ends with the sentences and the pages, and each page is there.
+tail -n 16 out >end
+has end "== What etch found in pbzip2"
+has end "(SIGSEGV)"
+grep -q 'T1 (main) .*line 39' <(tr '\n' ' ' <end) || fail "the sentence does not name the write"
+for name in pbzip2 settings; do
+  page=$(sed -n "s|^file://\(.*/$name.html\)\$|\1|p" end)
+  [ -s "$page" ] || fail "no page of $name"
+  checks=$((checks + 1))
+done
 done_checking

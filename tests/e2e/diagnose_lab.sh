@@ -16,7 +16,7 @@ proves() {
   fi
   expect 0 env COLUMNS=240 "$ETCH" diagnose --source soft --store "s-$1" --timeout 60 --bug "$3" --json sketch.json --sarif sketch.sarif --html sketch.html "./$1"
   grep -qE "^ CAUSE +A +$4" out || { cat out err >&2; fail "$1: the first cause is not $4"; }
-  grep -qE 'Proven: turned round, 0 of (20|21|24) runs fail; enforced alone, 20 of 20 runs fail' <(tr '\n' ' ' <out | tr -s ' ') || { cat out err >&2; fail "$1: not proven"; }
+  grep -qE 'Proven by experiment: 0 of (20|21|24) runs fail when this is turned round, 20 of 20 when it is enforced' <(tr '\n' ' ' <out | tr -s ' ') || { cat out err >&2; fail "$1: not proven"; }
   python3 - "$ETCH_SOURCE/docs/sketch.schema.json" <<'PY' || fail "$1: the JSON does not say proven"
 import json, sys
 s = json.load(open("sketch.json"))

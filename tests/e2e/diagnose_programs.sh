@@ -70,8 +70,9 @@ S
 else
   echo '#!/bin/sh' >check.sh
   chmod +x check.sh
-  expect 1 "$ETCH" diagnose --no-lab --program ./caught ./check.sh
-  has err "--program needs vpt or pt"
+  "$ETCH_CC" -O0 -g "$programs/caught.c" -o plain
+  expect 1 "$ETCH" diagnose --no-lab --program ./plain ./check.sh
+  has err "--program needs vpt or pt, or a program built with etch cc --record"
 fi
 
 # Standard input, much output, and a variable of another file by its name.
@@ -107,7 +108,8 @@ has err "no run failed at 'nowhere'"
 # It fails every time: that is seen soon, and no cause is made up.
 expect 0 "$ETCH" diagnose --no-lab --json s.json ./steady
 has out "exit status 4 in"
-has err "20 runs, 20 failed"
+has err "3 runs, 3 failed"
+has err "all of the first 3 runs failed"
 no out CAUSE
 # With threads, which a recorder delays, one of the first runs that passes may come late.
 cat >seldom.c <<'C'

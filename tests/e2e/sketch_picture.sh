@@ -6,11 +6,11 @@
 picture=$ETCH_BUILD/tests/sketch_picture
 here=$ETCH_SOURCE/tests/sketch
 [ -x "$picture" ] || fail "no $picture"
-samples="pbzip2 one_failure lost_update with_loss five_threads huge_values hostile empty no_failure weak contradiction"
+samples="pbzip2 one_failure lost_update with_loss five_threads huge_values hostile empty no_failure weak contradiction session_cache threads_2 threads_8 threads_32"
 
 for sample in $samples; do
   for set in unicode ascii; do
-    for width in 40 80 120 200; do
+    for width in 40 80 120 160 200; do
       echo "==== $sample, $width columns, $set"
       "$picture" "$sample" terminal "$width" "$set"
     done
@@ -31,6 +31,7 @@ for sample in $samples; do
 done
 expect 0 python3 "$here/schema.py" "$ETCH_SOURCE/docs/sketch.schema.json" "$work"/*.json
 expect 0 python3 "$here/sarif.py" "$work"/*.sarif
+expect 0 python3 "$here/schema.py" "$here/sarif.schema.json" "$work"/*.sarif
 
 # The validator does find faults.
 sed 's/"f":/"F":/' "$work/pbzip2.json" >"$work/broken"
@@ -38,6 +39,10 @@ expect 1 python3 "$here/schema.py" "$ETCH_SOURCE/docs/sketch.schema.json" "$work
 has "$work/out" "no 'f'"
 sed 's/"startLine": 207/"startLine": 0/' "$work/pbzip2.sarif" >"$work/broken"
 expect 1 python3 "$here/sarif.py" "$work/broken"
+
+sed 's/"importance": "essential"/"importance": "vital"/' "$work/session_cache.sarif" >"$work/broken"
+expect 1 python3 "$here/schema.py" "$here/sarif.schema.json" "$work/broken"
+has "$work/out" "importance"
 
 # What the formats promise, beyond their shape.
 python3 - "$work" <<'PY'
@@ -61,8 +66,16 @@ assert (lock["cpu"], lock["object"]) == (None, "0x5020"), lock
 reported = json.load(open(sys.argv[1] + "/contradiction.sarif"))["runs"][0]["invocations"][0]["toolExecutionNotifications"]
 assert reported[0]["level"] == "warning" and "The clock of CPU 3" in reported[0]["message"]["text"], reported
 assert "Contradiction: The clock of CPU 3" in open(sys.argv[1] + "/contradiction.html").read()
+cache = json.load(open(sys.argv[1] + "/session_cache.json"))
+assert cache["input"] == "cases/expired.txt" and cache["command"] == ["./session_cache", "--sessions=8"], cache["command"]
+assert cache["steps"][4]["values"][0]["from"] == 3 and cache["steps"][3]["likelihood"] == 0.97, cache["steps"][4]
+assert cache["steps"][4]["passing"] == {"ran": 41, "not_run": 2, "unknown": 0, "values": [{"variable": 0, "access": "read", "runs": 41,
+    "distinct": 2, "least": "0x5581c0", "most": "0x5582f0"}]}, cache["steps"][4]["passing"]
+assert cache["stacks"][0]["arguments"] == ["id = 7", ""], cache["stacks"]
+frames = json.load(open(sys.argv[1] + "/session_cache.sarif"))["runs"][0]["results"][0]["stacks"][0]["frames"]
+assert frames[0]["parameters"] == ["id = 7"] and "parameters" not in frames[1], frames
 PY
-checks=$((checks + 12))
+checks=$((checks + 17))
 
 # The page loads nothing and lets nothing in.
 for sample in $samples; do

@@ -31,6 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!text)
         abort();
     free(text);
+    text = etch_render_gdb(sketch, &drawn);
+    free(text);
     text = etch_render_sarif(sketch, "/src", &drawn);
     if (!text)
         abort();

@@ -8,7 +8,8 @@ import time
 from browser import Browser, find
 
 picture, work, shots = sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else None
-SAMPLES = ["pbzip2", "one_failure", "lost_update", "with_loss", "five_threads", "huge_values", "hostile", "empty", "no_failure", "weak"]
+SAMPLES = ["pbzip2", "one_failure", "lost_update", "with_loss", "five_threads", "huge_values", "hostile", "empty", "no_failure", "weak", "session_cache", "threads_2",
+           "threads_8", "threads_32", "threads_64"]
 checks = 0
 
 
@@ -80,7 +81,7 @@ def shows_the_cause(b):
         check(words in text, words + " is visible")
     shoot(b, "loss")
     b.open(url("lost_update"))
-    check(b.run("document.querySelectorAll('tr.unordered .step').length") == 2, "unordered steps stand in one row")
+    check(b.run("document.querySelectorAll('.row.unordered .step').length") == 2, "unordered steps stand in one row")
     check("Nothing proves which came first" in b.run("document.body.innerText"), "and the page says so")
     shoot(b, "unordered")
 
@@ -126,11 +127,86 @@ def answers_the_keyboard(b):
     check(b.run("getComputedStyle(document.activeElement.querySelector('.tip')).display") == "block", "evidence on focus")
 
 
+def has_lanes(b):
+    """The failing thread first, then the culprit; bystanders in a strip that opens, by mouse and by key."""
+    heads = "[...document.querySelectorAll('.head .name')].map(e => e.textContent.slice(0, 2)).join()"
+    b.open(url("threads_32"))
+    check(b.run(heads) == "T2,T1", "the failing thread is first, and the culprit second")
+    check(b.run("document.querySelector('.head .strip').innerText.includes('30 other threads')"), "bystanders are counted")
+    visible = "[...document.querySelectorAll('.step')].filter(s => s.offsetParent).length"
+    check(b.run(visible) == 3, "bystanders are folded")
+    check("30 steps of other threads" in b.run("document.querySelector('.gap').innerText"), "what is folded is counted")
+    wires = "document.querySelectorAll('.wires path.because').length"
+    check(b.run(wires) == 1, "the arrow goes over the fold")
+    b.click(".head .strip label")
+    eventually(b, visible + " === 63", "a click opens the strip")
+    b.key("o", 79)
+    eventually(b, visible + " === 3", "a key closes it")
+    b.open(url("threads_32") + "#step-20")
+    eventually(b, "document.querySelector('#at-20').offsetParent !== null", "a link to a folded step opens the strip")
+    b.open(url("threads_64"))
+    b.run("scrollTo(0, 9999)")
+    b.click(".head .strip label")
+    b.run("scrollTo(0, 2000)")
+    eventually(b, "Math.abs(document.querySelector('.head').getBoundingClientRect().top) < 2", "the head stays in sight")
+
+
+def has_the_other_side(b):
+    """What passing runs did, where a value came from, how the run was made."""
+    b.open(url("session_cache"))
+    text = b.run("document.querySelector('.picture').innerText")
+    check("passing runs: never 0; 0x5581c0 to 0x5582f0" in text, "the deciding value has the passing runs' values beside it")
+    check("./session_cache --sessions=8" in b.run("document.querySelector('header').innerText"), "the arguments of the run")
+    check("cases/expired.txt" in b.run("document.querySelector('header').innerText"), "the input of the run")
+    check("serve(id = 7)" in b.run("document.querySelector('.stacks').innerText"), "arguments in the stack")
+    bars = "[...document.querySelectorAll('.margin rect')].map(r => r.getAttribute('width')).join()"
+    check(b.run(bars) == "10,10,20,97,100", "the likelihood is a margin")
+    check(b.run("document.querySelector('#at-5 i.s').textContent") == '"request"', "source has colours")
+    b.click("#value-5-0")
+    eventually(b, "!document.querySelector('#chain').hidden", "a click on a value opens its chain")
+    steps = b.run("[...document.querySelectorAll('#chain li a')].map(a => a.hash).join()")
+    check(steps == "#at-5,#at-4", f"the chain goes to the step that wrote the value, not {steps}")
+    check(b.run("document.querySelectorAll('.wires path.from').length") == 1, "and an arrow shows it")
+    check(b.run("location.hash") == "#value-5-0", "a chain has an address")
+    b.key("Escape", 27)
+    eventually(b, "document.querySelector('#chain').hidden", "Escape closes the chain")
+    b.run("document.querySelector('#at-5').focus()")
+    b.key("ArrowLeft", 37)
+    check(b.run("document.activeElement.id") == "at-4", "left goes to the step that wrote the value")
+    b.click("#at-5")
+    panel = "getComputedStyle(document.querySelector('#step-5')).display === 'block'"
+    eventually(b, panel, "the panel opens")
+    aside = b.run("document.querySelector('#step-5 .aside').innerText")
+    check("41 passing runs came here" in aside and "2 passing runs did not" in aside, "the passing side")
+    check(b.run("document.querySelector('#step-5 .open a').href") == "vscode://file/src/cache/session_cache.cpp:45", "a link to the editor")
+
+
+def opens_fast(b):
+    """10,000 steps. The limit is generous: the measured time is printed, and bench/ is the place for ratios."""
+    with open(os.path.join(work, "long.html"), "wb") as out:
+        out.write(subprocess.run([picture, "steps_10000", "html"], check=True, stdout=subprocess.PIPE).stdout)
+    b.open(url("long"))
+    took = b.run("performance.getEntriesByType('navigation')[0].duration")
+    print(f"10,000 steps open in {took:.0f} ms")
+    check(b.run("document.querySelectorAll('.step').length") == 10000, "every step is there")
+    check(b.run("document.querySelectorAll('.panel[id^=step]').length") == 0, "panels wait until they are wanted")
+    b.run("location.hash = '#step-5001'")
+    eventually(b, "document.querySelector('#step-5001') && getComputedStyle(document.querySelector('#step-5001')).display === 'block'", "the panel of a step")
+    check("table[i]" in b.run("document.querySelector('#at-5001').textContent"), "its text")
+    check(b.run("document.querySelector('#step-5001 pre') !== null"), "and its source")
+
+
 def fits_everywhere(b):
+    for width in (390, 1400, 2560):
+        b.size(width, 900)
+        for sample in SAMPLES:
+            b.open(url(sample))
+            check(b.run("document.documentElement.scrollWidth <= innerWidth"), f"{sample} fits {width} pixels")
+            cut = b.run("[...document.querySelectorAll('.step')].filter(s => s.offsetParent && s.scrollWidth > s.clientWidth + 1).length")
+            check(cut == 0, f"{sample}: {cut} steps are cut at {width} pixels")
+            if sample.startswith("threads_") or sample == "session_cache":
+                shoot(b, f"{sample}-{width}")
     b.size(400, 800)
-    for sample in SAMPLES:
-        b.open(url(sample))
-        check(b.run("document.documentElement.scrollWidth <= innerWidth"), sample + " fits a narrow screen")
     b.open(url("pbzip2"))
     check(b.run("document.querySelector('#at-6').getBoundingClientRect().width > 300"), "steps take the narrow screen's width")
     shoot(b, "narrow")
@@ -152,7 +228,7 @@ the_browser = Browser(find())
 try:
     the_browser.size(1280, 800)
     the_browser.media()
-    for part in (loads_all, shows_the_cause, answers_the_mouse, answers_the_keyboard, fits_everywhere):
+    for part in (loads_all, shows_the_cause, answers_the_mouse, answers_the_keyboard, has_lanes, has_the_other_side, opens_fast, fits_everywhere):
         part(the_browser)
 finally:
     the_browser.close()

@@ -283,6 +283,10 @@ static void never_passing_is_hopeless(void **state)
     s.passed = 0;
     s.failing_tracked = 1;
     assert_false(etch_stop_is_hopeless(&s));
+    s = (struct etch_stop){.runs = 3, .failing_tracked = 2, .repeats = true};
+    assert_true(etch_stop_is_hopeless(&s));
+    s.runs = 2;
+    assert_false(etch_stop_is_hopeless(&s));
 }
 
 static void verdicts_have_names(void **state)

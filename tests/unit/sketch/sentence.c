@@ -175,6 +175,39 @@ static void test_value(void **state)
     assert_string_equal(said(&m), "T2 (worker) has s->quota == 0 at line 45, where it crashes (SIGSEGV)." SURE);
 }
 
+static void test_value_chain(void **state)
+{
+    struct made m;
+    Etch__Predictor only;
+    Etch__Predictor *both[2] = {&m.cause, &only};
+    Etch__SketchStep *end;
+
+    (void)state;
+    begin(&m, "value", "null");
+    m.cause.text = "s->quota == 0 at work cache.c:45";
+    gives(&m, step(&m, 2, 17, false), true, 0, false);
+    end = step(&m, 1, 45, true);
+    gives(&m, end, false, 0, true);
+    fails(&m, end);
+    end->values[0]->origin_case = ETCH__SKETCH_VALUE__ORIGIN_FROM;
+    end->values[0]->from = 0;
+    assert_string_equal(said(&m), "T2 (worker) has s->quota == 0 at line 45, where it crashes (SIGSEGV). The value is "
+                                  "from T3 (reaper), at line 17." SURE);
+    etch__predictor__init(&only);
+    only.kind = "executed";
+    only.failing = only.failing_true = 7;
+    only.passing = 9;
+    only.statements = &m.steps[0].place;
+    only.n_statements = 1;
+    m.sketch.predictors = both;
+    m.sketch.n_predictors = 2;
+    assert_non_null(strstr(said(&m), "at line 17. Only failing runs execute line 17. Suspected"));
+    only.passing_true = 1; /* a passing run did it too */
+    assert_null(strstr(said(&m), "Only failing runs"));
+    end->values[0]->from = 77; /* no such step */
+    assert_null(strstr(said(&m), "The value is from"));
+}
+
 static void test_origin_and_branch(void **state)
 {
     struct made m;
@@ -192,8 +225,8 @@ static void test_origin_and_branch(void **state)
     fails(&m, step(&m, 0, 45, false));
     m.failure.kind = ETCH__FAILURE_KIND__FAILURE_EXIT;
     m.failure.code = 3;
-    assert_string_equal(said(&m), "T1 (main) decides differently than in passing runs at line 12 (it goes on to line "
-                                  "34); T1 then ends with status 3 at line 45." SURE);
+    assert_string_equal(said(&m), "T1 (main) goes on to line 34 after the test at line 12, where passing runs go "
+                                  "elsewhere; T1 then ends with status 3 at line 45." SURE);
 }
 
 static void test_executed(void **state)
@@ -286,15 +319,11 @@ static void test_damaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_fails_elsewhere),
-        cmocka_unit_test(test_atomicity),
-        cmocka_unit_test(test_value),
-        cmocka_unit_test(test_origin_and_branch),
-        cmocka_unit_test(test_executed),
-        cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_wait),
-        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_order),       cmocka_unit_test(test_fails_elsewhere),
+        cmocka_unit_test(test_atomicity),   cmocka_unit_test(test_value),
+        cmocka_unit_test(test_value_chain), cmocka_unit_test(test_origin_and_branch),
+        cmocka_unit_test(test_executed),    cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_wait),        cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_damaged),
     };
 

@@ -1,0 +1,2 @@
+/* SPDX-License-Identifier: MIT */
+int report_balance(int items);
