@@ -43,6 +43,7 @@ extern const struct etch_command etch_command_info;
 extern const struct etch_command etch_command_record;
 extern const struct etch_command etch_command_redact;
 extern const struct etch_command etch_command_replay;
+extern const struct etch_command etch_command_report;
 extern const struct etch_command etch_command_sketch;
 extern const struct etch_command etch_command_slice;
 

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* etch report: where the time of recorded runs went. */
+#include "base/output.h"
+#include "base/printable.h"
+#include "cli/command.h"
+#include "cli/reading.h"
+#include "report/profile.h"
+#include "report/table.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum view { VIEW_TABLE, VIEW_HISTOGRAM };
+
+struct report {
+    enum view view;
+    struct etch_profile_options options;
+    struct etch_table_filter filter;
+    const char *above;
+    const char *subject; /* the function of a view of one function */
+    const char *output;
+    bool json, by_caller;
+    struct etch_profile *profile;
+    struct etch_symbols *symbols;
+};
+
+static struct etch_symbols *new_symbols(const struct report *r, const char *path)
+{
+    char folder[PATH_MAX];
+    struct etch_symbols_options options = {.sysroot = r->options.sysroot};
+
+    snprintf(folder, sizeof(folder), "%s", path);
+    options.beside = dirname(folder);
+    return etch_symbols_new(&options);
+}
+
+static int add_file(struct report *r, const char *path, struct etch_error *err)
+{
+    struct etch_recording *recording;
+    int status;
+
+    if (etch_recording_open(&recording, path, err) < 0)
+        return -1;
+    if (!r->symbols && !(r->symbols = new_symbols(r, path)))
+        status = etch_error_no_memory(err);
+    else
+        status = etch_profile_add(r->profile, recording, r->symbols, &r->options, err);
+    if (r->symbols)
+        etch_symbols_forget_images(r->symbols);
+    etch_recording_free(recording);
+    return status;
+}
+
+/* "1ms", "250us", "3s", "1000" (instructions or ticks) in the profile's unit. */
+static int parse_above(struct report *r, struct etch_error *err)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    char *end;
+    double value;
+
+    if (!r->above)
+        return 0;
+    value = strtod(r->above, &end);
+    if (end == r->above || value < 0)
+        return etch_error_set(err, "'%s' is no duration (try: 1ms, 250us)", r->above);
+    if (!*end) {
+        r->filter.above = (uint64_t)value;
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcmp(end, units[i].name) == 0) {
+            if (r->profile->unit == ETCH_UNIT_INSTRUCTIONS) {
+                etch_error_set(err, "durations of this recording are in instructions, not in time");
+                return etch_error_advise(err, "--above 10000");
+            }
+            r->filter.above =
+                (uint64_t)(value * units[i].ns / (r->profile->ns_per_tick > 0 ? r->profile->ns_per_tick : 1));
+            return 0;
+        }
+    etch_error_set(err, "'%s' is no duration", r->above);
+    return etch_error_advise(err, "1ms, 250us, 3s");
+}
+
+static int find_subject(const struct report *r, uint32_t *function, struct etch_error *err)
+{
+    bool many;
+
+    *function = etch_profile_find(r->profile, r->subject, &many);
+    if (*function != ETCH_FUNCTION_NONE)
+        return 0;
+    etch_error_set(err, many ? "several functions are called '%s'" : "no recorded function is called '%s'", r->subject);
+    return etch_error_advise(err, "etch report FILE --function %s, which lists their whole names", r->subject);
+}
+
+static int print_view(struct report *r, FILE *out, struct etch_error *err)
+{
+    uint32_t function = 0;
+    int status;
+
+    if (r->subject && find_subject(r, &function, err) < 0)
+        return -1;
+    switch (r->view) {
+    case VIEW_HISTOGRAM:
+        status = r->json ? etch_histogram_json(r->profile, function, r->by_caller, out)
+                         : etch_histogram_print(r->profile, function, r->by_caller, out);
+        break;
+    default:
+        status = r->json ? etch_table_json(r->profile, &r->filter, out) : etch_table_print(r->profile, &r->filter, out);
+    }
+    return status < 0 ? etch_error_no_memory(err) : 0;
+}
+
+static int print_to(struct report *r, struct etch_error *err)
+{
+    struct etch_output *output;
+
+    if (!r->output)
+        return print_view(r, stdout, err);
+    if (etch_output_report(&output, r->output, err) < 0)
+        return -1;
+    if (!etch_output_stream(output) || print_view(r, etch_output_stream(output), err) < 0) {
+        etch_output_discard(output);
+        return -1;
+    }
+    return etch_output_finish(output, err);
+}
+
+static int report(struct report *r, char **files, int n, struct etch_error *err)
+{
+    r->profile = etch_profile_new();
+    if (!r->profile)
+        return etch_error_no_memory(err);
+    for (int i = 0; i < n; i++)
+        if (add_file(r, files[i], err) < 0)
+            return -1;
+    if (parse_above(r, err) < 0)
+        return -1;
+    return print_to(r, err);
+}
+
+enum { FUNCTION = 256, THREAD, ABOVE, TOP, HISTOGRAM, BY, JSON, INSTRUCTIONS, JOBS, SYSROOT };
+
+static bool parse_number(const char *text, unsigned long max, unsigned long *value)
+{
+    char *end;
+
+    errno = 0;
+    *value = strtoul(text, &end, 10);
+    return errno == 0 && end != text && !*end && *value <= max && text[0] != '-';
+}
+
+static int take_number(const struct etch_command *self, struct report *r, int c)
+{
+    unsigned long value;
+
+    if (!parse_number(optarg, c == JOBS ? 1024 : UINT32_MAX, &value))
+        return etch_command_usage(self, "'%s' is not a number in the allowed range", optarg);
+    if (c == JOBS)
+        r->options.jobs = (unsigned)value;
+    else if (c == TOP)
+        r->filter.rows = value;
+    else
+        r->options.tid = (uint32_t)value;
+    return 0;
+}
+
+static int take_view(const struct etch_command *self, struct report *r, enum view view)
+{
+    if (r->view != VIEW_TABLE)
+        return etch_command_usage(self, "one view at a time");
+    r->view = view;
+    r->subject = optarg;
+    return 0;
+}
+
+static int take_option(const struct etch_command *self, struct report *r, int c, char **argv)
+{
+    switch (c) {
+    case FUNCTION:
+        r->filter.function = optarg;
+        return 0;
+    case ABOVE:
+        r->above = optarg;
+        return 0;
+    case THREAD:
+    case TOP:
+    case JOBS:
+        return take_number(self, r, c);
+    case HISTOGRAM:
+        return take_view(self, r, VIEW_HISTOGRAM);
+    case BY:
+        if (strcmp(optarg, "caller") != 0)
+            return etch_command_usage(self, "--by takes 'caller', not '%s'", optarg);
+        r->by_caller = true;
+        return 0;
+    case JSON:
+        r->json = true;
+        return 0;
+    case INSTRUCTIONS:
+        r->options.instructions = true;
+        return 0;
+    case SYSROOT:
+        r->options.sysroot = optarg;
+        return 0;
+    case 'o':
+        r->output = optarg;
+        return 0;
+    default:
+        return etch_command_bad_option(self, c, argv);
+    }
+}
+
+static int run(const struct etch_command *self, int argc, char **argv)
+{
+    static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
+                                                 {"function", required_argument, NULL, FUNCTION},
+                                                 {"thread", required_argument, NULL, THREAD},
+                                                 {"above", required_argument, NULL, ABOVE},
+                                                 {"top", required_argument, NULL, TOP},
+                                                 {"histogram", required_argument, NULL, HISTOGRAM},
+                                                 {"by", required_argument, NULL, BY},
+                                                 {"json", no_argument, NULL, JSON},
+                                                 {"instructions", no_argument, NULL, INSTRUCTIONS},
+                                                 {"jobs", required_argument, NULL, JOBS},
+                                                 {"sysroot", required_argument, NULL, SYSROOT},
+                                                 {"output", required_argument, NULL, 'o'},
+                                                 {0}};
+    struct report r = {.view = VIEW_TABLE};
+    struct etch_error err;
+    int c, status;
+
+    while ((c = getopt_long(argc, argv, ":ho:", long_options, NULL)) != -1) {
+        if (c == 'h')
+            return etch_command_help(self);
+        status = take_option(self, &r, c, argv);
+        if (status)
+            return status;
+    }
+    if (argc == optind)
+        return etch_command_usage(self, "which file?");
+    status = report(&r, argv + optind, argc - optind, &err);
+    etch_profile_free(r.profile);
+    etch_symbols_free(r.symbols);
+    return status < 0 ? etch_command_failed(self, &err) : etch_command_close_output(self, ETCH_EXIT_DONE);
+}
+
+const struct etch_command etch_command_report = {
+    .name = "report",
+    .summary = "where the time went, from recordings",
+    .help = "usage: etch report FILE... [OPTION...]\n\n"
+            "examples:\n"
+            "  etch report run.etch\n",
+    .run = run,
+    .reads = true,
+    .outputs = (const char *const[]){"output", NULL},
+};
