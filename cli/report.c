@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/reading.h"
 #include "report/profile.h"
+#include "report/slowest.h"
 #include "report/table.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum view { VIEW_TABLE, VIEW_HISTOGRAM };
+enum view { VIEW_TABLE, VIEW_HISTOGRAM, VIEW_SLOWEST };
 
 struct report {
     enum view view;
@@ -25,6 +26,8 @@ struct report {
     const char *subject; /* the function of a view of one function */
     const char *output;
     bool json, by_caller;
+    char **files;
+    int n_files;
     struct etch_profile *profile;
     struct etch_symbols *symbols;
 };
@@ -100,6 +103,35 @@ static int find_subject(const struct report *r, uint32_t *function, struct etch_
     return etch_error_advise(err, "etch report FILE --function %s, which lists their whole names", r->subject);
 }
 
+static int add_slowest(struct report *r, struct etch_slowest *slowest, uint32_t function, const char *path,
+                       struct etch_error *err)
+{
+    struct etch_recording *recording;
+    int status;
+
+    if (etch_recording_open(&recording, path, err) < 0)
+        return -1;
+    status = etch_slowest_add(slowest, r->profile, function, recording, r->symbols, &r->options, err);
+    etch_symbols_forget_images(r->symbols);
+    etch_recording_free(recording);
+    return status;
+}
+
+static int print_slowest(struct report *r, uint32_t function, FILE *out, struct etch_error *err)
+{
+    struct etch_slowest *slowest = etch_slowest_new();
+    int status = slowest ? 0 : etch_error_no_memory(err);
+
+    for (int i = 0; i < r->n_files && status == 0; i++)
+        status = add_slowest(r, slowest, function, r->files[i], err);
+    if (status == 0 && etch_slowest_explain(slowest) < 0)
+        status = etch_error_no_memory(err);
+    if (status == 0)
+        (r->json ? etch_slowest_json : etch_slowest_print)(slowest, out);
+    etch_slowest_free(slowest);
+    return status;
+}
+
 static int print_view(struct report *r, FILE *out, struct etch_error *err)
 {
     uint32_t function = 0;
@@ -112,6 +144,8 @@ static int print_view(struct report *r, FILE *out, struct etch_error *err)
         status = r->json ? etch_histogram_json(r->profile, function, r->by_caller, out)
                          : etch_histogram_print(r->profile, function, r->by_caller, out);
         break;
+    case VIEW_SLOWEST:
+        return print_slowest(r, function, out, err);
     default:
         status = r->json ? etch_table_json(r->profile, &r->filter, out) : etch_table_print(r->profile, &r->filter, out);
     }
@@ -133,20 +167,20 @@ static int print_to(struct report *r, struct etch_error *err)
     return etch_output_finish(output, err);
 }
 
-static int report(struct report *r, char **files, int n, struct etch_error *err)
+static int report(struct report *r, struct etch_error *err)
 {
     r->profile = etch_profile_new();
     if (!r->profile)
         return etch_error_no_memory(err);
-    for (int i = 0; i < n; i++)
-        if (add_file(r, files[i], err) < 0)
+    for (int i = 0; i < r->n_files; i++)
+        if (add_file(r, r->files[i], err) < 0)
             return -1;
     if (parse_above(r, err) < 0)
         return -1;
     return print_to(r, err);
 }
 
-enum { FUNCTION = 256, THREAD, ABOVE, TOP, HISTOGRAM, BY, JSON, INSTRUCTIONS, JOBS, SYSROOT };
+enum { FUNCTION = 256, THREAD, ABOVE, TOP, HISTOGRAM, SLOWEST, BY, JSON, INSTRUCTIONS, JOBS, SYSROOT };
 
 static bool parse_number(const char *text, unsigned long max, unsigned long *value)
 {
@@ -196,6 +230,8 @@ static int take_option(const struct etch_command *self, struct report *r, int c,
         return take_number(self, r, c);
     case HISTOGRAM:
         return take_view(self, r, VIEW_HISTOGRAM);
+    case SLOWEST:
+        return take_view(self, r, VIEW_SLOWEST);
     case BY:
         if (strcmp(optarg, "caller") != 0)
             return etch_command_usage(self, "--by takes 'caller', not '%s'", optarg);
@@ -226,6 +262,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"above", required_argument, NULL, ABOVE},
                                                  {"top", required_argument, NULL, TOP},
                                                  {"histogram", required_argument, NULL, HISTOGRAM},
+                                                 {"slowest", required_argument, NULL, SLOWEST},
                                                  {"by", required_argument, NULL, BY},
                                                  {"json", no_argument, NULL, JSON},
                                                  {"instructions", no_argument, NULL, INSTRUCTIONS},
@@ -246,7 +283,9 @@ static int run(const struct etch_command *self, int argc, char **argv)
     }
     if (argc == optind)
         return etch_command_usage(self, "which file?");
-    status = report(&r, argv + optind, argc - optind, &err);
+    r.files = argv + optind;
+    r.n_files = argc - optind;
+    status = report(&r, &err);
     etch_profile_free(r.profile);
     etch_symbols_free(r.symbols);
     return status < 0 ? etch_command_failed(self, &err) : etch_command_close_output(self, ETCH_EXIT_DONE);

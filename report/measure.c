@@ -8,6 +8,7 @@
 #include "report/wait_site.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static struct etch_profile_function *function_at(struct etch_measure *m, uint32_
     return &m->profile->functions.v[function];
 }
 
-enum { FEW_INSTRUCTIONS = 64 };
+enum { FEW_INSTRUCTIONS = 64, TAIL_CHAIN = 16 };
 
 /* ---- Windows ---- */
 
@@ -114,14 +115,15 @@ static bool is_wait(const struct etch_measure *m)
     return m->outside && !m->lost && m->window_instructions <= FEW_INSTRUCTIONS;
 }
 
-static void close_window(struct etch_measure *m, uint64_t end)
+/* `stamped`: it ends at a stamp, not at the end of the run. */
+static void close_window(struct etch_measure *m, uint64_t end, bool stamped)
 {
     bool bounded = m->start && end != UINT64_MAX && end >= m->start;
     uint64_t length = bounded ? end - m->start : 0;
     struct etch_measure_site site = {.image = m->outside_image, .address = m->outside_address};
 
     count_run(m);
-    if (length && is_wait(m))
+    if (length && stamped && m->stamped && is_wait(m))
         add_wait(m, m->outside, &site, m->start, end);
     share_window(m, length);
     share_self(m, length);
@@ -145,7 +147,8 @@ static void cross(struct etch_measure *m)
     struct etch_measure_site site = {.image = m->image, .address = m->address};
 
     m->crossing = false;
-    close_window(m, m->last.hi);
+    close_window(m, m->last.hi, true);
+    m->stamped = true;
     m->start = m->next;
     if (m->next > m->last.hi && m->frames.n)
         add_wait(m, m->frames.v[m->frames.n - 1].path, &site, m->last.hi, m->next);
@@ -226,28 +229,6 @@ static void deactivate(struct etch_measure *m, uint32_t function)
     touch_function(m, function);
 }
 
-static void enter(struct etch_measure *m, const struct etch_call *call)
-{
-    uint32_t parent = m->frames.n ? m->frames.v[m->frames.n - 1].path : 0;
-    struct etch_measure_frame frame = {.entered = call->time, .instructions = m->instructions, .wait = m->waited};
-
-    count_run(m);
-    frame.path = path_of(m, parent, call);
-    if (!frame.path)
-        return;
-    frame.function = m->profile->paths.v[frame.path].function;
-    frame.cut = call->kind == ETCH_CALL_BELOW || call->why == ETCH_WHY_BEGAN;
-    frame.number = ++function_at(m, frame.function)->calls;
-    m->profile->paths.v[frame.path].calls++;
-    m->profile->edges.v[m->profile->paths.v[frame.path].edge].calls++;
-    if (!etch_array_push(&m->frames, frame))
-        m->failed = true;
-    else
-        activate(m, frame.function);
-    if (m->on_enter && !m->failed)
-        m->on_enter(m->watcher, &frame);
-}
-
 /* Keeps the list sorted, the greatest first. */
 static void keep_slow(struct etch_profile_call *list, uint32_t *n, const struct etch_profile_call *call, bool by_wait)
 {
@@ -295,21 +276,17 @@ static void count_call(struct etch_measure *m, const struct etch_measure_frame *
     *ended = call;
 }
 
-static void leave(struct etch_measure *m, const struct etch_call *call)
+/* The innermost call is over. */
+static void end_call(struct etch_measure *m, struct etch_interval left, bool whole)
 {
-    struct etch_measure_frame frame;
-    struct etch_interval left = call->time;
+    struct etch_measure_frame frame = m->frames.v[m->frames.n - 1];
     struct etch_profile_call ended;
-    bool bounded, whole;
 
-    if (!m->frames.n)
-        return;
     count_run(m);
-    frame = m->frames.v[m->frames.n - 1];
     left.hi = left.hi == UINT64_MAX && m->end ? m->end : left.hi;
     frame.entered.lo = frame.entered.lo ? frame.entered.lo : m->begin;
-    bounded = m->profile->unit == ETCH_UNIT_INSTRUCTIONS || (frame.entered.lo && left.hi != UINT64_MAX);
-    whole = bounded && !frame.cut && call->why != ETCH_WHY_LOST && call->why != ETCH_WHY_END;
+    whole = whole && !frame.cut &&
+            (m->profile->unit == ETCH_UNIT_INSTRUCTIONS || (frame.entered.lo && left.hi != UINT64_MAX));
     if (whole)
         count_call(m, &frame, left, &ended);
     else
@@ -318,6 +295,71 @@ static void leave(struct etch_measure *m, const struct etch_call *call)
         m->on_leave(m->watcher, &frame, whole ? &ended : NULL);
     m->frames.n--;
     deactivate(m, frame.function);
+}
+
+/* Calls that ended by a tail call are over when the function that they jumped to is. */
+static void end_tailed(struct etch_measure *m, int depth, struct etch_interval left, bool whole)
+{
+    while (m->frames.n && m->frames.v[m->frames.n - 1].tailed && m->frames.v[m->frames.n - 1].depth >= depth)
+        end_call(m, left, whole);
+}
+
+static void leave(struct etch_measure *m, const struct etch_call *call)
+{
+    bool whole = call->why != ETCH_WHY_LOST && call->why != ETCH_WHY_END;
+
+    if (!m->frames.n)
+        return;
+    if (call->why == ETCH_WHY_TAIL) {
+        m->frames.v[m->frames.n - 1].tailed = true;
+        return;
+    }
+    end_call(m, call->time, whole);
+    end_tailed(m, call->depth, call->time, whole);
+}
+
+/* A function that the caller jumped to is shown as called by it. A program may jump for ever: a function that is in the
+ * chain already, or a long chain, ends the chain. */
+static void enter_tail(struct etch_measure *m, const struct etch_call *call)
+{
+    size_t chain = 0;
+
+    while (chain < m->frames.n && m->frames.v[m->frames.n - 1 - chain].tailed)
+        chain++;
+    for (size_t i = 0; i < chain; i++) {
+        uint32_t function = m->frames.v[m->frames.n - 1 - i].function;
+
+        if (chain >= TAIL_CHAIN || (call->name && strcmp(function_at(m, function)->name, call->name) == 0)) {
+            end_tailed(m, call->depth, call->time, true);
+            return;
+        }
+    }
+}
+
+static void enter(struct etch_measure *m, const struct etch_call *call)
+{
+    struct etch_measure_frame frame = {
+        .entered = call->time, .instructions = m->instructions, .wait = m->waited, .depth = call->depth};
+
+    if (call->why == ETCH_WHY_TAIL)
+        enter_tail(m, call);
+    else
+        end_tailed(m, call->depth, call->time, true);
+    count_run(m);
+    frame.path = path_of(m, m->frames.n ? m->frames.v[m->frames.n - 1].path : 0, call);
+    if (!frame.path)
+        return;
+    frame.function = m->profile->paths.v[frame.path].function;
+    frame.cut = call->kind == ETCH_CALL_BELOW || call->why == ETCH_WHY_BEGAN;
+    frame.number = ++function_at(m, frame.function)->calls;
+    m->profile->paths.v[frame.path].calls++;
+    m->profile->edges.v[m->profile->paths.v[frame.path].edge].calls++;
+    if (!etch_array_push(&m->frames, frame))
+        m->failed = true;
+    else
+        activate(m, frame.function);
+    if (m->on_enter && !m->failed)
+        m->on_enter(m->watcher, &frame);
 }
 
 /* ---- Threads ---- */
@@ -347,6 +389,8 @@ static void begin_thread(struct etch_measure *m, const struct etch_call *call)
     m->frames.n = 0;
     m->instructions = m->run = m->waited = 0;
     m->outside = 0;
+    m->stamped = false;
+    m->stamped = false;
     m->start = call->time.lo ? call->time.lo : m->begin;
     m->first = m->last = call->time;
     m->in_thread = true;
@@ -360,7 +404,8 @@ static void end_thread(struct etch_measure *m)
     uint64_t end = m->last.hi == UINT64_MAX && m->end ? m->end : m->last.hi;
 
     m->crossing = false;
-    close_window(m, end);
+    end_tailed(m, INT_MIN, m->last, false);
+    close_window(m, end, false);
     thread->instructions = m->instructions;
     thread->wait = m->waited;
     thread->elapsed.lo = m->last.lo > m->first.hi ? m->last.lo - m->first.hi : 0;
@@ -393,6 +438,8 @@ static int visit(void *context, const struct etch_call *call)
         end_thread(m);
         break;
     case ETCH_CALL_PART:
+        end_tailed(m, INT_MIN, m->last, false);
+        break;
     case ETCH_CALL_NOWHERE:
         break;
     }

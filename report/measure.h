@@ -12,7 +12,9 @@ struct etch_measure_frame {
     struct etch_interval entered;
     uint64_t instructions, wait; /* of the thread, when it was entered */
     uint64_t number;
-    bool cut; /* its duration is not known: a loss, or an end of the trace */
+    int depth;
+    bool tailed; /* it jumped to another function, which returns for it */
+    bool cut;    /* its duration is not known: a loss, or an end of the trace */
 };
 
 /* A path that the symbols' names lead to. Direct-mapped: an older entry gives way. */
@@ -57,6 +59,7 @@ struct etch_measure {
 
     /* The window. */
     uint64_t window, start, window_instructions;
+    bool stamped;           /* it began at a stamp */
     bool lost, behind_loss; /* in this window; just before the next block */
     uint32_t outside;       /* the path whose innermost function left recorded code in this window; 0: none */
     const Etch__Image *outside_image;
