@@ -29,6 +29,7 @@ struct etch_command {
     const char *const *outputs; /* of a command that reads: the long options that name a file to write; NULL ends */
 };
 
+extern const struct etch_command etch_command_bench;
 extern const struct etch_command etch_command_cc;
 extern const struct etch_command etch_command_cxx;
 extern const struct etch_command etch_command_decode;

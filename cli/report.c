@@ -3,6 +3,7 @@
 #include "base/output.h"
 #include "base/printable.h"
 #include "cli/command.h"
+#include "cli/comparing.h"
 #include "cli/reading.h"
 #include "report/profile.h"
 #include "report/slowest.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum view { VIEW_TABLE, VIEW_HISTOGRAM, VIEW_SLOWEST };
+enum view { VIEW_TABLE, VIEW_HISTOGRAM, VIEW_SLOWEST, VIEW_DIFF };
 
 struct report {
     enum view view;
@@ -132,11 +133,30 @@ static int print_slowest(struct report *r, uint32_t function, FILE *out, struct 
     return status;
 }
 
+static int print_diff(struct report *r, FILE *out, struct etch_error *err)
+{
+    struct etch_run_files a = {0}, b = {0};
+    struct etch_comparison *c = NULL;
+
+    if (etch_run_files_find(&a, r->files[0], err) == 0 && etch_run_files_find(&b, r->files[1], err) == 0)
+        c = etch_compare_files(&a, &b, &r->options, err);
+    if (c && r->json)
+        etch_comparison_json(c, out);
+    else if (c)
+        etch_comparison_print(c, r->files[0], r->files[1], out);
+    etch_run_files_release(&a);
+    etch_run_files_release(&b);
+    etch_comparison_free(c);
+    return c ? 0 : -1;
+}
+
 static int print_view(struct report *r, FILE *out, struct etch_error *err)
 {
     uint32_t function = 0;
     int status;
 
+    if (r->view == VIEW_DIFF)
+        return print_diff(r, out, err);
     if (r->subject && find_subject(r, &function, err) < 0)
         return -1;
     switch (r->view) {
@@ -169,6 +189,8 @@ static int print_to(struct report *r, struct etch_error *err)
 
 static int report(struct report *r, struct etch_error *err)
 {
+    if (r->view == VIEW_DIFF)
+        return print_to(r, err);
     r->profile = etch_profile_new();
     if (!r->profile)
         return etch_error_no_memory(err);
@@ -180,7 +202,7 @@ static int report(struct report *r, struct etch_error *err)
     return print_to(r, err);
 }
 
-enum { FUNCTION = 256, THREAD, ABOVE, TOP, HISTOGRAM, SLOWEST, BY, JSON, INSTRUCTIONS, JOBS, SYSROOT };
+enum { FUNCTION = 256, THREAD, ABOVE, TOP, HISTOGRAM, SLOWEST, DIFF, BY, JSON, INSTRUCTIONS, JOBS, SYSROOT };
 
 static bool parse_number(const char *text, unsigned long max, unsigned long *value)
 {
@@ -232,6 +254,8 @@ static int take_option(const struct etch_command *self, struct report *r, int c,
         return take_view(self, r, VIEW_HISTOGRAM);
     case SLOWEST:
         return take_view(self, r, VIEW_SLOWEST);
+    case DIFF:
+        return take_view(self, r, VIEW_DIFF);
     case BY:
         if (strcmp(optarg, "caller") != 0)
             return etch_command_usage(self, "--by takes 'caller', not '%s'", optarg);
@@ -263,6 +287,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"top", required_argument, NULL, TOP},
                                                  {"histogram", required_argument, NULL, HISTOGRAM},
                                                  {"slowest", required_argument, NULL, SLOWEST},
+                                                 {"diff", no_argument, NULL, DIFF},
                                                  {"by", required_argument, NULL, BY},
                                                  {"json", no_argument, NULL, JSON},
                                                  {"instructions", no_argument, NULL, INSTRUCTIONS},
@@ -283,6 +308,8 @@ static int run(const struct etch_command *self, int argc, char **argv)
     }
     if (argc == optind)
         return etch_command_usage(self, "which file?");
+    if (r.view == VIEW_DIFF && argc - optind != 2)
+        return etch_command_usage(self, "--diff takes two recordings, or two folders of recordings");
     r.files = argv + optind;
     r.n_files = argc - optind;
     status = report(&r, &err);

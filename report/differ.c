@@ -104,7 +104,8 @@ static int by_share(const void *a, const void *b)
     return x->share < y->share ? 1 : x->share > y->share ? -1 : (int)x->kind - (int)y->kind;
 }
 
-/* The part of the extra time that was spent in waits; the rest is shared by instructions. */
+/* In time: the extra time less the waits is shared by instructions. In instructions: waits and instructions are shares
+ * of their own sums, because they have no common unit. */
 static void share(const struct etch_slowest *s, struct etch_slow_call *slow)
 {
     bool ticks = s->profile->unit == ETCH_UNIT_TICKS;
@@ -113,16 +114,14 @@ static void share(const struct etch_slowest *s, struct etch_slow_call *slow)
 
     for (size_t i = 0; i < slow->differences.n; i++)
         *(slow->differences.v[i].kind == ETCH_DIFFERENCE_WAIT ? &waits : &ran) += slow->differences.v[i].more;
-    all = !ticks && slow->by_wait ? waits : all > waits || !ticks ? all : waits;
+    all = all > waits ? all : waits;
     for (size_t i = 0; i < slow->differences.n; i++) {
         struct etch_difference d = slow->differences.v[i];
 
         if (d.kind == ETCH_DIFFERENCE_WAIT)
-            d.share = (ticks || slow->by_wait) && all > 0 ? d.more / all : 0;
-        else if (ticks)
-            d.share = ran > 0 && all > 0 ? (all - waits) / all * d.more / ran : 0;
+            d.share = d.more / (ticks ? all : waits);
         else
-            d.share = all > 0 && !slow->by_wait ? d.more / all : 0;
+            d.share = d.more / ran * (ticks ? (all - waits) / all : 1);
         if (d.share >= LEAST_SHARE)
             slow->differences.v[n++] = d;
     }

@@ -82,7 +82,10 @@ static void print_call(const struct etch_slowest *s, const struct etch_slow_call
     for (size_t i = 0; i < slow->differences.n; i++) {
         const struct etch_difference *d = &slow->differences.v[i];
 
-        fprintf(out, "  %3.0f %%  ", d->share * 100);
+        fprintf(out, "  %3.0f %%%s  ", d->share * 100,
+                s->profile->unit == ETCH_UNIT_TICKS ? ""
+                : d->kind == ETCH_DIFFERENCE_WAIT   ? " of the waiting"
+                                                    : " of the instructions");
         if (d->kind == ETCH_DIFFERENCE_WAIT)
             print_wait(s, d, out);
         else
@@ -90,7 +93,7 @@ static void print_call(const struct etch_slowest *s, const struct etch_slow_call
         putc('\n', out);
         sum += d->share;
     }
-    if (sum < 0.9)
+    if (sum < 0.9 && s->profile->unit == ETCH_UNIT_TICKS)
         fprintf(out,
                 "  %3.0f %%  not explained by calls, instructions or recorded waits: slower memory, a page fault, or "
                 "other work on the CPU\n",
