@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/comparing.h"
 #include "cli/reading.h"
+#include "report/export.h"
 #include "report/profile.h"
 #include "report/slowest.h"
 #include "report/table.h"
@@ -17,19 +18,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum view { VIEW_TABLE, VIEW_HISTOGRAM, VIEW_SLOWEST, VIEW_DIFF };
+enum view { VIEW_TABLE, VIEW_HISTOGRAM, VIEW_SLOWEST, VIEW_DIFF, VIEW_EXPORT, VIEW_FLAME };
+
+enum format { FORMAT_FOLDED, FORMAT_SPEEDSCOPE, FORMAT_PPROF, FORMAT_PERFETTO, FORMATS };
+
+static const char *const format_names[FORMATS] = {"folded", "speedscope", "pprof", "perfetto"};
 
 struct report {
     enum view view;
+    enum format format;
     struct etch_profile_options options;
     struct etch_table_filter filter;
     const char *above;
     const char *subject; /* the function of a view of one function */
     const char *output;
-    bool json, by_caller;
+    bool json, by_caller, diff;
     char **files;
     int n_files;
-    struct etch_profile *profile;
+    struct etch_profile *profile, *before; /* before: of --flame with --diff */
     struct etch_symbols *symbols;
 };
 
@@ -43,7 +49,7 @@ static struct etch_symbols *new_symbols(const struct report *r, const char *path
     return etch_symbols_new(&options);
 }
 
-static int add_file(struct report *r, const char *path, struct etch_error *err)
+static int add_file(struct report *r, struct etch_profile *profile, const char *path, struct etch_error *err)
 {
     struct etch_recording *recording;
     int status;
@@ -53,7 +59,7 @@ static int add_file(struct report *r, const char *path, struct etch_error *err)
     if (!r->symbols && !(r->symbols = new_symbols(r, path)))
         status = etch_error_no_memory(err);
     else
-        status = etch_profile_add(r->profile, recording, r->symbols, &r->options, err);
+        status = etch_profile_add(profile, recording, r->symbols, &r->options, err);
     if (r->symbols)
         etch_symbols_forget_images(r->symbols);
     etch_recording_free(recording);
@@ -150,6 +156,41 @@ static int print_diff(struct report *r, FILE *out, struct etch_error *err)
     return c ? 0 : -1;
 }
 
+static int export_perfetto(struct report *r, FILE *out, struct etch_error *err)
+{
+    struct etch_recording *recording;
+    int status;
+
+    if (etch_recording_open(&recording, r->files[0], err) < 0)
+        return -1;
+    status = etch_export_perfetto(recording, r->symbols, &r->options, out, err);
+    etch_symbols_forget_images(r->symbols);
+    etch_recording_free(recording);
+    return status;
+}
+
+static int print_export(struct report *r, FILE *out, struct etch_error *err)
+{
+    int status = 0;
+
+    switch (r->format) {
+    case FORMAT_FOLDED:
+        etch_export_folded(r->profile, out);
+        break;
+    case FORMAT_SPEEDSCOPE:
+        etch_export_speedscope(r->profile, out);
+        break;
+    case FORMAT_PPROF:
+        status = etch_export_pprof(r->profile, out);
+        break;
+    case FORMAT_PERFETTO:
+        return export_perfetto(r, out, err);
+    case FORMATS:
+        break;
+    }
+    return status < 0 ? etch_error_no_memory(err) : 0;
+}
+
 static int print_view(struct report *r, FILE *out, struct etch_error *err)
 {
     uint32_t function = 0;
@@ -163,6 +204,11 @@ static int print_view(struct report *r, FILE *out, struct etch_error *err)
     case VIEW_HISTOGRAM:
         status = r->json ? etch_histogram_json(r->profile, function, r->by_caller, out)
                          : etch_histogram_print(r->profile, function, r->by_caller, out);
+        break;
+    case VIEW_EXPORT:
+        return print_export(r, out, err);
+    case VIEW_FLAME:
+        status = etch_flame_html(r->profile, r->before, out);
         break;
     case VIEW_SLOWEST:
         return print_slowest(r, function, out, err);
@@ -194,15 +240,24 @@ static int report(struct report *r, struct etch_error *err)
     r->profile = etch_profile_new();
     if (!r->profile)
         return etch_error_no_memory(err);
+    if (r->view == VIEW_FLAME && r->diff) {
+        r->before = etch_profile_new();
+        if (!r->before)
+            return etch_error_no_memory(err);
+        if (add_file(r, r->before, r->files[0], err) < 0)
+            return -1;
+        r->files++;
+        r->n_files--;
+    }
     for (int i = 0; i < r->n_files; i++)
-        if (add_file(r, r->files[i], err) < 0)
+        if (add_file(r, r->profile, r->files[i], err) < 0)
             return -1;
     if (parse_above(r, err) < 0)
         return -1;
     return print_to(r, err);
 }
 
-enum { FUNCTION = 256, THREAD, ABOVE, TOP, HISTOGRAM, SLOWEST, DIFF, BY, JSON, INSTRUCTIONS, JOBS, SYSROOT };
+enum { FUNCTION = 256, THREAD, ABOVE, TOP, HISTOGRAM, SLOWEST, DIFF, FLAME, EXPORT, BY, JSON, INSTRUCTIONS, JOBS, SYSROOT };
 
 static bool parse_number(const char *text, unsigned long max, unsigned long *value)
 {
@@ -239,6 +294,8 @@ static int take_view(const struct etch_command *self, struct report *r, enum vie
 
 static int take_option(const struct etch_command *self, struct report *r, int c, char **argv)
 {
+    int status;
+
     switch (c) {
     case FUNCTION:
         r->filter.function = optarg;
@@ -255,7 +312,21 @@ static int take_option(const struct etch_command *self, struct report *r, int c,
     case SLOWEST:
         return take_view(self, r, VIEW_SLOWEST);
     case DIFF:
-        return take_view(self, r, VIEW_DIFF);
+        r->diff = true;
+        return 0;
+    case FLAME:
+        r->output = optarg;
+        status = take_view(self, r, VIEW_FLAME);
+        r->subject = NULL;
+        return status;
+    case EXPORT:
+        for (r->format = 0; r->format < FORMATS && strcmp(optarg, format_names[r->format]) != 0;)
+            r->format++;
+        if (r->format == FORMATS)
+            return etch_command_usage(self, "there is no format '%s'", optarg);
+        status = take_view(self, r, VIEW_EXPORT);
+        r->subject = NULL;
+        return status;
     case BY:
         if (strcmp(optarg, "caller") != 0)
             return etch_command_usage(self, "--by takes 'caller', not '%s'", optarg);
@@ -288,6 +359,8 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"histogram", required_argument, NULL, HISTOGRAM},
                                                  {"slowest", required_argument, NULL, SLOWEST},
                                                  {"diff", no_argument, NULL, DIFF},
+                                                 {"flame", required_argument, NULL, FLAME},
+                                                 {"export", required_argument, NULL, EXPORT},
                                                  {"by", required_argument, NULL, BY},
                                                  {"json", no_argument, NULL, JSON},
                                                  {"instructions", no_argument, NULL, INSTRUCTIONS},
@@ -308,12 +381,17 @@ static int run(const struct etch_command *self, int argc, char **argv)
     }
     if (argc == optind)
         return etch_command_usage(self, "which file?");
-    if (r.view == VIEW_DIFF && argc - optind != 2)
+    if (r.diff && r.view == VIEW_TABLE)
+        r.view = VIEW_DIFF;
+    if (r.diff && r.view != VIEW_DIFF && r.view != VIEW_FLAME)
+        return etch_command_usage(self, "--diff goes with --flame, or alone");
+    if (r.diff && argc - optind != 2)
         return etch_command_usage(self, "--diff takes two recordings, or two folders of recordings");
     r.files = argv + optind;
     r.n_files = argc - optind;
     status = report(&r, &err);
     etch_profile_free(r.profile);
+    etch_profile_free(r.before);
     etch_symbols_free(r.symbols);
     return status < 0 ? etch_command_failed(self, &err) : etch_command_close_output(self, ETCH_EXIT_DONE);
 }
@@ -326,5 +404,5 @@ const struct etch_command etch_command_report = {
             "  etch report run.etch\n",
     .run = run,
     .reads = true,
-    .outputs = (const char *const[]){"output", NULL},
+    .outputs = (const char *const[]){"output", "flame", NULL},
 };

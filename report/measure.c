@@ -257,6 +257,7 @@ static void count_call(struct etch_measure *m, const struct etch_measure_frame *
                                      .instructions_before = frame->instructions,
                                      .number = frame->number,
                                      .entered = frame->entered.lo,
+                                     .depth = (uint32_t)m->frames.n - 1,
                                      .wait = m->waited - frame->wait};
 
     if (m->profile->unit == ETCH_UNIT_INSTRUCTIONS)
