@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/comparing.h"
 #include "cli/reading.h"
+#include "report/critical.h"
 #include "report/export.h"
 #include "report/profile.h"
 #include "report/slowest.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum view { VIEW_TABLE, VIEW_HISTOGRAM, VIEW_SLOWEST, VIEW_DIFF, VIEW_EXPORT, VIEW_FLAME };
+enum view { VIEW_TABLE, VIEW_HISTOGRAM, VIEW_SLOWEST, VIEW_DIFF, VIEW_EXPORT, VIEW_FLAME, VIEW_CRITICAL };
 
 enum format { FORMAT_FOLDED, FORMAT_SPEEDSCOPE, FORMAT_PPROF, FORMAT_PERFETTO, FORMATS };
 
@@ -191,6 +192,24 @@ static int print_export(struct report *r, FILE *out, struct etch_error *err)
     return status < 0 ? etch_error_no_memory(err) : 0;
 }
 
+static int print_critical(struct report *r, FILE *out, struct etch_error *err)
+{
+    struct etch_recording *recording;
+    struct etch_critical critical;
+    int status;
+
+    if (etch_recording_open(&recording, r->files[0], err) < 0)
+        return -1;
+    r->symbols = new_symbols(r, r->files[0]);
+    status = r->symbols ? 0 : etch_error_no_memory(err);
+    if (status == 0 && (status = etch_critical_find(&critical, recording, r->symbols, err)) == 0) {
+        (r->json ? etch_critical_json : etch_critical_print)(&critical, out);
+        etch_critical_release(&critical);
+    }
+    etch_recording_free(recording);
+    return status;
+}
+
 static int print_view(struct report *r, FILE *out, struct etch_error *err)
 {
     uint32_t function = 0;
@@ -198,6 +217,8 @@ static int print_view(struct report *r, FILE *out, struct etch_error *err)
 
     if (r->view == VIEW_DIFF)
         return print_diff(r, out, err);
+    if (r->view == VIEW_CRITICAL)
+        return print_critical(r, out, err);
     if (r->subject && find_subject(r, &function, err) < 0)
         return -1;
     switch (r->view) {
@@ -235,7 +256,7 @@ static int print_to(struct report *r, struct etch_error *err)
 
 static int report(struct report *r, struct etch_error *err)
 {
-    if (r->view == VIEW_DIFF)
+    if (r->view == VIEW_DIFF || r->view == VIEW_CRITICAL)
         return print_to(r, err);
     r->profile = etch_profile_new();
     if (!r->profile)
@@ -257,7 +278,23 @@ static int report(struct report *r, struct etch_error *err)
     return print_to(r, err);
 }
 
-enum { FUNCTION = 256, THREAD, ABOVE, TOP, HISTOGRAM, SLOWEST, DIFF, FLAME, EXPORT, BY, JSON, INSTRUCTIONS, JOBS, SYSROOT };
+enum {
+    FUNCTION = 256,
+    THREAD,
+    ABOVE,
+    TOP,
+    HISTOGRAM,
+    SLOWEST,
+    DIFF,
+    FLAME,
+    EXPORT,
+    CRITICAL,
+    BY,
+    JSON,
+    INSTRUCTIONS,
+    JOBS,
+    SYSROOT
+};
 
 static bool parse_number(const char *text, unsigned long max, unsigned long *value)
 {
@@ -319,6 +356,8 @@ static int take_option(const struct etch_command *self, struct report *r, int c,
         status = take_view(self, r, VIEW_FLAME);
         r->subject = NULL;
         return status;
+    case CRITICAL:
+        return take_view(self, r, VIEW_CRITICAL);
     case EXPORT:
         for (r->format = 0; r->format < FORMATS && strcmp(optarg, format_names[r->format]) != 0;)
             r->format++;
@@ -361,6 +400,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"diff", no_argument, NULL, DIFF},
                                                  {"flame", required_argument, NULL, FLAME},
                                                  {"export", required_argument, NULL, EXPORT},
+                                                 {"critical", no_argument, NULL, CRITICAL},
                                                  {"by", required_argument, NULL, BY},
                                                  {"json", no_argument, NULL, JSON},
                                                  {"instructions", no_argument, NULL, INSTRUCTIONS},
@@ -381,6 +421,8 @@ static int run(const struct etch_command *self, int argc, char **argv)
     }
     if (argc == optind)
         return etch_command_usage(self, "which file?");
+    if ((r.view == VIEW_CRITICAL || (r.view == VIEW_EXPORT && r.format == FORMAT_PERFETTO)) && argc - optind != 1)
+        return etch_command_usage(self, "this view takes one recording");
     if (r.diff && r.view == VIEW_TABLE)
         r.view = VIEW_DIFF;
     if (r.diff && r.view != VIEW_DIFF && r.view != VIEW_FLAME)

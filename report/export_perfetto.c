@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A Perfetto trace: a track for each thread, a slice for each call. A slice stands at the earliest time at which the call
- * can have begun and ended; its bounds are annotations. Names are interned. */
+/* A Perfetto trace: a track for each thread, a slice for each call. A slice stands at the earliest time at which the
+ * call can have begun and ended; its bounds are annotations. Names are interned. */
 #include "report/export.h"
 #include "report/measure.h"
 #include "report/protobuf.h"

@@ -36,10 +36,10 @@ static bool match(struct earlier *earlier, const struct etch_profile *profile)
     for (uint32_t i = 1; i < profile->paths.n; i++) {
         uint32_t parent = earlier->of[profile->paths.v[i].parent];
 
-        earlier->of[i] = parent == ETCH_FUNCTION_NONE
-                             ? ETCH_FUNCTION_NONE
-                             : child_named(earlier->profile, parent,
-                                           profile->functions.v[profile->paths.v[i].function].name);
+        earlier->of[i] =
+            parent == ETCH_FUNCTION_NONE
+                ? ETCH_FUNCTION_NONE
+                : child_named(earlier->profile, parent, profile->functions.v[profile->paths.v[i].function].name);
     }
     return true;
 }
@@ -113,9 +113,10 @@ static void put_head(const struct etch_profile *profile, const struct earlier *e
     fprintf(out, "%zu run%s, %" PRIu64 " instructions. ", profile->files.n, profile->files.n == 1 ? "" : "s",
             profile->instructions);
     if (profile->unit == ETCH_UNIT_TICKS)
-        fputs("The width is time. Between two time stamps of the recorder the time is shared by instructions; the exact "
-              "bounds of each path are shown below. Blue paths mostly wait.",
-              out);
+        fputs(
+            "The width is time. Between two time stamps of the recorder the time is shared by instructions; the exact "
+            "bounds of each path are shown below. Blue paths mostly wait.",
+            out);
     else
         fputs("The width is instructions.", out);
     if (earlier->profile)

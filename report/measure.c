@@ -65,8 +65,20 @@ static void add_full(struct etch_measure *m, struct etch_profile_function *f)
     f->total.hi += ticks;
 }
 
-static void share_window(struct etch_measure *m, uint64_t length)
+/* The length of a window for pictures. A window at an end of the run has no stamp there: it is as long as other windows
+ * with so many instructions, and no longer than its bounds. */
+static double length_for_pictures(const struct etch_measure *m, uint64_t length, bool stamped)
 {
+    double like_others = m->paced_instructions
+                             ? (double)m->window_instructions * (double)m->paced_ticks / (double)m->paced_instructions
+                             : (double)length;
+
+    return stamped || like_others > (double)length ? (double)length : like_others;
+}
+
+static void share_window(struct etch_measure *m, uint64_t length, bool stamped)
+{
+    double shown = length_for_pictures(m, length, stamped);
     bool alone = m->touched_paths.n == 1 && !m->lost;
 
     for (size_t i = 0; i < m->touched_paths.n; i++) {
@@ -74,7 +86,7 @@ static void share_window(struct etch_measure *m, uint64_t length)
 
         path->self.hi += length;
         path->self.lo += alone ? length : 0;
-        path->estimate += (double)length * (double)path->window_instructions / (double)m->window_instructions;
+        path->estimate += shown * (double)path->window_instructions / (double)m->window_instructions;
     }
 }
 
@@ -123,9 +135,13 @@ static void close_window(struct etch_measure *m, uint64_t end, bool stamped)
     struct etch_measure_site site = {.image = m->outside_image, .address = m->outside_address};
 
     count_run(m);
-    if (length && stamped && m->stamped && is_wait(m))
+    if (length && stamped && m->stamped && is_wait(m)) {
         add_wait(m, m->outside, &site, m->start, end);
-    share_window(m, length);
+    } else if (stamped && m->stamped && !m->lost) {
+        m->paced_ticks += length;
+        m->paced_instructions += m->window_instructions;
+    }
+    share_window(m, length, stamped && m->stamped);
     share_self(m, length);
     for (size_t i = 0; i < m->touched_functions.n; i++) {
         struct etch_profile_function *f = function_at(m, m->touched_functions.v[i]);

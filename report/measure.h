@@ -59,9 +59,10 @@ struct etch_measure {
 
     /* The window. */
     uint64_t window, start, window_instructions;
-    bool stamped;           /* it began at a stamp */
-    bool lost, behind_loss; /* in this window; just before the next block */
-    uint32_t outside;       /* the path whose innermost function left recorded code in this window; 0: none */
+    uint64_t paced_ticks, paced_instructions; /* of all windows between stamps that were no waits */
+    bool stamped;                             /* it began at a stamp */
+    bool lost, behind_loss;                   /* in this window; just before the next block */
+    uint32_t outside; /* the path whose innermost function left recorded code in this window; 0: none */
     const Etch__Image *outside_image;
     uint64_t outside_address;
     bool crossing; /* a stamp lies between the last step and the next one, at `next` */

@@ -88,7 +88,7 @@ struct etch_profile_call {
     uint64_t number;              /* the thread's so manieth call of the function, from 1 */
     uint64_t entered;             /* ticks, not before */
     uint32_t depth;
-    struct etch_span cost;        /* in the unit */
+    struct etch_span cost; /* in the unit */
     uint64_t wait;
 };
 
