@@ -164,7 +164,7 @@ static int make_folders(struct bench *b, struct etch_error *err)
             return etch_error_set_errno(err, errno, "cannot make %s", b->folder);
     }
     for (int side = 0; side < 2; side++) {
-        bool alone = !b->commands[1] || b->against;
+        bool alone = !b->commands[0];
 
         if (!b->commands[side])
             continue;

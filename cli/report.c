@@ -441,9 +441,39 @@ static int run(const struct etch_command *self, int argc, char **argv)
 const struct etch_command etch_command_report = {
     .name = "report",
     .summary = "where the time went, from recordings",
-    .help = "usage: etch report FILE... [OPTION...]\n\n"
-            "examples:\n"
-            "  etch report run.etch\n",
+    .help =
+        "usage: etch report FILE... [VIEW] [OPTION...]\n"
+        "       etch report --diff A B\n\n"
+        "Shows where the time of recorded runs went. FILE is a recording of etch record, a perf.data with Intel PT, or "
+        "an\n"
+        "LLDB trace bundle; several files are one population. A and B are recordings, or folders of recordings.\n\n"
+        "A time is a span, because a recorder stamps now and then: '<= 3.1 us' is a call between two stamps that far\n"
+        "apart, '1.2..3.4 ms' has both bounds. Waits are apart: the time in system calls and in calls that may wait.\n"
+        "Calls across a loss or an end of the trace are counted, and left out of percentiles. Recordings of vpt and of\n"
+        "the lab count instructions instead of time.\n\n"
+        "views:\n"
+        "  (none)            functions: calls, total, self, waiting, p50, p90, p99, max; the greatest total first\n"
+        "  --histogram F     how long the calls of the function F took; with --by caller for each caller apart\n"
+        "  --slowest F       the slowest calls of F, and what each did that typical calls do not\n"
+        "  --diff            what became slower from A to B. Functions and paths are matched by name\n"
+        "  --critical        the chain of work and waits that decided the end; who held which lock, and how long\n"
+        "  --flame OUT.html  a page with the flame graph and the longest calls in time; with --diff A B the growth\n"
+        "  --export FORMAT   folded (flamegraph.pl), speedscope, pprof, perfetto. etch decode --as chrome has Chrome's\n\n"
+        "options:\n"
+        "  --function TEXT   only functions with TEXT in their name\n"
+        "  --above TIME      only functions with a call that took, or may have taken, so long: 1ms, 250us\n"
+        "  --top N           only the first N functions\n"
+        "  --thread TID      only this thread\n"
+        "  --instructions    count instructions instead of time\n"
+        "  --json            JSON: of the table, --histogram, --slowest, --diff, --critical\n"
+        "  --jobs N          worker threads (default: one per CPU); the result is the same\n"
+        "  --sysroot DIR     look for binaries below DIR first\n"
+        "  -o, --output F    write to the file F\n\n"
+        "examples:\n"
+        "  etch report run.etch\n"
+        "  etch report run.etch --slowest handle_request\n"
+        "  etch report run.etch --flame run.html\n"
+        "  etch report --diff last-week today\n",
     .run = run,
     .reads = true,
     .outputs = (const char *const[]){"output", "flame", NULL},

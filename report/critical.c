@@ -3,6 +3,7 @@
 #include "report/critical.h"
 #include "report/critical_wait.h"
 
+#include "base/function_name.h"
 #include "binary/object.h"
 
 #include <string.h>
@@ -234,7 +235,7 @@ static void name_objects(struct etch_critical *c)
         for (size_t k = 0; k < c->recording->images.n && !c->contended.v[i].name; k++)
             if (c->recording->images.v[k]->prot & 4 &&
                 name_from(c->recording->images.v[k], c->contended.v[i].object, name, sizeof(name)))
-                c->contended.v[i].name = strdup(name);
+                c->contended.v[i].name = etch_function_name(name, name, 0);
 }
 
 int etch_critical_find(struct etch_critical *critical, const struct etch_recording *recording,
