@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* etch report: where the time of recorded runs went. */
+#include "base/input.h"
 #include "base/output.h"
 #include "base/printable.h"
 #include "cli/command.h"
@@ -7,6 +8,7 @@
 #include "cli/reading.h"
 #include "report/critical.h"
 #include "report/export.h"
+#include "report/index.h"
 #include "report/profile.h"
 #include "report/slowest.h"
 #include "report/table.h"
@@ -18,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum view { VIEW_TABLE, VIEW_HISTOGRAM, VIEW_SLOWEST, VIEW_DIFF, VIEW_EXPORT, VIEW_FLAME, VIEW_CRITICAL };
 
@@ -33,6 +36,7 @@ struct report {
     const char *above;
     const char *subject; /* the function of a view of one function */
     const char *output;
+    const char *index; /* a file that keeps the profile; NULL: none */
     bool json, by_caller, diff;
     char **files;
     int n_files;
@@ -254,6 +258,49 @@ static int print_to(struct report *r, struct etch_error *err)
     return etch_output_finish(output, err);
 }
 
+/* ---- The index ---- */
+
+#define INDEX_MAX ((size_t)1 << 30)
+
+static struct etch_profile_origin origin_of(const struct report *r)
+{
+    return (struct etch_profile_origin){r->files, (size_t)r->n_files, r->options};
+}
+
+/* Takes the profile from the index, if the index is of these recordings. */
+static bool load_index(struct report *r)
+{
+    const struct etch_profile_origin origin = origin_of(r);
+    struct etch_profile *profile = NULL;
+    size_t size;
+    int fd = etch_input_open(r->index);
+    char *bytes = fd < 0 ? NULL : etch_input_read(fd, INDEX_MAX, &size);
+
+    if (bytes)
+        profile = etch_profile_unpack(bytes, size, &origin);
+    free(bytes);
+    if (fd >= 0)
+        close(fd);
+    if (!profile)
+        return false;
+    etch_profile_free(r->profile);
+    r->profile = profile;
+    r->symbols = r->view == VIEW_SLOWEST ? new_symbols(r, r->files[0]) : NULL;
+    return r->symbols || r->view != VIEW_SLOWEST;
+}
+
+static int save_index(const struct report *r, struct etch_error *err)
+{
+    const struct etch_profile_origin origin = origin_of(r);
+    struct etch_text text = {0};
+    int status;
+
+    etch_profile_pack(r->profile, &origin, &text);
+    status = text.failed ? etch_error_no_memory(err) : etch_output_write(r->index, text.v, text.n, err);
+    free(text.v);
+    return status;
+}
+
 static int report(struct report *r, struct etch_error *err)
 {
     if (r->view == VIEW_DIFF || r->view == VIEW_CRITICAL)
@@ -270,9 +317,13 @@ static int report(struct report *r, struct etch_error *err)
         r->files++;
         r->n_files--;
     }
-    for (int i = 0; i < r->n_files; i++)
-        if (add_file(r, r->profile, r->files[i], err) < 0)
+    if (!r->index || !load_index(r)) {
+        for (int i = 0; i < r->n_files; i++)
+            if (add_file(r, r->profile, r->files[i], err) < 0)
+                return -1;
+        if (r->index && save_index(r, err) < 0)
             return -1;
+    }
     if (parse_above(r, err) < 0)
         return -1;
     return print_to(r, err);
@@ -289,6 +340,7 @@ enum {
     FLAME,
     EXPORT,
     CRITICAL,
+    INDEX,
     BY,
     JSON,
     INSTRUCTIONS,
@@ -377,6 +429,9 @@ static int take_option(const struct etch_command *self, struct report *r, int c,
     case INSTRUCTIONS:
         r->options.instructions = true;
         return 0;
+    case INDEX:
+        r->index = optarg;
+        return 0;
     case SYSROOT:
         r->options.sysroot = optarg;
         return 0;
@@ -401,6 +456,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"flame", required_argument, NULL, FLAME},
                                                  {"export", required_argument, NULL, EXPORT},
                                                  {"critical", no_argument, NULL, CRITICAL},
+                                                 {"index", required_argument, NULL, INDEX},
                                                  {"by", required_argument, NULL, BY},
                                                  {"json", no_argument, NULL, JSON},
                                                  {"instructions", no_argument, NULL, INSTRUCTIONS},
@@ -449,7 +505,8 @@ const struct etch_command etch_command_report = {
         "LLDB trace bundle; several files are one population. A and B are recordings, or folders of recordings.\n\n"
         "A time is a span, because a recorder stamps now and then: '<= 3.1 us' is a call between two stamps that far\n"
         "apart, '1.2..3.4 ms' has both bounds. Waits are apart: the time in system calls and in calls that may wait.\n"
-        "Calls across a loss or an end of the trace are counted, and left out of percentiles. Recordings of vpt and of\n"
+        "Calls across a loss or an end of the trace are counted, and left out of percentiles. Recordings of vpt and "
+        "of\n"
         "the lab count instructions instead of time.\n\n"
         "views:\n"
         "  (none)            functions: calls, total, self, waiting, p50, p90, p99, max; the greatest total first\n"
@@ -458,7 +515,8 @@ const struct etch_command etch_command_report = {
         "  --diff            what became slower from A to B. Functions and paths are matched by name\n"
         "  --critical        the chain of work and waits that decided the end; who held which lock, and how long\n"
         "  --flame OUT.html  a page with the flame graph and the longest calls in time; with --diff A B the growth\n"
-        "  --export FORMAT   folded (flamegraph.pl), speedscope, pprof, perfetto. etch decode --as chrome has Chrome's\n\n"
+        "  --export FORMAT   folded (flamegraph.pl), speedscope, pprof, perfetto. etch decode --as chrome has "
+        "Chrome's\n\n"
         "options:\n"
         "  --function TEXT   only functions with TEXT in their name\n"
         "  --above TIME      only functions with a call that took, or may have taken, so long: 1ms, 250us\n"
@@ -466,6 +524,8 @@ const struct etch_command etch_command_report = {
         "  --thread TID      only this thread\n"
         "  --instructions    count instructions instead of time\n"
         "  --json            JSON: of the table, --histogram, --slowest, --diff, --critical\n"
+        "  --index F         keep the numbers in the file F, and take them from there the next time: a large trace is\n"
+        "                    decoded once. A file that is of other recordings is made anew\n"
         "  --jobs N          worker threads (default: one per CPU); the result is the same\n"
         "  --sysroot DIR     look for binaries below DIR first\n"
         "  -o, --output F    write to the file F\n\n"
@@ -476,5 +536,5 @@ const struct etch_command etch_command_report = {
         "  etch report --diff last-week today\n",
     .run = run,
     .reads = true,
-    .outputs = (const char *const[]){"output", "flame", NULL},
+    .outputs = (const char *const[]){"output", "flame", "index", NULL},
 };

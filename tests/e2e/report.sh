@@ -84,6 +84,25 @@ expect 0 "$ETCH" report wrapped.etch
 has out 'lost       ring wrapped'
 has out 'left out'
 
+# An index gives the same, and is made anew when the recording is another one.
+expect 0 "$ETCH" report soft.etch
+cp out table.txt
+expect 0 "$ETCH" report soft.etch --index soft.index
+same out table.txt
+cp soft.index first.index
+expect 0 "$ETCH" report soft.etch --index soft.index
+same out table.txt
+cmp -s soft.index first.index || fail "the index was made twice"
+expect 0 "$ETCH" report soft.etch --slowest handle --index soft.index
+has out 'call 701, '
+printf x | dd of=soft.index bs=1 seek=300 conv=notrunc 2>dd.err # damage: found by the checksum
+expect 0 "$ETCH" report soft.etch --index soft.index
+same out table.txt
+cp soft.etch again.etch
+expect 0 "$ETCH" report again.etch --index soft.index --json
+holds out 'f["handle"]["calls"] == 1000'
+! cmp -s soft.index first.index || fail "the index of another recording was taken"
+
 # Two runs are one population.
 expect 0 "$ETCH" report soft.etch soft.etch --json -o two.json
 holds two.json 'f["handle"]["calls"] == 2000'
