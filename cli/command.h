@@ -29,6 +29,7 @@ struct etch_command {
     const char *const *outputs; /* of a command that reads: the long options that name a file to write; NULL ends */
 };
 
+extern const struct etch_command etch_command_bench;
 extern const struct etch_command etch_command_cc;
 extern const struct etch_command etch_command_cxx;
 extern const struct etch_command etch_command_decode;
@@ -43,6 +44,7 @@ extern const struct etch_command etch_command_info;
 extern const struct etch_command etch_command_record;
 extern const struct etch_command etch_command_redact;
 extern const struct etch_command etch_command_replay;
+extern const struct etch_command etch_command_report;
 extern const struct etch_command etch_command_sketch;
 extern const struct etch_command etch_command_slice;
 

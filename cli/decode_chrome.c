@@ -296,7 +296,9 @@ static int begin(void **out, const struct etch_view_options *options, struct etc
     view->options = *options;
     etch_view_clock_init(&view->clock, options->recording);
     fprintf(options->out,
-            "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":\"%s\",\"producer\":\"etch\"},\"traceEvents\":[",
+            "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock\":\"%s\",\"producer\":\"etch\",\"times\":\"between two "
+            "stamps events "
+            "are placed by instructions; 'entered' and 'left' are the measured bounds\"},\"traceEvents\":[",
             view->clock.ns_per_tick > 0 ? "TSC" : "TSC ticks, 1000 shown as a microsecond: the rate is not known");
     *out = view;
     return 0;

@@ -14,7 +14,9 @@
 
 static const struct etch_command *const commands[] = {
     &etch_command_doctor,  &etch_command_cc,     &etch_command_cxx,     &etch_command_diagnose,
-    &etch_command_record,  &etch_command_info,   &etch_command_decode,  &etch_command_slice,
+    &etch_command_record,  &etch_command_info,   &etch_command_decode,  &etch_command_report,
+    &etch_command_bench,
+    &etch_command_slice,
     &etch_command_explore, &etch_command_replay, &etch_command_confirm, &etch_command_verify_fix,
     &etch_command_sketch,  &etch_command_redact, &etch_command_core,    &etch_command_calibrate,
 };

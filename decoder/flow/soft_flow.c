@@ -26,6 +26,9 @@ static bool find_chunks(struct etch_replay *r)
     }
     if (r->chunks.n)
         qsort(r->chunks.v, r->chunks.n, sizeof(r->chunks.v[0]), compare_chunks);
+    for (size_t i = 0; i < r->chunks.n; i++)
+        if (r->chunks.v[i].head.kind == ETCH_SOFT_SIGNAL && !etch_array_push(&r->signals, i))
+            return false;
     return true;
 }
 
@@ -36,16 +39,15 @@ static bool interrupts(const struct etch_replay_chunk *handler, const struct etc
 {
     uint64_t where = handler->head.interrupted;
 
-    return handler->head.kind == ETCH_SOFT_SIGNAL && !handler->done &&
-           where >= chunk->head.seq * ETCH_SOFT_CHUNK + sizeof(struct etch_soft_chunk) &&
+    return !handler->done && where >= chunk->head.seq * ETCH_SOFT_CHUNK + sizeof(struct etch_soft_chunk) &&
            where <= chunk->head.seq * ETCH_SOFT_CHUNK + at;
 }
 
 static void run_handlers(struct etch_replay *r, size_t chunk, size_t at, unsigned depth)
 {
-    for (size_t i = chunk + 1; i < r->chunks.n && depth < DEPTH_MAX; i++)
-        if (interrupts(&r->chunks.v[i], &r->chunks.v[chunk], at))
-            run_context(r, i, depth + 1);
+    for (size_t i = 0; i < r->signals.n && depth < DEPTH_MAX; i++)
+        if (r->signals.v[i] > chunk && interrupts(&r->chunks.v[r->signals.v[i]], &r->chunks.v[chunk], at))
+            run_context(r, r->signals.v[i], depth + 1);
 }
 
 /* A ring that makes no sense may mean endless steps. The rest of it is a loss, reported once. */
@@ -169,6 +171,7 @@ void etch_soft_decode(const struct etch_soft_input *input, struct etch_blocks *b
     buffer->failed |= r.failed;
     buffer->bytes = input->size;
     etch_array_free(&r.chunks);
+    etch_array_free(&r.signals);
     etch_array_free(&r.stamps.read);
     etch_soft_walks_free(r.walks);
 }

@@ -139,6 +139,7 @@ struct etch_replay {
     struct etch_soft_walks *walks;
     struct etch_step_buffer *buffer;
     ETCH_ARRAY(struct etch_replay_chunk) chunks; /* by seq */
+    ETCH_ARRAY(size_t) signals; /* of the chunks: those that signal handlers began with */
     struct etch_replay_context *c;
     uint64_t offset; /* of the record in hand, in the stream */
     struct {

@@ -25,26 +25,27 @@ may collector "base proto binary calibrate" "protobuf-c|intel-pt|Zydis"
 may decoder "base proto binary" "Zydis|protobuf-c|jansson|zstd"
 may slicer "base proto binary" "llvm-c|protobuf-c|Zydis"
 may sketch "base proto binary decoder" "protobuf-c|jansson"
-may diagnose "base proto binary calibrate collector decoder slicer sketch" "protobuf-c|sqlite3"
+may report "base proto binary decoder" "protobuf-c"
+may diagnose "base proto binary calibrate collector decoder slicer sketch report" "protobuf-c|sqlite3"
 
 # A header in a sub-folder is private to its room: other rooms go through the door, the headers in the room's folder.
 for room in collector decoder slicer sketch; do
-  bad=$(grep -rnE "^ *#include \"$room/[a-z_]+/" --include='*.[ch]' base proto binary calibrate collector decoder slicer sketch diagnose cli |
+  bad=$(grep -rnE "^ *#include \"$room/[a-z_]+/" --include='*.[ch]' base proto binary calibrate collector decoder slicer sketch report diagnose cli |
     grep -v "^$room/" || true)
   [ -z "$bad" ] || fail "a private header of $room/ is used outside: $bad"
   checks=$((checks + 1))
 done
 
 # binary/ alone reads ELF and DWARF. Its headers that say "Private to binary/" give out libelf and libdw.
-bad=$(grep -rnE '^ *#include <(elfutils|dwarf|gelf|libelf)' --include='*.[ch]' base proto calibrate collector decoder slicer sketch diagnose cli || true)
+bad=$(grep -rnE '^ *#include <(elfutils|dwarf|gelf|libelf)' --include='*.[ch]' base proto calibrate collector decoder slicer sketch report diagnose cli || true)
 [ -z "$bad" ] || fail "ELF or DWARF is read outside of binary/: $bad"
 for header in $(grep -l 'Private to binary/' binary/*.h); do
-  bad=$(grep -rn "#include \"$header\"" --include='*.[ch]' base proto calibrate collector decoder slicer sketch diagnose cli || true)
+  bad=$(grep -rn "#include \"$header\"" --include='*.[ch]' base proto calibrate collector decoder slicer sketch report diagnose cli || true)
   [ -z "$bad" ] || fail "a private header of binary/ is used outside: $bad"
 done
 # elf.h's numbers and types: exec.c runs inside QEMU and maps.c and pool.c inside the recorded program, which link nothing of ours; library.c reads
 # the auxiliary vector of a process; link_note.c writes an object.
-bad=$(grep -rlE '^ *#include <elf\.h>' --include='*.[ch]' base proto calibrate collector decoder slicer sketch diagnose cli |
+bad=$(grep -rlE '^ *#include <elf\.h>' --include='*.[ch]' base proto calibrate collector decoder slicer sketch report diagnose cli |
   grep -vxE 'collector/vpt/exec\.c|collector/soft/(maps|pool)\.c|collector/native/library\.c|slicer/lab/link_note\.c' || true)
 [ -z "$bad" ] || fail "ELF headers are parsed outside of binary/: $bad"
 checks=$((checks + 3))
@@ -97,10 +98,10 @@ bad=$(grep -rln 'base/assert.h' collector/soft collector/sync collector/lab coll
 checks=$((checks + 1))
 
 # Every file that etch writes goes through base/output.h. What runs inside the recorded program cannot, and makes its files alone.
-bad=$(grep -rnE '\b(fopen|fdopen|freopen)\([^;]*"[wa]|\bcreat\(|O_CREAT' --include='*.[ch]' base proto binary calibrate collector decoder slicer sketch diagnose cli |
+bad=$(grep -rnE '\b(fopen|fdopen|freopen)\([^;]*"[wa]|\bcreat\(|O_CREAT' --include='*.[ch]' base proto binary calibrate collector decoder slicer sketch report diagnose cli |
   grep -vE '^base/output\.c:|O_CREAT \| (O_EXCL|O_NOFOLLOW)' || true)
 [ -z "$bad" ] || fail "a file is written past base/output.h: $bad"
-bad=$(grep -rnE '\bmkdir\([^;]*, 07[1-7]' --include='*.[ch]' base proto binary calibrate collector decoder slicer sketch diagnose cli || true)
+bad=$(grep -rnE '\bmkdir\([^;]*, 07[1-7]' --include='*.[ch]' base proto binary calibrate collector decoder slicer sketch report diagnose cli || true)
 [ -z "$bad" ] || fail "a folder is made for others too: $bad"
 checks=$((checks + 1))
 
