@@ -5,6 +5,7 @@
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/reading.h"
+#include "generated/commit.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -41,6 +42,15 @@ static int unknown_command(const char *name)
 {
     fprintf(stderr, "etch: there is no command '%s' (try: etch --help)\n", etch_shown(name));
     return ETCH_EXIT_USAGE;
+}
+
+static int print_version(void)
+{
+    printf("etch " ETCH_VERSION);
+    if (ETCH_COMMIT[0])
+        printf(" (commit %s)", ETCH_COMMIT);
+    putchar('\n');
+    return fflush(stdout) == 0 ? ETCH_EXIT_DONE : ETCH_EXIT_FAILED;
 }
 
 static const struct etch_command *find(const char *name)
@@ -97,8 +107,7 @@ int main(int argc, char **argv)
         return fflush(stdout) == 0 ? ETCH_EXIT_DONE : ETCH_EXIT_FAILED;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        puts("etch " ETCH_VERSION);
-        return fflush(stdout) == 0 ? ETCH_EXIT_DONE : ETCH_EXIT_FAILED;
+        return print_version();
     }
     command = find(argv[1]);
     if (!command)
