@@ -2,6 +2,7 @@
 /* etch: picks the sub-command. */
 #include "base/bound.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/reading.h"
@@ -40,7 +41,15 @@ static void print_help(FILE *out)
 
 static int unknown_command(const char *name)
 {
-    fprintf(stderr, "etch: there is no command '%s' (try: etch --help)\n", etch_shown(name));
+    struct etch_nearest near;
+
+    etch_nearest_begin(&near, name, strlen(name));
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        etch_nearest_try(&near, commands[i]->name, strlen(commands[i]->name));
+    fprintf(stderr, "etch: there is no command '%s'", etch_shown(name));
+    if (near.best[0])
+        fprintf(stderr, "; did you mean %s?", near.best);
+    fputs(" (try: etch --help)\n", stderr);
     return ETCH_EXIT_USAGE;
 }
 
