@@ -2,6 +2,7 @@
 /* Help, usage errors and failures of the sub-commands; see command.h. */
 #include "cli/command.h"
 
+#include "base/nearest.h"
 #include "base/printable.h"
 #include "cli/reading.h"
 
@@ -37,6 +38,55 @@ int etch_command_usage(const struct etch_command *self, const char *fmt, ...)
     return ETCH_EXIT_USAGE;
 }
 
+/* Offers the long options between `at` and `end`. */
+static void try_words(struct etch_nearest *near, const char *at, const char *end)
+{
+    while ((at = strstr(at, "--")) && at < end) {
+        size_t size = 2 + strspn(at + 2, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+        if (size > 2)
+            etch_nearest_try(near, at, size);
+        at += size;
+    }
+}
+
+/* Offers the options of a help: those in the usage, which ends at the first empty line, and those that a list explains.
+ * Other lines name options of other commands, too. */
+static void try_options(struct etch_nearest *near, const char *help)
+{
+    bool usage = true;
+
+    for (const char *line = help, *end; *line; line = *end ? end + 1 : end) {
+        const char *text;
+
+        end = line + strcspn(line, "\n");
+        text = strstr(line + (end - line > 2 ? 2 : 0), "  ");
+        if (end == line)
+            usage = false;
+        else if (usage)
+            try_words(near, line, end);
+        else if (strncmp(line, "  -", 3) == 0)
+            try_words(near, line, text && text < end ? text : end);
+    }
+}
+
+/* A long option that getopt refused. */
+static int bad_long_option(const struct etch_command *self, const char *word)
+{
+    struct etch_nearest near;
+
+    etch_nearest_begin(&near, word, strcspn(word, "="));
+    try_options(&near, self->help);
+    if (self->reads)
+        try_options(&near, etch_reading_help);
+    try_options(&near, "usage: --help");
+    if (!near.best[0])
+        return etch_command_usage(self, "there is no option '%s', or the option takes no value", word);
+    if (near.steps == 0)
+        return etch_command_usage(self, "option '%s' takes no value", near.best);
+    return etch_command_usage(self, "there is no option '%s'; did you mean %s?", word, near.best);
+}
+
 int etch_command_bad_option(const struct etch_command *self, int c, char **argv)
 {
     const char *word = optind > 0 ? argv[optind - 1] : "";
@@ -45,7 +95,7 @@ int etch_command_bad_option(const struct etch_command *self, int c, char **argv)
         return etch_command_usage(self, "option '%s' needs a value", word);
     if (optopt && strncmp(word, "--", 2) != 0)
         return etch_command_usage(self, "there is no option '-%c'", optopt);
-    return etch_command_usage(self, "there is no option '%s', or the option takes no value", word);
+    return bad_long_option(self, word);
 }
 
 int etch_command_failed(const struct etch_command *self, const struct etch_error *err)

@@ -2,9 +2,11 @@
 /* etch: picks the sub-command. */
 #include "base/bound.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/reading.h"
+#include "generated/commit.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -41,8 +43,25 @@ static void print_help(FILE *out)
 
 static int unknown_command(const char *name)
 {
-    fprintf(stderr, "etch: there is no command '%s' (try: etch --help)\n", etch_shown(name));
+    struct etch_nearest near;
+
+    etch_nearest_begin(&near, name, strlen(name));
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        etch_nearest_try(&near, commands[i]->name, strlen(commands[i]->name));
+    fprintf(stderr, "etch: there is no command '%s'", etch_shown(name));
+    if (near.best[0])
+        fprintf(stderr, "; did you mean %s?", near.best);
+    fputs(" (try: etch --help)\n", stderr);
     return ETCH_EXIT_USAGE;
+}
+
+static int print_version(void)
+{
+    printf("etch " ETCH_VERSION);
+    if (ETCH_COMMIT[0])
+        printf(" (commit %s)", ETCH_COMMIT);
+    putchar('\n');
+    return fflush(stdout) == 0 ? ETCH_EXIT_DONE : ETCH_EXIT_FAILED;
 }
 
 static const struct etch_command *find(const char *name)
@@ -99,8 +118,7 @@ int main(int argc, char **argv)
         return fflush(stdout) == 0 ? ETCH_EXIT_DONE : ETCH_EXIT_FAILED;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        puts("etch " ETCH_VERSION);
-        return fflush(stdout) == 0 ? ETCH_EXIT_DONE : ETCH_EXIT_FAILED;
+        return print_version();
     }
     command = find(argv[1]);
     if (!command)
