@@ -16,6 +16,7 @@ struct etch_page {
     bool value_columns; /* values have columns; else they stand in the rows alone */
     bool margin;        /* steps have a likelihood */
     bool one_file;      /* steps need no file */
+    bool is_long;       /* so many rows that each element counts: no empty cells, hovers by title alone */
     size_t *twins;      /* by step: the first step of the same line; NULL: each step has its own source */
     struct etch_text out;
 };

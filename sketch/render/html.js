@@ -127,6 +127,8 @@
         s.setAttribute('aria-expanded', String(!!step && s.hash === location.hash));
     }
     untrace();
+    const shown = target && target.closest('.row') && target.getBoundingClientRect(); // a link leads to its row
+    if (shown && (shown.top < 80 || shown.bottom > innerHeight)) target.scrollIntoView({ block: 'center' });
     if (value) {
       value.setAttribute('aria-current', 'true');
       trace(value);
