@@ -194,7 +194,7 @@ def opens_fast(b):
     check(b.run("document.querySelectorAll('.panel[id^=step]').length") == 0, "panels wait until they are wanted")
     b.run("location.hash = '#step-5001'")
     eventually(b, "document.querySelector('#step-5001') && getComputedStyle(document.querySelector('#step-5001')).display === 'block'", "the panel of a step")
-    check(b.run("(() => { const r = document.querySelector('#at-5001').getBoundingClientRect(); return r.top > 0 && r.bottom < innerHeight })()"), "a link leads to its row")
+    eventually(b, "(() => { const r = document.querySelector('#at-5001').getBoundingClientRect(); return r.top > 0 && r.bottom < innerHeight })()", "a link leads to its row")
     check("table[i]" in b.run("document.querySelector('#at-5001').textContent"), "its text")
     check(b.run("document.querySelector('#step-5001 pre') !== null"), "and its source")
 
