@@ -42,7 +42,7 @@ struct etch_diagnose_observer {
     void *context;
     void (*progress)(void *context, const struct etch_diagnose_state *state); /* NULL: progress is not wanted */
     void (*advise)(void *context, const char *text); /* once: what the user may do; NULL: not wanted */
-    bool (*is_interrupted)(void *context); /* asked between runs: true ends the loop; NULL: never */
+    bool (*is_interrupted)(void *context);           /* asked between runs: true ends the loop; NULL: never */
 };
 
 struct etch_diagnosis;

@@ -38,9 +38,9 @@ struct etch_lab_phase {
     bool tried;  /* or not possible */
     bool usable; /* runs were recorded */
     bool proven;
-    bool any;      /* a failure at another place than in native runs was taken */
+    bool any;          /* a failure at another place than in native runs was taken */
     char output[4200]; /* of a run, for --fails-if */
-    char why[512]; /* the lab was not used; empty: it was */
+    char why[512];     /* the lab was not used; empty: it was */
     struct etch_lab_twin twin;
     struct etch_lab_explore explore;
     struct etch_lab_found found;

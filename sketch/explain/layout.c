@@ -108,50 +108,31 @@ void etch_layout_add_access(struct composition *c, uint32_t index)
 
 #define REPEATS_MAX 3u /* rows of one statement in one thread, where every access is a step */
 
-static struct layout_item *next_same(struct composition *c, const struct layout_item *after,
-                                     const struct etch_run_access *a)
+/* The row that stands for all visits of a statement by a thread. NULL: there is none. */
+static struct layout_item *item_of_all(struct composition *c, const struct etch_run_access *a)
 {
-    for (struct layout_item *i = after ? c->items.v + (after - c->items.v) + 1 : c->items.v;
-         i < c->items.v + c->items.n; i++)
-        if (i->thread == a->thread && i->place == a->place)
-            return i;
+    for (size_t i = 0; i < c->items.n; i++)
+        if (c->items.v[i].thread == a->thread && c->items.v[i].place == a->place && c->items.v[i].count > 1)
+            return &c->items.v[i];
     return NULL;
 }
 
-/* The oldest of too many rows of one statement goes into the next one, which counts it. */
-static void fold_oldest(struct composition *c, const struct etch_run_access *a)
-{
-    struct layout_item *oldest = next_same(c, NULL, a), *i = oldest, *second = NULL;
-    unsigned rows = 0;
-
-    for (; i; i = next_same(c, i, a)) {
-        second = rows == 1 ? i : second;
-        rows++;
-    }
-    if (rows < REPEATS_MAX)
-        return;
-    second->count += oldest->count;
-    memmove(oldest, oldest + 1, (size_t)(c->items.v + c->items.n - oldest - 1) * sizeof(*oldest));
-    c->items.n--;
-}
-
-/* Adds an access that is a step, and groups it with the same statement's steps before. If the row before
- * takes it, that row is of the later visit from then on: its place, time and value are of one visit. */
+/* The newest visits have rows of their own. The row of all visits counts the others. */
 static void add_repeat(struct composition *c, uint32_t index)
 {
     const struct etch_run_access *a = &c->run->accesses.v[index];
-    struct layout_item *last = c->items.n ? &c->items.v[c->items.n - 1] : NULL;
+    struct layout_item *all = item_of_all(c, a);
+    unsigned later = 0;
 
-    if (last && last->thread == a->thread && last->place == a->place) {
-        last->nth = a->nth;
-        last->seq = a->seq;
-        last->lo = a->lo;
-        last->hi = a->hi;
-        last->access = index;
-        last->count++;
-        return;
+    for (size_t i = index + 1; i < c->run->accesses.n && later < REPEATS_MAX; i++) {
+        const struct etch_run_access *b = &c->run->accesses.v[i];
+
+        later += b->thread == a->thread && b->place == a->place && b->nth != a->nth;
     }
-    fold_oldest(c, a);
+    if (later >= REPEATS_MAX)
+        return;
+    if (all)
+        all->count--;
     etch_layout_add_access(c, index);
 }
 

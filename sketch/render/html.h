@@ -16,6 +16,7 @@ struct etch_page {
     bool value_columns; /* values have columns; else they stand in the rows alone */
     bool margin;        /* steps have a likelihood */
     bool one_file;      /* steps need no file */
+    bool is_long;       /* so many rows that each element counts: no empty cells, hovers by title alone */
     size_t *twins;      /* by step: the first step of the same line; NULL: each step has its own source */
     struct etch_text out;
 };
@@ -43,12 +44,6 @@ void etch_page_uri(struct etch_page *page, const char *path);
 
 /* A long name, which may break where the source would: behind -> and a dot. */
 void etch_page_name(struct etch_page *page, const char *name);
-
-/* "never 0: 0x5581c0 to 0x5581f0", the values of passing runs in words. */
-void etch_page_passing_value(const Etch__SketchPassingValue *seen, char *text, size_t size);
-
-/* What passing runs had where the step has this value; NULL: not known. */
-const Etch__SketchPassingValue *etch_page_passing_of(const Etch__SketchStep *step, const Etch__SketchValue *value);
 
 /* The suspects, and what their marks mean. */
 void etch_page_causes(struct etch_page *page);

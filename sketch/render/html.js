@@ -112,6 +112,13 @@
     texts.before(panel);
     location.replace(location.hash); // :target is looked up again
   };
+  // A link leads to its row. Rows that come into view get their true height, so the way is gone more than once.
+  const lead = (target, times) => {
+    const r = target.getBoundingClientRect();
+    if (!times || (r.top > 80 && r.bottom < innerHeight)) return;
+    target.scrollIntoView({ block: 'center' });
+    requestAnimationFrame(() => lead(target, times - 1));
+  };
   const show = () => {
     const cause = /^#cause-(\d+)$/.exec(location.hash), step = /^#step-(\d+)$/.exec(location.hash);
     const value = /^#value-\d+-\d+$/.test(location.hash) && document.getElementById(location.hash.slice(1));
@@ -136,6 +143,7 @@
       document.getElementById('step-' + step[1])?.focus({ preventScroll: true });
     }
     draw();
+    if (target && target.closest('.row')) lead(target, 4);
   };
   const close = () => {
     // By the address, not by the marks: those follow a moment later.

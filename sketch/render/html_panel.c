@@ -102,7 +102,7 @@ static void put_passing(struct etch_page *page, const Etch__SketchStep *step)
     for (size_t i = 0; i < p->n_values; i++) {
         const Etch__SketchPassingValue *v = p->values[i];
 
-        etch_page_passing_value(v, text, sizeof(text));
+        etch_render_passing_value(v, text, sizeof(text));
         etch_page_write(page, "<li>%s <code>", v->write ? "wrote" : "read");
         etch_page_escape(page,
                          v->variable < page->sketch->n_variables ? page->sketch->variables[v->variable]->name : "?");

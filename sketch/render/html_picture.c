@@ -13,47 +13,32 @@ enum {
 
 /* ---- Values ---- */
 
-/* A number as the values of steps are shown. */
-static void number_text(uint64_t number, char text[24])
-{
-    Etch__SketchValue v = ETCH__SKETCH_VALUE__INIT;
-
-    v.known_case = ETCH__SKETCH_VALUE__KNOWN_VALUE;
-    v.value = number;
-    etch_render_value(&v, text);
-}
-
-const Etch__SketchPassingValue *etch_page_passing_of(const Etch__SketchStep *step, const Etch__SketchValue *value)
-{
-    for (size_t i = 0; step->passing && i < step->passing->n_values; i++)
-        if (step->passing->values[i]->variable == value->variable && step->passing->values[i]->write == value->write)
-            return step->passing->values[i];
-    return NULL;
-}
-
-void etch_page_passing_value(const Etch__SketchPassingValue *seen, char *text, size_t size)
-{
-    char least[24], most[24];
-
-    number_text(seen->least, least);
-    number_text(seen->most, most);
-    if (seen->distinct == 1)
-        snprintf(text, size, "%s %s", seen->runs > 1 ? "always" : "once", least);
-    else if (seen->least)
-        snprintf(text, size, "never 0; %s to %s", least, most);
-    else
-        snprintf(text, size, "%s to %s", least, most);
-}
-
 static void put_passing(struct etch_page *page, const Etch__SketchStep *step, const Etch__SketchValue *value)
 {
-    const Etch__SketchPassingValue *seen = etch_page_passing_of(step, value);
+    const Etch__SketchPassingValue *seen = etch_render_passing_of(step, value);
     char text[96];
 
     if (!seen || !value->deciding)
         return;
-    etch_page_passing_value(seen, text, sizeof(text));
+    etch_render_passing_value(seen, text, sizeof(text));
     etch_page_write(page, " <span class=\"passing\">passing runs: %s</span>", text);
+}
+
+static bool is_linked(const struct etch_page *page, const Etch__SketchValue *v)
+{
+    return v->origin_case == ETCH__SKETCH_VALUE__ORIGIN_FROM && v->from < page->sketch->n_steps;
+}
+
+static void put_evidence(struct etch_page *page, const Etch__SketchValue *v)
+{
+    bool known = v->known_case == ETCH__SKETCH_VALUE__KNOWN_VALUE;
+
+    etch_page_write(page, "%s%s%s", v->write ? "Written" : "Read", known ? "" : ", value not known",
+                    etch_render_string(v->evidence)[0] ? ": " : "");
+    etch_page_escape(page, v->evidence);
+    if (is_linked(page, v))
+        etch_page_write(page, ". Written by T%u at line %u: click", page->sketch->steps[v->from]->thread + 1,
+                        etch_render_place(page->sketch->steps[v->from]->place)->line);
 }
 
 /* One value: a link to where it came from, with its evidence on hover. */
@@ -62,31 +47,32 @@ static void put_value(struct etch_page *page, size_t step_index, size_t k)
     const Etch__SketchStep *step = page->sketch->steps[step_index];
     const Etch__SketchValue *v = step->values[k];
     bool deciding = v->deciding && page->sketch->compared;
-    bool linked = v->origin_case == ETCH__SKETCH_VALUE__ORIGIN_FROM && v->from < page->sketch->n_steps;
     char number[24];
 
     etch_render_value(v, number);
     etch_page_write(page, "<a class=\"value%s%s\" id=\"value-%zu-%zu\" href=\"#value-%zu-%zu\" data-step=\"%zu\"",
                     deciding ? " deciding" : "", number[0] == '?' ? " unknown" : "", step_index + 1, k, step_index + 1,
                     k, step_index + 1);
-    if (linked)
+    if (is_linked(page, v))
         etch_page_write(page, " data-writer=\"%u\"", v->from + 1);
+    if (page->is_long) {
+        etch_page_write(page, " title=\"");
+        put_evidence(page, v);
+        etch_page_write(page, "\"");
+    }
     etch_page_write(page, ">");
     if (v->variable < page->sketch->n_variables) {
         etch_page_write(page, "<span class=\"of\">");
         etch_page_name(page, page->sketch->variables[v->variable]->name);
         etch_page_write(page, "</span> ");
     }
-    etch_page_write(page, "%s <b>%s</b>%s<span class=\"tip\" role=\"tooltip\">%s%s", v->write ? "wrote" : "read",
-                    number, v->recovered ? " ~" : "", v->write ? "Written" : "Read",
-                    number[0] == '?' ? ", value not known" : "");
-    if (etch_render_string(v->evidence)[0])
-        etch_page_write(page, ": ");
-    etch_page_escape(page, v->evidence);
-    if (linked)
-        etch_page_write(page, ". Written by T%u at line %u: click", page->sketch->steps[v->from]->thread + 1,
-                        etch_render_place(page->sketch->steps[v->from]->place)->line);
-    etch_page_write(page, "</span></a>");
+    etch_page_write(page, "%s <b>%s</b>%s", v->write ? "wrote" : "read", number, v->recovered ? " ~" : "");
+    if (!page->is_long) {
+        etch_page_write(page, "<span class=\"tip\" role=\"tooltip\">");
+        put_evidence(page, v);
+        etch_page_write(page, "</span>");
+    }
+    etch_page_write(page, "</a>");
 }
 
 /* Below the step's text. Where values have columns, a narrow screen shows these instead. */
@@ -252,9 +238,14 @@ static void put_lane_cell(struct etch_page *page, size_t r, size_t lane)
 {
     const struct etch_render_row *row = &page->model.rows[r];
     bool strip = lane == ETCH_LANE_STRIP;
-    bool live = !strip && page->lanes.first[lane] <= r && r <= page->lanes.last[lane];
+    bool live = !strip && page->lanes.first[lane] <= r && r <= page->lanes.last[lane], any = false;
 
-    etch_page_write(page, "<div class=\"cell thread%s%s\" role=\"cell\">", strip ? " strip" : "", live ? " live" : "");
+    for (size_t k = 0; k < row->n; k++)
+        any |= etch_render_lane(&page->lanes, &page->model, page->model.order[row->first + k]) == lane;
+    if (page->is_long && !any)
+        return;
+    etch_page_write(page, "<div class=\"cell thread%s%s c%zu\" role=\"cell\">", strip ? " strip" : "",
+                    live ? " live" : "", strip ? page->lanes.n : lane);
     for (size_t k = 0; k < row->n; k++)
         if (etch_render_lane(&page->lanes, &page->model, page->model.order[row->first + k]) == lane)
             put_step(page, page->model.order[row->first + k], strip);
@@ -373,6 +364,8 @@ void etch_page_picture(struct etch_page *page)
     if (!page->model.n_columns)
         return;
     page->value_columns = page->lanes.n <= COLUMN_LANES && !page->lanes.n_strip && s->n_variables <= COLUMN_VALUES;
+    page->is_long = page->model.n_rows > LONG_ROWS;
+    page->value_columns &= !page->is_long;
     page->one_file = true;
     for (size_t i = 0; i < s->n_steps; i++)
         page->one_file &= strcmp(etch_render_string(etch_render_place(s->steps[i]->place)->file),
@@ -385,7 +378,7 @@ void etch_page_picture(struct etch_page *page)
                     "<svg class=\"wires\" aria-hidden=\"true\"></svg>\n",
                     page->lanes.n_strip ? "" : " hidden", page->lanes.n, page->value_columns ? s->n_variables : 0,
                     page->lanes.n_strip ? " has-strip" : "", page->margin ? " has-margin" : "",
-                    page->model.n_rows > LONG_ROWS ? " long" : "");
+                    page->is_long ? " long" : "");
     put_head(page);
     put_rows(page);
     etch_page_write(page, "</main>\n");

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#define LANES_FEW 3u /* so many threads always have lanes */
+#define LANES_FEW 4u /* so many threads always have lanes */
 
 struct rated {
     size_t thread, place; /* place: among the model's columns */
@@ -46,8 +46,8 @@ static size_t count_lanes(const struct etch_render_model *m, const struct rated 
 
     while (n < m->n_columns && n < ETCH_LANES_MAX && (list[n].rate != SIZE_MAX || m->n_columns <= LANES_FEW))
         n++;
-    if (n < LANES_FEW - 1 && n < m->n_columns) /* nothing speaks of other threads */
-        n = m->n_columns < LANES_FEW ? m->n_columns : LANES_FEW;
+    if (n < 2 && n < m->n_columns) /* nothing speaks of other threads */
+        n = LANES_FEW;
     return n;
 }
 

@@ -267,6 +267,38 @@ void etch_render_value(const Etch__SketchValue *value, char text[24])
         snprintf(text, 24, "0x%" PRIx64, v);
 }
 
+/* A number as the values of steps are shown. */
+static void number_text(uint64_t number, char text[24])
+{
+    Etch__SketchValue v = ETCH__SKETCH_VALUE__INIT;
+
+    v.known_case = ETCH__SKETCH_VALUE__KNOWN_VALUE;
+    v.value = number;
+    etch_render_value(&v, text);
+}
+
+const Etch__SketchPassingValue *etch_render_passing_of(const Etch__SketchStep *step, const Etch__SketchValue *value)
+{
+    for (size_t i = 0; step->passing && i < step->passing->n_values; i++)
+        if (step->passing->values[i]->variable == value->variable && step->passing->values[i]->write == value->write)
+            return step->passing->values[i];
+    return NULL;
+}
+
+void etch_render_passing_value(const Etch__SketchPassingValue *seen, char *text, size_t size)
+{
+    char least[24], most[24];
+
+    number_text(seen->least, least);
+    number_text(seen->most, most);
+    if (seen->distinct == 1)
+        snprintf(text, size, "%s %s", seen->runs > 1 ? "always" : "once", least);
+    else if (seen->least)
+        snprintf(text, size, "never 0; %s to %s", least, most);
+    else
+        snprintf(text, size, "%s to %s", least, most);
+}
+
 void etch_render_enum(const ProtobufCEnumDescriptor *descriptor, int value, char space, char name[64])
 {
     const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(descriptor, value);

@@ -63,6 +63,12 @@ void etch_render_headline(const Etch__Sketch *sketch, char *text, size_t size);
 /* Decimal where it is small, hexadecimal where it looks like an address; "?" where it is unknown. */
 void etch_render_value(const Etch__SketchValue *value, char text[24]);
 
+/* What passing runs had where the step has this value; NULL: not known. */
+const Etch__SketchPassingValue *etch_render_passing_of(const Etch__SketchStep *step, const Etch__SketchValue *value);
+
+/* "never 0; 0x5581c0 to 0x5582f0": the values of passing runs in words. */
+void etch_render_passing_value(const Etch__SketchPassingValue *seen, char *text, size_t size);
+
 /* "4096 bytes lost: aux truncated (T2), detail". */
 void etch_render_loss(const Etch__Loss *loss, char *text, size_t size);
 

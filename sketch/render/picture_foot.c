@@ -156,12 +156,33 @@ void etch_picture_stacks(struct picture *p)
     }
 }
 
+/* The other side of the deciding value, at the failing step. */
+static void draw_passing(struct picture *p)
+{
+    const Etch__Sketch *s = p->sketch;
+    char seen[96], text[512];
+
+    for (size_t i = 0; i < s->n_steps; i++)
+        for (size_t k = 0; s->steps[i]->failing && k < s->steps[i]->n_values; k++) {
+            const Etch__SketchValue *v = s->steps[i]->values[k];
+            const Etch__SketchPassingValue *of = etch_render_passing_of(s->steps[i], v);
+
+            if (!of || !v->deciding || v->variable >= s->n_variables)
+                continue;
+            etch_render_passing_value(of, seen, sizeof(seen));
+            snprintf(text, sizeof(text), "Passing runs at line %u: %.200s %s (%u runs).",
+                     etch_render_place(s->steps[i]->place)->line, s->variables[v->variable]->name, seen, of->runs);
+            etch_picture_write(p, LOOK_PLAIN, 2, text);
+        }
+}
+
 void etch_picture_foot(struct picture *p)
 {
     const Etch__Sketch *s = p->sketch;
     char text[256];
 
     p->y++;
+    draw_passing(p);
     draw_unordered(p);
     if (has_unknown_value(s))
         etch_picture_write(p, LOOK_LOSS, 2, "? is a value that is not known.");

@@ -73,6 +73,56 @@ static void compose_in_any_order(void **state)
     release(&f);
 }
 
+/* Without control flow every access is a step: 40 in turn by two threads, and the failure. */
+static void compose_groups_repeats(void **state)
+{
+    struct fixture f = {.n = 1};
+    struct made made[41];
+    uint64_t counted = 0, last_other = 0;
+    Etch__Sketch *sketch;
+    unsigned failing = 0;
+
+    (void)state;
+    name_places(&f.names);
+    for (uint32_t i = 0; i < 40; i++)
+        made[i] = (struct made){.thread = i % 2, .place = OTHER, .how = 'W', .value = i, .at = 1000 + 100 * i};
+    made[40] = (struct made){.thread = 1, .place = USE, .how = 'R', .value = 39, .at = 9000};
+    f.runs[0] = make(true, 1, made, 41);
+    f.runs[0]->flow = false;
+    f.runs[0]->visits.n = 0; /* without control flow, one for all visits of a statement */
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct etch_run_visit v = {.thread = i != 0,
+                                         .place = i < 2 ? OTHER : USE,
+                                         .count = i < 2 ? 20 : 1,
+                                         .seq = 38 + i,
+                                         .lo = 4800 + 100 * i,
+                                         .hi = i < 2 ? 4805 + 100 * i : 9000};
+
+        assert_true(etch_array_push(&f.runs[0]->visits, v));
+    }
+    sketch = compose_some(&f, false, true);
+    assert_non_null(sketch);
+    for (size_t i = 0; i < sketch->n_steps; i++) {
+        const Etch__SketchStep *step = sketch->steps[i];
+
+        failing += step->failing ? 1 : 0;
+        if (step->place->line != 10 + OTHER)
+            continue;
+        counted += step->count;
+        assert_int_equal(step->n_values, 1);
+        last_other = step->values[0]->value > last_other ? step->values[0]->value : last_other;
+    }
+    assert_int_equal(counted, 40);     /* none is lost */
+    assert_true(sketch->n_steps <= 7); /* three rows for each thread */
+    assert_int_equal(last_other, 39);  /* the newest are shown, each with its own value */
+    assert_int_equal(failing, 1);      /* and one row fails */
+    assert_int_equal(sketch->steps[sketch->n_steps - 1]->place->line, 10 + USE);
+    assert_int_equal(sketch->steps[sketch->n_steps - 1]->values[0]->origin_case, ETCH__SKETCH_VALUE__ORIGIN_FROM);
+    assert_int_equal(sketch->steps[sketch->steps[sketch->n_steps - 1]->values[0]->from]->values[0]->value, 39);
+    etch__sketch__free_unpacked(sketch, NULL);
+    release(&f);
+}
+
 static void visit(struct etch_run *run, uint32_t place, uint64_t count, uint64_t seq)
 {
     const struct etch_run_visit v = {.thread = 1, .place = place, .count = count, .seq = seq, .hi = UINT64_MAX};
@@ -173,11 +223,9 @@ static void refuse_a_failure_that_no_run_has(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(compose_in_any_order),
-        cmocka_unit_test(compose_the_visit_of_a_branch),
-        cmocka_unit_test(compose_without_passing_runs),
-        cmocka_unit_test(keep_two_bugs_apart),
-        cmocka_unit_test(refuse_a_failure_that_no_run_has),
+        cmocka_unit_test(compose_in_any_order),          cmocka_unit_test(compose_groups_repeats),
+        cmocka_unit_test(compose_the_visit_of_a_branch), cmocka_unit_test(compose_without_passing_runs),
+        cmocka_unit_test(keep_two_bugs_apart),           cmocka_unit_test(refuse_a_failure_that_no_run_has),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

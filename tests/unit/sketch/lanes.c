@@ -55,7 +55,7 @@ static void folds_no_thread_of_the_cause(void **state)
 static void has_lanes_without_a_cause(void **state)
 {
     (void)state;
-    check("steps_10000", 3, 1, 3, 0);
+    check("steps_10000", 4, 0, 3, 0);
     check("empty", 0, 0, 0, 0);
 }
 
