@@ -256,6 +256,8 @@ int etch_run_build(struct etch_run **run, struct etch_names *names, struct etch_
     etch_array_free(&b.operands);
     etch_array_free(&b.operand_places);
     etch_array_free(&b.sync_places);
+    etch_array_free(&b.sync_sites);
+    etch_array_free(&b.sync_turns);
     etch_array_free(&b.watched);
     etch_index_release(&b.by_address);
     etch_index_release(&b.by_global);

@@ -50,6 +50,18 @@ struct held {
     size_t sizes; /* index into walk.held_sizes */
 };
 
+/* A synchronisation event whose call the steps can show: the recording's event number `at`. */
+struct sync_call {
+    uint64_t caller;
+    size_t at;
+    uint32_t tid;
+};
+
+struct sync_calls { /* an ETCH_ARRAY with a name */
+    struct sync_call *v;
+    size_t n, capacity;
+};
+
 /* One thread's walk. */
 struct walk {
     bool begun; /* a thread is being walked; its tid may be any number */
@@ -111,6 +123,8 @@ struct build {
     struct etch_index by_address, by_global;    /* into operands */
     struct etch_index by_branch;                /* into the run's branches */
     uint64_t with[PAIRED][PAIRED / 64];         /* by outcome of a branch: the outcomes that it was paired with */
+    struct sync_calls sync_sites;               /* by thread, call, and their order in the recording */
+    struct sync_calls sync_turns;               /* by thread, and their order in the recording */
     ETCH_ARRAY(uint32_t) sync_places;           /* of each of the recording's events, as the walk found them */
     ETCH_ARRAY(struct watched) watched;         /* by id */
     const Etch__Image *image;                   /* of the program, the last one asked for */
