@@ -175,8 +175,7 @@ static int confirm_turned(struct etch_lab_work *w, struct etch_claim *c)
 }
 
 /* Many sets are tried, and one of them may fail in all of its runs by chance. So the set that would be proven is put to
- * the test once more, with seeds of its own: enforced, and with each order turned round in schedules that do not follow
- * the failing one. A run that shows the contrary is added to the counts. */
+ * the test once more, with seeds of its own. A run that shows the contrary is added to the counts. */
 static int test_again(struct etch_lab_work *w, struct etch_claim *c)
 {
     struct etch_lab_orders *orders = &w->cause->orders;
@@ -194,7 +193,7 @@ static int test_again(struct etch_lab_work *w, struct etch_claim *c)
     for (uint32_t i = 0, k = 0; i < ETCH_CLAIM_TRIES && !turned.failed && !turned.otherwise; i++, k++) {
         while (c->orders[k % c->n] >= orders->n)
             k++;
-        if (etch_lab_turn_freely(w, &orders->v[c->orders[k % c->n]], spec_of(FRESH + i), &turned) < 0)
+        if (etch_lab_turn_again(w, &orders->v[c->orders[k % c->n]], FRESH + i, &turned) < 0)
             return -1;
     }
     if (alone.failed + alone.otherwise < alone.of)

@@ -65,9 +65,9 @@ int etch_lab_turn_all(struct etch_lab_work *w);
 int etch_lab_count_turned(struct etch_lab_work *w, const struct etch_lab_order *o, uint32_t of,
                           struct etch_lab_count *c);
 
-/* Turns an order round once, in a schedule that does not follow the failing one. */
-int etch_lab_turn_freely(struct etch_lab_work *w, const struct etch_lab_order *o, struct etch_lab_spec spec,
-                         struct etch_lab_count *c);
+/* Turns an order round once more, with another seed. Returns 0, or -1 with the error set. */
+int etch_lab_turn_again(struct etch_lab_work *w, const struct etch_lab_order *o, uint32_t seed,
+                        struct etch_lab_count *c);
 
 /* Enforces sets of orders until one is proven. Returns 0, or -1 with the error set. */
 int etch_lab_choose_claim(struct etch_lab_work *w);
