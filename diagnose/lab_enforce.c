@@ -181,7 +181,8 @@ static int test_again(struct etch_lab_work *w, struct etch_claim *c)
     struct etch_lab_orders *orders = &w->cause->orders;
     struct etch_lab_count alone = {0}, turned = {0};
 
-    for (uint32_t i = 0; alone.of < ETCH_CLAIM_TRIES && i < RARELY * ETCH_CLAIM_TRIES; i++) {
+    for (uint32_t i = 0; alone.of < ETCH_CLAIM_TRIES && i < RARELY * ETCH_CLAIM_TRIES && !etch_lab_work_is_late(w);
+         i++) {
         enum etch_lab_verdict verdict = run_enforced(w, c, FRESH + i, NULL);
 
         if (verdict == ETCH_LAB_BROKEN)
@@ -190,7 +191,8 @@ static int test_again(struct etch_lab_work *w, struct etch_claim *c)
         if (verdict == ETCH_LAB_PASSED)
             break;
     }
-    for (uint32_t i = 0, k = 0; i < ETCH_CLAIM_TRIES && !turned.failed && !turned.otherwise; i++, k++) {
+    for (uint32_t i = 0, k = 0;
+         i < ETCH_CLAIM_TRIES && !turned.failed && !turned.otherwise && !etch_lab_work_is_late(w); i++, k++) {
         while (c->orders[k % c->n] >= orders->n)
             k++;
         if (etch_lab_turn_again(w, &orders->v[c->orders[k % c->n]], FRESH + i, &turned) < 0)
@@ -200,6 +202,7 @@ static int test_again(struct etch_lab_work *w, struct etch_claim *c)
         add_counts(&c->alone, &alone);
     if (turned.failed || turned.otherwise)
         add_counts(&c->turned, &turned);
+    c->unsure = etch_lab_work_is_late(w);
     return 0;
 }
 

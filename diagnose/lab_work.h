@@ -39,6 +39,9 @@ enum etch_lab_verdict etch_lab_experiment_once(struct etch_lab_work *w, struct e
 
 bool etch_lab_work_is_over(const struct etch_lab_work *w);
 
+/* The time is up, whatever the number of runs. */
+bool etch_lab_work_is_late(const struct etch_lab_work *w);
+
 /* The events of the shortened failing schedule. */
 struct etch_lab_events etch_lab_work_events(const struct etch_lab_work *w);
 
