@@ -394,9 +394,10 @@ struct etch_claim etch_claim_of_source(const struct etch_lab_orders *o)
 
 bool etch_claim_is_proven(const struct etch_claim *c)
 {
-    return c->n && c->kind != ETCH_CLAIM_SET && c->kind != ETCH_CLAIM_NONE && c->turned.of >= ETCH_CLAIM_TRIES &&
-           !c->turned.failed && !c->turned.otherwise && c->alone.of >= ETCH_CLAIM_TRIES &&
-           c->alone.failed + c->alone.otherwise == c->alone.of && 2 * c->alone.failed >= c->alone.of;
+    return c->n && !c->unsure && c->kind != ETCH_CLAIM_SET && c->kind != ETCH_CLAIM_NONE &&
+           c->turned.of >= ETCH_CLAIM_TRIES && !c->turned.failed && !c->turned.otherwise &&
+           c->alone.of >= ETCH_CLAIM_TRIES && c->alone.failed + c->alone.otherwise == c->alone.of &&
+           2 * c->alone.failed >= c->alone.of;
 }
 
 double etch_claim_bound(const struct etch_claim *c)

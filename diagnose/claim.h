@@ -43,6 +43,7 @@ struct etch_claim {
     uint32_t n_moments;
     struct etch_lab_count turned; /* each order of the claim turned round */
     struct etch_lab_count alone;  /* all of them enforced, and nothing else */
+    bool unsure;                  /* the time was up before the second test */
 };
 
 /* The orders that hold in a run. */

@@ -175,14 +175,14 @@ static int confirm_turned(struct etch_lab_work *w, struct etch_claim *c)
 }
 
 /* Many sets are tried, and one of them may fail in all of its runs by chance. So the set that would be proven is put to
- * the test once more, with seeds of its own: enforced, and with each order turned round in schedules that do not follow
- * the failing one. A run that shows the contrary is added to the counts. */
+ * the test once more, with seeds of its own. A run that shows the contrary is added to the counts. */
 static int test_again(struct etch_lab_work *w, struct etch_claim *c)
 {
     struct etch_lab_orders *orders = &w->cause->orders;
     struct etch_lab_count alone = {0}, turned = {0};
 
-    for (uint32_t i = 0; alone.of < ETCH_CLAIM_TRIES && i < RARELY * ETCH_CLAIM_TRIES; i++) {
+    for (uint32_t i = 0; alone.of < ETCH_CLAIM_TRIES && i < RARELY * ETCH_CLAIM_TRIES && !etch_lab_work_is_late(w);
+         i++) {
         enum etch_lab_verdict verdict = run_enforced(w, c, FRESH + i, NULL);
 
         if (verdict == ETCH_LAB_BROKEN)
@@ -191,16 +191,18 @@ static int test_again(struct etch_lab_work *w, struct etch_claim *c)
         if (verdict == ETCH_LAB_PASSED)
             break;
     }
-    for (uint32_t i = 0, k = 0; i < ETCH_CLAIM_TRIES && !turned.failed && !turned.otherwise; i++, k++) {
+    for (uint32_t i = 0, k = 0;
+         i < ETCH_CLAIM_TRIES && !turned.failed && !turned.otherwise && !etch_lab_work_is_late(w); i++, k++) {
         while (c->orders[k % c->n] >= orders->n)
             k++;
-        if (etch_lab_turn_freely(w, &orders->v[c->orders[k % c->n]], spec_of(FRESH + i), &turned) < 0)
+        if (etch_lab_turn_again(w, &orders->v[c->orders[k % c->n]], FRESH + i, &turned) < 0)
             return -1;
     }
     if (alone.failed + alone.otherwise < alone.of)
         add_counts(&c->alone, &alone);
     if (turned.failed || turned.otherwise)
         add_counts(&c->turned, &turned);
+    c->unsure = etch_lab_work_is_late(w);
     return 0;
 }
 

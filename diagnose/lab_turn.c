@@ -26,8 +26,9 @@ static bool shows_nothing(const struct etch_lab_order *o, const struct etch_lab_
     return etch_order_recurs(o, run);
 }
 
-static enum etch_lab_verdict run_with(struct etch_lab_work *w, const struct etch_lab_order *o,
-                                      struct etch_lab_spec spec, bool keep, bool *again)
+/* Follows the failing schedule as far as the opposite of the order allows; another seed decides what comes then. */
+static enum etch_lab_verdict run_turned(struct etch_lab_work *w, const struct etch_lab_order *o, uint32_t seed,
+                                        bool keep, bool *again)
 {
     const struct etch_lab_rule rule = etch_order_turned(o);
     struct etch_lab_result r;
@@ -36,7 +37,7 @@ static enum etch_lab_verdict run_with(struct etch_lab_work *w, const struct etch
     *again = false;
     w->request.rules = &rule;
     w->request.n_rules = 1;
-    w->request.spec = spec;
+    w->request.spec = (struct etch_lab_spec){.kind = seed ? ETCH_LAB_RANDOM : ETCH_LAB_QUEUE, .seed = seed, .depth = 1};
     verdict = etch_lab_experiment_once(w, &r);
     w->request.rules = NULL;
     w->request.n_rules = 0;
@@ -52,25 +53,12 @@ static enum etch_lab_verdict run_with(struct etch_lab_work *w, const struct etch
     return verdict;
 }
 
-/* Follows the failing schedule as far as the opposite of the order allows; another seed decides what comes then. */
-static enum etch_lab_verdict run_turned(struct etch_lab_work *w, const struct etch_lab_order *o, uint32_t seed,
-                                        bool keep, bool *again)
+int etch_lab_turn_again(struct etch_lab_work *w, const struct etch_lab_order *o, uint32_t seed,
+                        struct etch_lab_count *c)
 {
-    return run_with(w, o,
-                    (struct etch_lab_spec){.kind = seed ? ETCH_LAB_RANDOM : ETCH_LAB_QUEUE, .seed = seed, .depth = 1},
-                    keep, again);
-}
-
-int etch_lab_turn_freely(struct etch_lab_work *w, const struct etch_lab_order *o, struct etch_lab_spec spec,
-                         struct etch_lab_count *c)
-{
-    const struct etch_lab_segment *repeat = w->request.repeat;
-    enum etch_lab_verdict verdict;
     bool again;
+    enum etch_lab_verdict verdict = run_turned(w, o, seed, false, &again);
 
-    w->request.repeat = NULL;
-    verdict = run_with(w, o, spec, false, &again);
-    w->request.repeat = repeat;
     etch_lab_count_add(c, verdict);
     return verdict == ETCH_LAB_BROKEN ? -1 : 0;
 }

@@ -19,12 +19,16 @@ static enum etch_lab_verdict judge(const struct etch_lab_work *w, const struct e
     return w->site && etch_lab_failing_site(r) != w->site ? ETCH_LAB_FAILED_OTHERWISE : ETCH_LAB_FAILED;
 }
 
-bool etch_lab_work_is_over(const struct etch_lab_work *w)
+bool etch_lab_work_is_late(const struct etch_lab_work *w)
 {
     const struct etch_lab_budget *b = &w->budget;
 
-    return (b->runs && w->cause->runs >= b->runs) || (b->until > 0 && etch_time_seconds() > b->until) ||
-           (b->is_over && b->is_over(b->context));
+    return (b->until > 0 && etch_time_seconds() > b->until) || (b->is_over && b->is_over(b->context));
+}
+
+bool etch_lab_work_is_over(const struct etch_lab_work *w)
+{
+    return (w->budget.runs && w->cause->runs >= w->budget.runs) || etch_lab_work_is_late(w);
 }
 
 enum etch_lab_verdict etch_lab_experiment_once(struct etch_lab_work *w, struct etch_lab_result *r)

@@ -39,6 +39,9 @@ enum etch_lab_verdict etch_lab_experiment_once(struct etch_lab_work *w, struct e
 
 bool etch_lab_work_is_over(const struct etch_lab_work *w);
 
+/* The time is up, whatever the number of runs. */
+bool etch_lab_work_is_late(const struct etch_lab_work *w);
+
 /* The events of the shortened failing schedule. */
 struct etch_lab_events etch_lab_work_events(const struct etch_lab_work *w);
 
@@ -65,9 +68,9 @@ int etch_lab_turn_all(struct etch_lab_work *w);
 int etch_lab_count_turned(struct etch_lab_work *w, const struct etch_lab_order *o, uint32_t of,
                           struct etch_lab_count *c);
 
-/* Turns an order round once, in a schedule that does not follow the failing one. */
-int etch_lab_turn_freely(struct etch_lab_work *w, const struct etch_lab_order *o, struct etch_lab_spec spec,
-                         struct etch_lab_count *c);
+/* Turns an order round once more, with another seed. Returns 0, or -1 with the error set. */
+int etch_lab_turn_again(struct etch_lab_work *w, const struct etch_lab_order *o, uint32_t seed,
+                        struct etch_lab_count *c);
 
 /* Enforces sets of orders until one is proven. Returns 0, or -1 with the error set. */
 int etch_lab_choose_claim(struct etch_lab_work *w);

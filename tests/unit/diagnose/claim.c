@@ -196,6 +196,9 @@ static void proven_needs_both_directions(void **state)
 
     (void)state;
     assert_true(etch_claim_is_proven(&c));
+    c.unsure = true;
+    assert_false(etch_claim_is_proven(&c));
+    c.unsure = false;
     c.turned.failed = 1;
     assert_false(etch_claim_is_proven(&c));
     c = good;
