@@ -88,6 +88,7 @@ struct etch_predictor {
     bool taken;          /* the branch was taken */
     bool before_taken;   /* the branch before was taken */
     bool sequential;     /* the failing runs had one thread */
+    bool guards;         /* a branch that leads to the failing statement and to nothing before it */
     bool fatal;          /* a value of 0 with which the failing statement must fault */
     double increase;     /* Pr(fails | the predictor is true) - Pr(fails | its statement was reached) */
     double position;     /* when it became true: 0 at the start of the failing runs, 1 at their end */
