@@ -51,11 +51,9 @@ static int weight_of_sequential(const struct etch_predictor *p)
         return 8;
     if (p->kind != ETCH_PREDICTOR_BRANCH && p->f_lo < ESTABLISHED)
         return 7; /* a branch is known in all runs, a watch in a few of them */
-    if (p->kind == ETCH_PREDICTOR_BRANCH && p->branch == ETCH_BRANCH_NEVER)
-        return 6; /* a run that failed had no time for much that passing runs do */
     if (p->kind != ETCH_PREDICTOR_BRANCH)
         return p->kind == ETCH_PREDICTOR_ORIGIN || etch_is_relation(p) ? 5 : 4;
-    return p->guards || p->branch >= ETCH_BRANCH_AT_LAST ? 5 : 4; /* the last check only says that it failed */
+    return p->guards || p->branch != ETCH_BRANCH_EVER ? 5 : 4; /* the last check only says that it failed */
 }
 
 /* Ranks predictors of equal numbers by kind. From first to last: rings of locks and waits; orders of threads; a value
