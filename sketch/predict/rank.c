@@ -33,9 +33,9 @@ static int weight_of_origin(const struct etch_predictor *p)
 
 /* A program of one thread runs as a chain: what deviates first leads to all that deviates later. So the outcomes of
  * branches and the values that mean something in themselves are equals, and their times rank them. Before them comes a
- * 0 that is fatal at the failing statement: the reason why it died. Behind them: what a
- * few runs show, conditions of two outcomes, numbers that fit only these runs, and what says no more than that its
- * statement ran. */
+ * 0 that is fatal at the failing statement: the reason why it died. Behind them: conditions of two outcomes, absent
+ * outcomes and the last check; what a few runs show; numbers that fit only these runs; and what says no more than that
+ * its statement ran. */
 static int weight_of_sequential(const struct etch_predictor *p)
 {
     bool number = p->kind == ETCH_PREDICTOR_VALUE && p->test != ETCH_VALUE_ZERO && p->test != ETCH_VALUE_NEGATIVE &&
