@@ -266,6 +266,8 @@ static void note_unusable(struct etch_diagnosis *d, const char *why)
 
 bool etch_diagnosis_lab_is_due(const struct etch_diagnosis *d)
 {
+    if (d->failures && !d->stop.threaded)
+        return false; /* no other thread ran: the schedule decides nothing */
     return !d->o->no_lab && !d->lab.tried &&
            (d->failures || d->unplaced || d->stop.runs - d->stored >= ETCH_LAB_PATIENCE);
 }

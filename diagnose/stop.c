@@ -12,13 +12,13 @@
 /* The same in a program of one thread. Its runs differ by their inputs, and a few inputs differ in much besides. */
 #define FAILING_SEQUENTIAL 6u
 #define PASSING_SEQUENTIAL 16u
-#define PASSING_KEPT 40u           /* recordings of passing runs, with watches */
-#define PASSING_KEPT_UNTRACKED 4u  /* the same, without watches */
-#define HOPELESS 20u               /* runs without a passing run: more runs will not pass either */
-#define HOPELESS_THREADED 100u     /* the same with threads, which a recorder delays: a few may yet pass */
-#define DISTURBED 16u              /* failures with a set of watches, and no pass, that the watches themselves cause */
-#define FOUND_MAX 3u               /* plans for the same statements, as runs show where objects are */
-#define SET_PATIENCE 12u           /* runs that a set of watches may be ahead of another */
+#define PASSING_KEPT 40u          /* recordings of passing runs, with watches */
+#define PASSING_KEPT_UNTRACKED 4u /* the same, without watches */
+#define HOPELESS 20u              /* runs without a passing run: more runs will not pass either */
+#define HOPELESS_THREADED 100u    /* the same with threads, which a recorder delays: a few may yet pass */
+#define DISTURBED 16u             /* failures with a set of watches, and no pass, that the watches themselves cause */
+#define FOUND_MAX 3u              /* plans for the same statements, as runs show where objects are */
+#define SET_PATIENCE 12u          /* runs that a set of watches may be ahead of another */
 
 /* Each set of watches needs its own share of runs: runs with another set say nothing of its variables. */
 static unsigned for_each_set(const struct etch_stop *s, unsigned n)
@@ -110,9 +110,7 @@ bool etch_stop_is_symptom(const struct etch_stop *s)
 /* As long as more can be watched, the cause of a symptom may be found nearer to its origin. */
 bool etch_stop_is_enough(const struct etch_stop *s)
 {
-    unsigned failing = !s->threaded       ? FAILING_SEQUENTIAL
-                       : s->best.is_value ? FAILING_ENOUGH_OF_VALUE
-                                          : FAILING_ENOUGH;
+    unsigned failing = !s->threaded ? FAILING_SEQUENTIAL : s->best.is_value ? FAILING_ENOUGH_OF_VALUE : FAILING_ENOUGH;
 
     return s->best.text && !(etch_stop_is_symptom(s) && !s->exhausted) && s->best.f >= ETCH_STOP_STRONG &&
            s->best.failing_true >= failing && s->best.passing >= (s->threaded ? PASSING_ENOUGH : PASSING_SEQUENTIAL);

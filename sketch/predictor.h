@@ -72,9 +72,9 @@ struct etch_predictor {
                         variable; else ETCH_NOWHERE */
     enum etch_value_test test;
     enum etch_branch_test branch;
-    uint32_t size; /* of the value */
+    uint32_t size;      /* of the value */
     uint32_t before_to; /* like `to`, of the branch before */
-    uint32_t to;   /* where the branch went, in the run that brought it up */
+    uint32_t to;        /* where the branch went, in the run that brought it up */
     uint32_t failing_true, failing, passing_true, passing, unknown;
     uint32_t distance, spread;         /* of its nearest statement, and of all its statements, from the failure */
     char pattern[8];                   /* WR, RWR, ... */
@@ -88,6 +88,7 @@ struct etch_predictor {
     bool taken;          /* the branch was taken */
     bool before_taken;   /* the branch before was taken */
     bool sequential;     /* the failing runs had one thread */
+    bool guards;         /* a branch that leads to the failing statement and to nothing before it */
     bool fatal;          /* a value of 0 with which the failing statement must fault */
     double increase;     /* Pr(fails | the predictor is true) - Pr(fails | its statement was reached) */
     double position;     /* when it became true: 0 at the start of the failing runs, 1 at their end */

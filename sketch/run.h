@@ -172,11 +172,11 @@ struct etch_run {
     ETCH_ARRAY(struct etch_run_thread) threads;
     ETCH_ARRAY(struct etch_run_visit) visits;  /* by thread, then seq */
     ETCH_ARRAY(struct etch_run_visit) history; /* of a failing run: the newest visits of each place by each thread */
-    struct etch_by_place first_visit, last_access; /* made by etch_run_index() */
-    struct etch_index last_value;                  /* accesses with known values, the newest of its kind only */
-    ETCH_ARRAY(struct etch_run_branch) branches;   /* each outcome once */
+    struct etch_by_place first_visit, last_access;        /* made by etch_run_index() */
+    struct etch_index last_value;                         /* accesses with known values, the newest of its kind only */
+    ETCH_ARRAY(struct etch_run_branch) branches;          /* each outcome once */
     ETCH_ARRAY(struct etch_run_branch_pair) branch_pairs; /* each pair once, by second, then first */
-    ETCH_ARRAY(struct etch_run_access) accesses;   /* in an order that contradicts no proven pair */
+    ETCH_ARRAY(struct etch_run_access) accesses;          /* in an order that contradicts no proven pair */
     /* Values that the failing thread's last statements had, recovered from its end, as the thread ran. Only shown: no
      * predictor is made of them. */
     ETCH_ARRAY(struct etch_run_access) recovered;

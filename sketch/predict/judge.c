@@ -529,6 +529,7 @@ static void judge_position(struct etch_predictor *p, const struct search *s)
 
         if (!run->failing)
             continue;
+        p->guards |= p->kind == ETCH_PREDICTOR_BRANCH && p->to == run->failing_place;
         p->sequential = p->sequential && run->threads.n == 1;
         if (!run->flow || run->threads.n > 1 || etch_holds_by_facts(p, s->facts[i], run) != ETCH_TRUE)
             continue;
@@ -540,7 +541,8 @@ static void judge_position(struct etch_predictor *p, const struct search *s)
     p->position = n ? p->position / n : 1;
 }
 
-/* True if runs died at a statement that had read a 0: a null pointer that it follows, a divisor. */
+/* True if runs died at a statement that had read a 0: a divisor, or a null pointer that it follows or hands to a
+ * library. */
 static bool is_fatal(const struct etch_predictor *p, const struct search *s)
 {
     if (p->kind != ETCH_PREDICTOR_VALUE || p->test != ETCH_VALUE_ZERO || p->write)
@@ -549,7 +551,8 @@ static bool is_fatal(const struct etch_predictor *p, const struct search *s)
         const struct etch_run *run = s->runs[i];
 
         if (run->failing && run->failing_place == p->places[0] &&
-            run->failure->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL && (p->followed || run->failure->signal == SIGFPE))
+            run->failure->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL &&
+            (p->followed || run->failure->signal == SIGFPE || (run->failure->signal == SIGSEGV && p->size == 8)))
             return true;
     }
     return false;

@@ -33,9 +33,9 @@ static int weight_of_origin(const struct etch_predictor *p)
 
 /* A program of one thread runs as a chain: what deviates first leads to all that deviates later. So the outcomes of
  * branches and the values that mean something in themselves are equals, and their times rank them. Before them comes a
- * 0 that is fatal at the failing statement: the reason why it died. Behind them: what a
- * few runs show, conditions of two outcomes, numbers that fit only these runs, and what says no more than that its
- * statement ran. */
+ * 0 that is fatal at the failing statement: the reason why it died. Behind them: conditions of two outcomes, absent
+ * outcomes and the last check; what a few runs show; numbers that fit only these runs; and what says no more than that
+ * its statement ran. */
 static int weight_of_sequential(const struct etch_predictor *p)
 {
     bool number = p->kind == ETCH_PREDICTOR_VALUE && p->test != ETCH_VALUE_ZERO && p->test != ETCH_VALUE_NEGATIVE &&
@@ -51,12 +51,9 @@ static int weight_of_sequential(const struct etch_predictor *p)
         return 8;
     if (p->kind != ETCH_PREDICTOR_BRANCH && p->f_lo < ESTABLISHED)
         return 7; /* a branch is known in all runs, a watch in a few of them */
-    if (p->kind == ETCH_PREDICTOR_BRANCH && p->branch == ETCH_BRANCH_NEVER)
-        return 6; /* a run that failed had no time for much that passing runs do */
-    return p->kind == ETCH_PREDICTOR_ORIGIN || etch_is_relation(p) ||
-                   (p->kind == ETCH_PREDICTOR_BRANCH && p->branch >= ETCH_BRANCH_AT_LAST)
-               ? 5
-               : 4;
+    if (p->kind != ETCH_PREDICTOR_BRANCH)
+        return p->kind == ETCH_PREDICTOR_ORIGIN || etch_is_relation(p) ? 5 : 4;
+    return p->guards || p->branch != ETCH_BRANCH_EVER ? 5 : 4; /* the last check only says that it failed */
 }
 
 /* Ranks predictors of equal numbers by kind. From first to last: rings of locks and waits; orders of threads; a value

@@ -373,20 +373,43 @@ static bool say_origin(struct sentence *s)
     return true;
 }
 
+/* "goes on to line 5", "never goes on to line 5", "goes on to line 5 after line 3 went on to line 4": the other branch
+ * is the first statement. */
+static void say_outcome(struct sentence *s)
+{
+    const char *text = etch_render_string(s->cause->text), *never = strstr(text, "never goes on to line ");
+    const char *to = never ? never : strstr(text, "goes on to line "), *after = to ? strstr(to, " after ") : NULL;
+    const char *went = after ? strstr(after, "went on to line ") : NULL;
+
+    if (!to)
+        return;
+    say(s, " (it %.*s", after ? (int)(after - to) : 60, to);
+    if (went && s->cause->n_statements == 2) {
+        say(s, " after ");
+        say_place(s, statement(s, 0));
+        say(s, " %.60s", went);
+    }
+    say(s, ")");
+}
+
 static bool say_branch(struct sentence *s)
 {
-    const char *text = etch_render_string(s->cause->text), *to = strstr(text, "goes on to line ");
-    size_t step = step_at(s, 0);
+    const char *text = etch_render_string(s->cause->text);
+    size_t n = s->cause->n_statements, step;
 
-    if (!s->cause->n_statements)
+    if (!n)
         return false;
-    say_who(s, step, statement(s, 0));
-    if (to)
-        say(s, " %.60s after the test at ", to);
-    else
-        say(s, " decides differently at ");
-    say_place(s, statement(s, 0));
-    say(s, to ? ", where passing runs go elsewhere" : " than in passing runs");
+    step = step_at(s, n - 1);
+    say_who(s, step, statement(s, n - 1));
+    if (n == 1 && strstr(text, " goes on to line ")) {
+        say(s, " %.60s after the test at ", strstr(text, "goes on to line "));
+        say_place(s, statement(s, 0));
+        say(s, ", where passing runs go elsewhere");
+    } else {
+        say(s, " decides differently than in passing runs at ");
+        say_place(s, statement(s, n - 1));
+        say_outcome(s);
+    }
     say_end(s, step);
     return true;
 }

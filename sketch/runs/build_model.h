@@ -11,7 +11,7 @@
 
 #define DEPTH_MAX 4096u
 #define IN_BLOCK_BITS 12
-#define PAIRED 1024u /* outcomes of branches that are combined with others */
+#define PAIRED 1024u    /* outcomes of branches that are combined with others */
 #define HANDLERS_MAX 8u /* within each other */
 
 /* Which place an address of the program is of. */

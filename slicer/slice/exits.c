@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The origin of an exit status, or of wrong output. The value that main returned or that exit() got is followed back through return slots,
- * variables, calls and parameters to the statements that made it. Constants tell these statements apart: a statement
- * counts only if its value can be that status. A run that ends with status 0 and yet fails has written what is wrong:
- * its origins are the statements that write. */
+/* The origin of an exit status, or of wrong output. The value that main returned or that exit() got is followed back
+ * through return slots, variables, calls and parameters to the statements that made it. Constants tell these statements
+ * apart: a statement counts only if its value can be that status. A run that ends with status 0 and yet fails has
+ * written what is wrong: its origins are the statements that write. */
 #include "slicer/slice/exits.h"
 
 #include "base/log.h"

@@ -227,6 +227,19 @@ static void test_origin_and_branch(void **state)
     m.failure.code = 3;
     assert_string_equal(said(&m), "T1 (main) goes on to line 34 after the test at line 12, where passing runs go "
                                   "elsewhere; T1 then ends with status 3 at line 45." SURE);
+    begin(&m, "branch", "taken after");
+    m.cause.text = "work cache.c:12 goes on to line 34 after parse cache.c:7 went on to line 8";
+    step(&m, 0, 7, true);
+    step(&m, 0, 12, true);
+    fails(&m, step(&m, 0, 45, false));
+    assert_string_equal(said(&m), "T1 (main) decides differently than in passing runs at line 12 (it goes on to line 34 "
+                                  "after line 7 went on to line 8); T1 then crashes (SIGSEGV) at line 45." SURE);
+    begin(&m, "branch", "never taken");
+    m.cause.text = "work cache.c:12 never goes on to line 34";
+    step(&m, 0, 12, true);
+    fails(&m, step(&m, 0, 45, false));
+    assert_string_equal(said(&m), "T1 (main) decides differently than in passing runs at line 12 (it never goes on to "
+                                  "line 34); T1 then crashes (SIGSEGV) at line 45." SURE);
 }
 
 static void test_executed(void **state)
