@@ -55,15 +55,16 @@ printf 'nonsense' >none.etch
 expect 1 "$ETCH" replay none.etch
 
 # Orders of a line without code, of a thread that is never made, and in a circle.
-echo 'main.1 race.c:2 after main race.c:16' >orders
+echo 'main.1 race.c:2 after main race.c:14' >orders
 expect 1 "$ETCH" explore --script orders ./race
 has err "this line has no code"
 export GO=1
-echo 'main race.c:16 after main.7 race.c:6' >orders
+clears=$(grep -n 'made = NULL' race.c | cut -d: -f1)
+echo "main race.c:$clears after main.7 race.c:6" >orders
 expect 1 "$ETCH" explore --no-cause --schedules 3 --script orders ./race
 has out "was not kept"
 has out "main.7"
-printf '%s\n' 'main.1 race.c:6 after main race.c:16' 'main race.c:16 after main.1 race.c:6' >orders
+printf '%s\n' "main.1 race.c:6 after main race.c:$clears" "main race.c:$clears after main.1 race.c:6" >orders
 expect 1 "$ETCH" explore --no-cause --schedules 3 --script orders ./race
 has out "was not kept"
 
@@ -91,9 +92,9 @@ int main(int argc, char **argv)
 END
 "$ETCH" cc -O0 -g -pthread loop.c -o loop
 for argument in "" busy; do
-  expect 1 timeout 120 "$ETCH" explore --schedules 2 --timeout 3 ./loop $argument
+  expect 1 timeout 120 "$ETCH" explore --schedules 2 --timeout 1 ./loop $argument
   has out "2 schedules did not end within the limits"
-  expect 1 timeout 120 "$ETCH" explore --exhaustive 1 --schedules 2 --timeout 3 ./loop $argument
+  expect 1 timeout 120 "$ETCH" explore --exhaustive 1 --schedules 2 --timeout 1 ./loop $argument
   has out "exhaustive not complete"
 done
 done_checking
