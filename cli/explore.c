@@ -2,6 +2,7 @@
 /* etch explore: looks for a schedule under which a program fails. */
 #include "base/input.h"
 #include "base/path.h"
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/lab_file.h"
 #include "cli/summaries.h"
@@ -476,6 +477,8 @@ static int explore(const struct etch_command *self, struct options *o, char **ar
     }
     if (read_policy(o, &err) < 0 || etch_lab_twin(&twin, argv[0], &err) < 0)
         return etch_command_failed(self, &err);
+    if (twin.note[0])
+        printf("note       %s\n", etch_shown(twin.note));
     o->explore.request.program = o->twin = twin.path;
     o->explore.request.argv = argv;
     o->explore.request.input = o->input;
