@@ -2,12 +2,14 @@
 /* etch explore: looks for a schedule under which a program fails. */
 #include "base/input.h"
 #include "base/path.h"
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/lab_file.h"
 #include "cli/summaries.h"
 #include "collector/lab_explore.h"
 #include "collector/lab_journal.h"
 #include "diagnose/lab_cause.h"
+#include "diagnose/lab_like.h"
 #include "diagnose/lab_names.h"
 #include "diagnose/lab_runs.h"
 #include "diagnose/lab_twin.h"
@@ -26,7 +28,9 @@
 
 struct options {
     struct etch_lab_explore explore;
-    const char *strategy, *output, *input, *bundles, *policy, *script;
+    const char *strategy, *output, *input, *bundles, *policy, *script, *like;
+    struct etch_lab_like pattern; /* of `like` */
+    struct etch_lab_enforced enforced;
     struct etch_lab_script orders;
     const char *twin;
     uint64_t unkept; /* runs in which the orders of the script were not kept */
@@ -52,6 +56,8 @@ static bool observe(void *context, uint64_t done, const struct etch_lab_result *
 {
     struct options *o = context;
 
+    if (o->like && etch_lab_like_adapt(&o->pattern, &o->enforced, result))
+        o->explore.request.n_rules = o->enforced.n;
     if (o->orders.orders.n && result->shared->kept < o->orders.orders.n && o->unkept++ == 0)
         etch_lab_print_unkept(result, &o->orders, o->twin, stdout);
     if (!o->quiet && isatty(2) && done % 50 == 0)
@@ -132,6 +138,9 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
         return 0;
     case 'x':
         o->script = optarg;
+        return 0;
+    case 'L':
+        o->like = optarg;
         return 0;
     case 'P':
         o->policy = optarg;
@@ -224,9 +233,9 @@ static int keep(const struct options *o, const struct etch_lab_found *found, con
         return etch_error_set_errno(err, errno, "cannot find %s", o->input);
     for (char **a = argv; *a; a++)
         good = good && etch_array_push(&file.argv, *a);
-    file.scripted = o->script != NULL;
+    file.scripted = o->script || o->like;
     if (file.scripted)
-        file.script = o->orders;
+        file.script = o->like ? o->pattern.script : o->orders;
     else if (found->schedule.points)
         name_schedule(o, found, &e->cause, twin, file.exe, &file.script);
     status = good ? etch_lab_file_write(path, &file, err) : etch_error_no_memory(err);
@@ -338,6 +347,8 @@ static int report(const struct options *o, const struct etch_lab_found *f, struc
 
     if (o->unkept)
         printf("orders     not kept in %" PRIu64 " of %" PRIu64 " schedules\n", o->unkept, f->schedules);
+    if (o->like && o->pattern.dropped)
+        printf("orders     %zu cannot be kept in the lab, and were dropped\n", o->pattern.dropped);
     if (!f->first) {
         print_extent(o, f);
         printf("no failure in %" PRIu64 " schedules of %s; %" PRIu64 " instructions share memory, %" PRIu64
@@ -357,7 +368,7 @@ static int report(const struct options *o, const struct etch_lab_found *f, struc
         printf("failing    %" PRIu64 " of %" PRIu64 " schedules, in %u ways\n", f->failing, f->schedules, f->distinct);
     if (!f->schedule.points)
         printf("note       no other thread had begun: the failure does not depend on the schedule\n");
-    else if (same == 3 && !o->plain && !o->script && print_cause(o, f, e, twin->path, err) < 0)
+    else if (same == 3 && !o->plain && !o->script && !o->like && print_cause(o, f, e, twin->path, err) < 0)
         return -1;
     if (o->bundles && keep_runs(o, f, e, argv, err) < 0)
         return -1;
@@ -418,6 +429,35 @@ static int read_script(struct options *o, const char *program, struct etch_lab_e
     return status < 0 ? etch_error_prefix(err, "%s", o->script) : 0;
 }
 
+static bool is_like(void *context, const struct etch_lab_result *result)
+{
+    const struct options *o = context;
+
+    return etch_lab_like_is(&o->pattern, result);
+}
+
+/* The orders that a native recording proves are enforced in each run. */
+static int read_like(struct options *o, struct etch_error *err)
+{
+    struct etch_lab_names *names = o->like ? etch_lab_names_new(o->twin, o->pattern.exe, err) : NULL;
+    struct etch_lab_result failure = {.end = o->pattern.end, .number = o->pattern.number};
+    char text[64];
+    int status;
+
+    if (!names)
+        return o->like ? -1 : 0;
+    status = etch_lab_like_resolve(&o->pattern, names, &o->enforced, err);
+    etch_lab_names_free(names);
+    o->explore.request.rules = o->enforced.rules;
+    o->explore.request.n_rules = o->enforced.n;
+    o->explore.request.lines = o->enforced.lines;
+    o->explore.accept = is_like;
+    etch_lab_describe(&failure, text, sizeof(text));
+    printf("recorded   %s; %zu synchronisations, %zu with lines, %zu orders proven, %" PRIu32 " enforced\n", text,
+           o->pattern.syncs, o->pattern.named, o->pattern.orders, o->enforced.n);
+    return status;
+}
+
 static int explore(const struct etch_command *self, struct options *o, char **argv)
 {
     struct sigaction action = {.sa_handler = on_signal}, before;
@@ -428,8 +468,17 @@ static int explore(const struct etch_command *self, struct options *o, char **ar
     struct etch_error err;
     int status = -1;
 
+    if (o->like && etch_lab_like_read(&o->pattern, o->like, &err) < 0)
+        return etch_command_failed(self, &err);
+    if (o->like && !argv[0]) {
+        if (!etch_array_push(&o->pattern.argv, NULL))
+            return etch_error_no_memory(&err), etch_command_failed(self, &err);
+        argv = o->pattern.argv.v;
+    }
     if (read_policy(o, &err) < 0 || etch_lab_twin(&twin, argv[0], &err) < 0)
         return etch_command_failed(self, &err);
+    if (twin.note[0])
+        printf("note       %s\n", etch_shown(twin.note));
     o->explore.request.program = o->twin = twin.path;
     o->explore.request.argv = argv;
     o->explore.request.input = o->input;
@@ -438,13 +487,16 @@ static int explore(const struct etch_command *self, struct options *o, char **ar
     o->explore.context = o;
     o->explore.request.stop = &stopped;
     sigaction(SIGINT, &action, &before);
-    if (read_script(o, argv[0], &orders, &err) == 0 && etch_lab_explore(&found, &o->explore, &err) == 0)
+    if (read_script(o, argv[0], &orders, &err) == 0 && read_like(o, &err) == 0 &&
+        etch_lab_explore(&found, &o->explore, &err) == 0)
         status = report(o, &found, &experiment, &twin, argv, &err);
     sigaction(SIGINT, &before, NULL);
     etch_lab_experiment_release(&experiment);
     etch_lab_found_release(&found);
     etch_lab_enforced_release(&orders);
     etch_lab_script_release(&o->orders);
+    etch_lab_enforced_release(&o->enforced);
+    etch_lab_like_release(&o->pattern);
     return etch_command_close_output(self, status < 0 ? etch_command_failed(self, &err) : status);
 }
 
@@ -460,6 +512,7 @@ static int run(const struct etch_command *self, int argc, char **argv)
                                                  {"jobs", required_argument, NULL, 'j'},
                                                  {"input", required_argument, NULL, 'i'},
                                                  {"script", required_argument, NULL, 'x'},
+                                                 {"like", required_argument, NULL, 'L'},
                                                  {"input-policy", required_argument, NULL, 'P'},
                                                  {"all", no_argument, NULL, 'a'},
                                                  {"no-heap-check", no_argument, NULL, 'H'},
@@ -480,8 +533,10 @@ static int run(const struct etch_command *self, int argc, char **argv)
         if (status)
             return status;
     }
-    if (optind == argc)
+    if (optind == argc && !o.like)
         return etch_command_usage(self, "which program?");
+    if (o.like && (o.script || o.explore.exhaustive || o.explore.jobs > 1))
+        return etch_command_usage(self, "--like excludes --script, --exhaustive and --jobs");
     if (o.explore.exhaustive && (o.explore.given || o.script || o.explore.request.memory))
         return etch_command_usage(self, "--exhaustive excludes --strategy, --script and --memory");
     if (o.explore.exhaustive && !o.explore.schedules)
@@ -513,6 +568,9 @@ const struct etch_command etch_command_explore = {
         "  --timeout S      a run that takes longer than S seconds counts as neither passing nor failing (default 10)\n"
         "  --script FILE    enforce the orders in FILE in each run, for example: main.1 queue.c:18 after main "
         "queue.c:39\n"
+        "  --like BUNDLE    enforce the orders of synchronisations that a recording of a failed run proves, until a "
+        "run\n"
+        "                   fails like that one. PROG is the recorded one if none is named\n"
         "  --seed N         the seed of the first run (default 0); each run takes the next seed\n"
         "  --no-heap-check  do not count uses of freed memory, double frees and accesses behind a block as failures\n"
         "  --no-cause       make no experiments with the failing schedule\n"

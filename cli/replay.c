@@ -286,6 +286,16 @@ static int take_option(const struct etch_command *self, int c, char **argv, stru
     }
 }
 
+/* etch explore enforces what the recording proves, and looks for the rest. */
+static int explore_like(int argc, char **argv)
+{
+    static char name[] = "explore";
+
+    argv[0] = name;
+    optind = 0;
+    return etch_command_explore.run(&etch_command_explore, argc, argv);
+}
+
 static int run(const struct etch_command *self, int argc, char **argv)
 {
     static const struct option long_options[] = {{"help", no_argument, NULL, 'h'},
@@ -301,6 +311,8 @@ static int run(const struct etch_command *self, int argc, char **argv)
     struct etch_error err;
     int c, status;
 
+    if (argc > 1 && (strcmp(argv[1], "--like") == 0 || strncmp(argv[1], "--like=", 7) == 0))
+        return explore_like(argc, argv);
     while ((c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
         if (c == 'h')
             return etch_command_help(self);
@@ -326,11 +338,15 @@ const struct etch_command etch_command_replay = {
     .summary = ETCH_SUMMARY_REPLAY,
     .help =
         "usage: etch replay [OPTION...] FILE\n"
-        "       etch replay --gdb [OPTION...] FILE [-- GDB-ARGUMENT...]\n\n"
+        "       etch replay --gdb [OPTION...] FILE [-- GDB-ARGUMENT...]\n"
+        "       etch replay --like BUNDLE [OPTION of etch explore...] [PROG [ARGUMENT...]]\n\n"
         "Repeats the run that etch explore kept in FILE: the same threads run at the same points, and the program "
         "gets\n"
         "the same input. The program's output is printed. If the program was built anew, the switches of the run are\n"
         "found again by name: thread, line, and which visit of the line.\n\n"
+        "With --like a recording of a run outside the lab is repeated: the orders of synchronisations that the "
+        "recording\n"
+        "proves are enforced, and schedules are tried until a run fails like the recorded one.\n\n"
         "  --times N    repeat the run N times, and count the runs that are the same\n"
         "  --timeout S  end a run after S seconds (default 60)\n"
         "  --orders     print the switches by name, and run nothing\n"

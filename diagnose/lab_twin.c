@@ -123,12 +123,48 @@ static int cache_folder(char path[PATH_MAX], struct etch_error *err)
     return etch_error_advise(err, "remove that folder, or set XDG_CACHE_HOME to a folder of your own");
 }
 
+/* The note is kept beside the lab build. */
+static void note_path(const struct etch_lab_twin *twin, char path[PATH_MAX + 8])
+{
+    snprintf(path, PATH_MAX + 8, "%s.note", twin->path);
+}
+
+static void read_note(struct etch_lab_twin *twin)
+{
+    char path[PATH_MAX + 8];
+    size_t n = 0;
+    int fd;
+    char *text;
+
+    note_path(twin, path);
+    fd = etch_input_open(path);
+    text = fd >= 0 ? etch_input_read(fd, sizeof(twin->note) - 1, &n) : NULL;
+    if (text)
+        snprintf(twin->note, sizeof(twin->note), "%.*s", (int)n, text);
+    free(text);
+    if (fd >= 0)
+        close(fd);
+}
+
+static int keep_note(const struct etch_lab_twin *twin, struct etch_error *err)
+{
+    char path[PATH_MAX + 8];
+
+    note_path(twin, path);
+    return twin->note[0] ? etch_output_write(path, twin->note, strlen(twin->note), err) : 0;
+}
+
 static int build(struct etch_lab_twin *twin, const char *program, const struct runtime *runtime, const char *cache,
                  struct etch_error *err)
 {
     char folder[PATH_MAX], made[PATH_MAX + 16], log[PATH_MAX + 16];
-    struct etch_lab_build about = {
-        .program = program, .runtime = runtime->lab, .recorder = runtime->recorder, .folder = folder, .twin = made};
+    struct etch_lab_build about = {.program = program,
+                                   .runtime = runtime->lab,
+                                   .recorder = runtime->recorder,
+                                   .folder = folder,
+                                   .twin = made,
+                                   .note = twin->note,
+                                   .note_size = sizeof(twin->note)};
     int status;
 
     snprintf(folder, sizeof(folder), "%.*s/making-XXXXXX", PATH_MAX - 32, cache);
@@ -137,6 +173,8 @@ static int build(struct etch_lab_twin *twin, const char *program, const struct r
     snprintf(made, sizeof(made), "%s/twin", folder);
     snprintf(log, sizeof(log), "%s/link.log", folder);
     status = etch_lab_build(&about, err);
+    if (status == 0)
+        status = keep_note(twin, err);
     if (status == 0 && rename(made, twin->path) < 0)
         status = etch_error_set_errno(err, errno, "cannot keep %s", twin->path);
     if (status == 0)
@@ -159,8 +197,10 @@ int etch_lab_twin(struct etch_lab_twin *twin, const char *program, struct etch_e
     for (size_t i = 0; i < sizeof(sums); i++)
         snprintf(key + 2 * i, 3, "%02x", sums[i]);
     snprintf(twin->path, sizeof(twin->path), "%.*s/%s", PATH_MAX - 80, cache, key);
-    if (access(twin->path, X_OK) == 0)
+    if (access(twin->path, X_OK) == 0) {
+        read_note(twin);
         return 0;
+    }
     twin->made = true;
     return build(twin, program, &runtime, cache, err);
 }

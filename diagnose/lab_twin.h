@@ -12,6 +12,7 @@
 struct etch_lab_twin {
     char path[PATH_MAX];
     uint8_t program[16]; /* of the program's file and of its own libraries */
+    char note[500];      /* what a user should know about the build; mostly empty */
     bool made;           /* by this call */
 };
 

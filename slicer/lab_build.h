@@ -8,12 +8,16 @@
 
 #include "base/error.h"
 
+#include <stddef.h>
+
 struct etch_lab_build {
     const char *program;
     const char *runtime;  /* etch-lab.o */
     const char *recorder; /* etch-lab-soft.o */
     const char *folder;   /* objects and the twin go there; it exists */
     const char *twin;     /* the file to make */
+    char *note;           /* gets the reason if the libraries could not be taken into the twin; else it is empty */
+    size_t note_size;
 };
 
 /* Makes the twin. Returns 0, or -1 with `err` set. */

@@ -208,23 +208,48 @@ static int compile_all(struct build *b, const etch_lab_libraries *libraries, str
     return etch_bitcode_sections(b->bytes, b->size, compile_section, b, err) < 0 ? -1 : 0;
 }
 
+static int build_with(struct build *b, const struct etch_link_note *note, const etch_lab_libraries *libraries,
+                      struct etch_error *err)
+{
+    struct etch_lab_relink link = {.about = b->about, .note = note, .libraries = libraries};
+
+    if (compile_all(b, libraries, err) < 0)
+        return -1;
+    link.objects = b->objects.v;
+    link.n_objects = b->objects.n;
+    return etch_lab_relink(&link, err);
+}
+
+static void remove_objects(struct build *b)
+{
+    for (size_t i = 0; i < b->objects.n; i++) {
+        unlink(b->objects.v[i]);
+        free(b->objects.v[i]);
+    }
+    b->objects.n = 0;
+}
+
+/* A library that cannot be taken in is no reason to refuse the program. */
 static int build_all(struct build *b, const struct etch_link_note *note, struct etch_error *err)
 {
+    const etch_lab_libraries none = {0};
     etch_lab_libraries libraries = {0};
-    int status = etch_lab_libraries_open(&libraries, b->about->program, err);
+    int status;
 
-    if (status < 0)
-        return -1;
+    b->about->note[0] = '\0';
     b->clang = note->words.v[0];
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
-    status = compile_all(b, &libraries, err);
-    if (status == 0) {
-        const struct etch_lab_relink link = {b->about, note, &libraries, b->objects.v, b->objects.n};
-
-        status = etch_lab_relink(&link, err);
+    if (etch_lab_libraries_open(&libraries, b->about->program, err) < 0)
+        return -1;
+    status = build_with(b, note, &libraries, err);
+    if (status < 0 && libraries.n) {
+        snprintf(b->about->note, b->about->note_size, "accesses in the program's libraries are no points: %s",
+                 err->what);
+        remove_objects(b);
+        status = build_with(b, note, &none, err);
     }
     etch_lab_libraries_close(&libraries);
     return status;
@@ -268,10 +293,7 @@ int etch_lab_build(const struct etch_lab_build *about, struct etch_error *err)
         status = build_all(&b, &note, err);
         etch_link_note_release(&note);
     }
-    for (size_t i = 0; i < b.objects.n; i++) {
-        unlink(b.objects.v[i]);
-        free(b.objects.v[i]);
-    }
+    remove_objects(&b);
     etch_array_free(&b.objects);
     etch_lab_unmap(&m);
     return status;

@@ -257,6 +257,7 @@ int etch_lab_relink(const struct etch_lab_relink *link, struct etch_error *err)
     int status;
 
     snprintf(log, sizeof(log), "%s/link.log", link->about->folder);
+    unlink(log); /* of an attempt before */
     add_words(&w, link);
     status = w.full ? etch_error_no_memory(err) : run_link(link->note, &w, log, err);
     if (status > 0) {

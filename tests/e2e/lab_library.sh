@@ -46,4 +46,14 @@ sed -i 's/^static int begun;/#include <pthread.h>\nstatic pthread_mutex_t lock =
 "$ETCH" cc -O2 -g -fPIC -shared counter.c -o lib/libcounter.so.1 -Wl,-soname,libcounter.so.1
 expect 1 "$ETCH" explore --schedules 60 ./count
 has out "no failure in 60 schedules"
+
+# A library that cannot be taken in: one of its inputs is gone. The program is explored without, and etch says so each time.
+printf 'int helper(void) { return 0; }\n' >helper.c
+cc -fPIC -c helper.c -o helper.o
+"$ETCH" cc -g -fPIC -shared counter.c helper.o -o lib/libcounter.so.1 -Wl,-soname,libcounter.so.1
+rm helper.o
+for i in 1 2; do
+  expect 1 "$ETCH" explore --schedules 3 ./count
+  has out "accesses in the program's libraries are no points: cannot repeat the link"
+done
 done_checking
