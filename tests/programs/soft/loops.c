@@ -47,6 +47,26 @@ static NOINLINE unsigned nested(unsigned n)
     return a + b + (unsigned char)text[5];
 }
 
+/* The inner loop is the long one. It is left with values of the outer loop, which goes on afterwards. */
+static NOINLINE unsigned inner(unsigned n)
+{
+    unsigned sum = 0;
+
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned seed = step(i + 1, n), mixed = step(seed, i) | 1;
+
+        for (unsigned j = 0; j < n; j++) {
+            seed = seed * 1103515245 + 12345;
+            if (seed & 64)
+                sum += seed >> 16;
+            else
+                sum ^= step(mixed, j);
+        }
+        sum += mixed + i;
+    }
+    return sum;
+}
+
 /* More arguments than registers, one of them by value, and a result in a vector register. */
 static NOINLINE double many(int a, long b, double c, float d, struct point p, int e, int f, int g, short h, double i,
                             unsigned n)
@@ -167,6 +187,7 @@ int main(int argc, char **argv)
 
     rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 4000;
     printf("%u\n", nested(rounds));
+    printf("%u\n", inner(rounds));
     printf("%.3f\n", many(1, 2, 3, 4, p, 5, 6, 7, 8, 9, rounds));
     printf("%ld\n", interpret(code, rounds));
     calls(rounds);
