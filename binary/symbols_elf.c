@@ -53,8 +53,9 @@ static bool ends_with(const char *name, const char *suffix)
 static const char *own_name(struct etch_symbols_module *module, const char *name)
 {
     static const char *const suffixes[] = {
-        ETCH_SOFT_REST_SUFFIX, ETCH_SOFT_GUARDED_PLAIN_SUFFIX, ETCH_SOFT_PLAIN_SUFFIX, ETCH_SOFT_TELLER_SUFFIX,       ETCH_SOFT_STUB_SUFFIX,
-        ETCH_SOFT_GUARD_SUFFIX,         ETCH_SOFT_HERE_SUFFIX,  ETCH_SOFT_GUARDED_CODE_SUFFIX, ETCH_SOFT_CODE_SUFFIX};
+        ETCH_SOFT_REST_SUFFIX,   ETCH_SOFT_GUARDED_PLAIN_SUFFIX, ETCH_SOFT_PLAIN_SUFFIX,
+        ETCH_SOFT_TELLER_SUFFIX, ETCH_SOFT_STUB_SUFFIX,          ETCH_SOFT_GUARD_SUFFIX,
+        ETCH_SOFT_HERE_SUFFIX,   ETCH_SOFT_GUARDED_CODE_SUFFIX,  ETCH_SOFT_CODE_SUFFIX};
 
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
         char *own = ends_with(name, suffixes[i]) ? strndup(name, strlen(name) - strlen(suffixes[i])) : NULL;

@@ -203,17 +203,17 @@ struct etch_soft_chunk {
  * last. */
 enum etch_soft_byte {
     ETCH_SOFT_NOTHING = 0,
-    ETCH_SOFT_PATH = 1,       /* .. ETCH_SOFT_PATHS: path number + 1, or which target of a computed goto + 1 */
-    ETCH_SOFT_PATHS = 240,    /* most paths of a segment */
+    ETCH_SOFT_PATH = 1,        /* .. ETCH_SOFT_PATHS: path number + 1, or which target of a computed goto + 1 */
+    ETCH_SOFT_PATHS = 240,     /* most paths of a segment */
     ETCH_SOFT_GONE_DARK = 244, /* as DARK: the function went dark in a loop, and its rest runs */
-    ETCH_SOFT_DARK = 245,     /* u32, u32: low halves of a dark function and of its return address: its copy runs */
-    ETCH_SOFT_LEFT = 246,     /* a function that was entered from code without a recorder returned to it */
-    ETCH_SOFT_OUT = 247,      /* a function called by name has no recorder */
-    ETCH_SOFT_ENTRY = 248,    /* u64: a function was entered from code without a recorder */
-    ETCH_SOFT_SYNC = 249,     /* struct etch_soft_sync: where the thread is */
-    ETCH_SOFT_TIME = 250,     /* u64 tsc, u16 cpu */
-    ETCH_SOFT_END = 251,      /* the thread left the function that it was first seen in */
-    ETCH_SOFT_RETURNED = 252, /* the signal handler is done; its context ends */
+    ETCH_SOFT_DARK = 245,      /* u32, u32: low halves of a dark function and of its return address: its copy runs */
+    ETCH_SOFT_LEFT = 246,      /* a function that was entered from code without a recorder returned to it */
+    ETCH_SOFT_OUT = 247,       /* a function called by name has no recorder */
+    ETCH_SOFT_ENTRY = 248,     /* u64: a function was entered from code without a recorder */
+    ETCH_SOFT_SYNC = 249,      /* struct etch_soft_sync: where the thread is */
+    ETCH_SOFT_TIME = 250,      /* u64 tsc, u16 cpu */
+    ETCH_SOFT_END = 251,       /* the thread left the function that it was first seen in */
+    ETCH_SOFT_RETURNED = 252,  /* the signal handler is done; its context ends */
     /* u32, low half of its address: a function was called through a pointer, by code with a recorder; or a guard was
      * called, and the loader had replaced its function */
     ETCH_SOFT_PASSED = 253,

@@ -138,7 +138,9 @@ static uint8_t *behind_paths(uint8_t *cur)
     const uint8_t *end = chunk_of(cur) + ETCH_SOFT_CHUNK;
 
     while (cur < end && *cur != ETCH_SOFT_NOTHING && (*cur < ETCH_SOFT_ENTRY || *cur == ETCH_SOFT_PASSED))
-        cur += *cur == ETCH_SOFT_PASSED ? ETCH_SOFT_PASSED_SIZE : *cur == ETCH_SOFT_DARK || *cur == ETCH_SOFT_GONE_DARK ? ETCH_SOFT_DARK_SIZE : 1;
+        cur += *cur == ETCH_SOFT_PASSED                                ? ETCH_SOFT_PASSED_SIZE
+               : *cur == ETCH_SOFT_DARK || *cur == ETCH_SOFT_GONE_DARK ? ETCH_SOFT_DARK_SIZE
+                                                                       : 1;
     return cur < end ? cur : (uint8_t *)(uintptr_t)end;
 }
 

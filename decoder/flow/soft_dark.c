@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The records DARK and GONE_DARK of a software recorder's ring: a function was called whose plain copy runs, since recording it cost
- * more than the budget. */
+/* The records DARK and GONE_DARK of a software recorder's ring: a function was called whose plain copy runs, since
+ * recording it cost more than the budget. */
 #include "decoder/flow/soft_replay.h"
 
 /* The code that the function at hand returns to; 0: not known. */

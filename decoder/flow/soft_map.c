@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* ---- The file ---- */
 
 struct file {
@@ -260,11 +259,6 @@ static int compare_addresses(const void *a, const void *b)
     return compare(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
-static int compare_stampers(const void *a, const void *b)
-{
-    return compare(((const struct etch_soft_stamper *)a)->address, ((const struct etch_soft_stamper *)b)->address);
-}
-
 static int compare_guards(const void *a, const void *b)
 {
     return compare(((const struct etch_soft_guard *)a)->address, ((const struct etch_soft_guard *)b)->address);
@@ -403,7 +397,6 @@ bool etch_soft_map_finish(struct etch_soft_map *map)
     sort(map->lits.v, map->lits.n, sizeof(map->lits.v[0]), compare_guards);
     if (map->unstamped)
         map->stamps.n = 0;
-    sort(map->stamps.v, map->stamps.n, sizeof(map->stamps.v[0]), compare_stampers);
     sort(map->flushes.v, map->flushes.n, sizeof(map->flushes.v[0]), compare_addresses);
     if (!etch_array_reserve(&map->marks, map->places.n))
         return false;
@@ -504,14 +497,13 @@ uint32_t etch_soft_map_guarded(const struct etch_soft_map *map, uint64_t address
     return found ? found->function : UINT32_MAX;
 }
 
+/* Each module has one or two. */
 uint8_t etch_soft_map_stamp(const struct etch_soft_map *map, uint64_t address)
 {
-    const struct etch_soft_stamper wanted = {.address = address}, *found;
-
-    if (!map->stamps.n)
-        return 0;
-    found = bsearch(&wanted, map->stamps.v, map->stamps.n, sizeof(wanted), compare_stampers);
-    return found ? found->record : 0;
+    for (size_t i = 0; i < map->stamps.n; i++)
+        if (map->stamps.v[i].address == address)
+            return map->stamps.v[i].record;
+    return 0;
 }
 
 /* The last address at or before one, in a sorted list; 0: there is none. */

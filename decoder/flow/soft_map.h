@@ -51,7 +51,7 @@ struct etch_soft_map {
     ETCH_ARRAY(struct etch_soft_guard) guards;       /* by address */
     ETCH_ARRAY(uint64_t) plains;                     /* where code without a recorder begins, by address */
     ETCH_ARRAY(struct etch_soft_guard) lits;         /* entries of functions that can go dark, by address */
-    ETCH_ARRAY(struct etch_soft_stamper) stamps;     /* functions of the runtime that write TIME or HELD, by address */
+    ETCH_ARRAY(struct etch_soft_stamper) stamps;     /* functions of the runtime that write TIME or HELD */
     bool unstamped;                                  /* a file lacks the addresses of its own: then none is used */
     size_t damaged;                                  /* functions or marks that make no sense */
 };

@@ -128,7 +128,7 @@ struct etch_replay_stamp {
 struct etch_replay_stamps {
     ETCH_ARRAY(struct etch_replay_stamp) read; /* since the last byte */
     size_t passed;                             /* of those */
-    const uint8_t *ahead; /* what is behind the record in hand, up to the end of its chunk */
+    const uint8_t *ahead;                      /* what is behind the record in hand, up to the end of its chunk */
     const uint8_t *end;
     size_t taken; /* records behind the one in hand that the walk has passed: not to be taken again */
 };

@@ -113,7 +113,8 @@ static void stamp_if_held(struct emitter *e, LLVMValueRef call)
     LLVMBuildCall2(e->builder, e->leave_type, e->stamp_held, &lock, 1, "");
 }
 
-/* A call that did not wait needs a single stamp: what is before it and what is after it are bounded by the same time. */
+/* A call that did not wait needs a single stamp: what is before it and what is after it are bounded by the same time.
+ */
 static void stamp_around(struct instrument *in, LLVMValueRef call)
 {
     LLVMValueRef callee = LLVMGetCalledValue(call);

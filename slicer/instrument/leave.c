@@ -3,6 +3,8 @@
  * behind the check of the slack that a back edge makes anyway. */
 #include "slicer/instrument/rest.h"
 
+#include <llvm-c/Target.h>
+
 static bool is_first_of_block(const struct flow_graph *g, uint32_t node)
 {
     return etch_pointers_get(&g->first_of, g->nodes.v[node].block) == node;
@@ -25,19 +27,34 @@ void etch_rest_forget(const struct flow_graph *g)
             LLVMInstructionEraseFromParent(g->nodes.v[i].point);
 }
 
+static unsigned n_values(const struct node *n)
+{
+    return n->point ? LLVMGetNumArgOperands(n->point) / 2 : 0;
+}
+
+static LLVMValueRef value_of(const struct node *n, unsigned k)
+{
+    return LLVMGetOperand(n->point, 2 * k + 2);
+}
+
+static uint64_t offset_of(const struct node *n, unsigned k)
+{
+    return LLVMConstIntGetZExtValue(LLVMGetOperand(n->point, 2 * k + 1));
+}
+
 /* The record is as large as the largest of the function's heads needs. */
 static void make_room(struct emitter *e, struct flow_graph *g)
 {
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(e->module);
     uint64_t most = 16;
 
-    for (uint32_t i = 0; i < g->nodes.n; i++) {
-        LLVMValueRef point = g->nodes.v[i].point;
-        uint64_t size = 16;
+    for (uint32_t i = 0; i < g->nodes.n; i++)
+        for (unsigned k = 0; k < n_values(&g->nodes.v[i]); k++) {
+            uint64_t size = LLVMABISizeOfType(layout, LLVMTypeOf(value_of(&g->nodes.v[i], k)));
 
-        for (unsigned k = 1; point && k < LLVMGetNumArgOperands(point); k++)
-            etch_rest_offset(e, LLVMTypeOf(LLVMGetOperand(point, k)), &size);
-        most = size > most ? size : most;
-    }
+            size += offset_of(&g->nodes.v[i], k);
+            most = size > most ? size : most;
+        }
     etch_emit_before(e, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(g->function)));
     g->record = LLVMBuildAlloca(e->builder, LLVMArrayType2(e->byte, most), "");
     LLVMSetAlignment(g->record, 16);
@@ -46,12 +63,9 @@ static void make_room(struct emitter *e, struct flow_graph *g)
     LLVMBuildUnreachable(e->builder); /* for now: etch_emit_gone() */
 }
 
-/* The value that the head's PHI takes, on whichever back edge the function left. */
-static LLVMValueRef same_phi(struct emitter *e, LLVMValueRef value, const struct node *n)
+static bool is_phi_of(LLVMValueRef value, const struct node *n)
 {
-    if (!LLVMIsAPHINode(value) || LLVMGetInstructionParent(value) != n->block)
-        return value;
-    return LLVMBuildPhi(e->builder, LLVMTypeOf(value), "");
+    return LLVMIsAPHINode(value) && LLVMGetInstructionParent(value) == n->block;
 }
 
 static void store_value(struct emitter *e, const struct flow_graph *g, LLVMValueRef value, uint64_t at)
@@ -61,25 +75,37 @@ static void store_value(struct emitter *e, const struct flow_graph *g, LLVMValue
     LLVMBuildStore(e->builder, value, LLVMBuildInBoundsGEP2(e->builder, e->byte, g->record, &offset, 1, ""));
 }
 
-/* The block that stores the values of a head. PHIs come first, one for each operand that is a PHI of the head. */
+/* Addresses of variables are the same for all heads. */
+static void store_address(struct emitter *e, const struct flow_graph *g, LLVMValueRef variable, uint64_t at)
+{
+    for (LLVMValueRef i = LLVMGetFirstInstruction(g->gone); i; i = LLVMGetNextInstruction(i))
+        if (LLVMIsAStoreInst(i) && LLVMGetOperand(i, 0) == variable)
+            return;
+    etch_emit_before(e, LLVMGetBasicBlockTerminator(g->gone));
+    store_value(e, g, variable, at);
+}
+
+/* The block that stores the values of a head. Its PHIs are those of the head, for whichever back edge is left. */
 static bool make_leave(struct emitter *e, struct flow_graph *g, struct node *n)
 {
-    unsigned operands = LLVMGetNumArgOperands(n->point);
     values now = {0};
-    uint64_t size = 16;
     bool whole = true;
 
     n->leave = LLVMInsertBasicBlockInContext(e->context, g->gone, "");
     etch_emit_at_end(e, n->leave);
-    for (unsigned k = 1; k < operands && whole; k++)
-        whole = etch_array_push(&now, same_phi(e, LLVMGetOperand(n->point, k), n));
-    store_value(e, g, LLVMGetOperand(n->point, 0), 0);
-    for (unsigned k = 1; k < operands && whole; k++) {
-        uint64_t at = etch_rest_offset(e, LLVMTypeOf(now.v[k - 1]), &size);
+    for (unsigned k = 0; k < n_values(n) && whole; k++) {
+        LLVMValueRef value = value_of(n, k);
 
-        store_value(e, g, now.v[k - 1], at);
+        whole = etch_array_push(&now, is_phi_of(value, n) ? LLVMBuildPhi(e->builder, LLVMTypeOf(value), "") : value);
     }
+    store_value(e, g, LLVMGetOperand(n->point, 0), 0);
+    for (unsigned k = 0; k < n_values(n) && whole; k++)
+        if (!LLVMIsAAllocaInst(now.v[k]))
+            store_value(e, g, now.v[k], offset_of(n, k));
     LLVMBuildBr(e->builder, g->gone);
+    for (unsigned k = 0; k < n_values(n) && whole; k++)
+        if (LLVMIsAAllocaInst(now.v[k]))
+            store_address(e, g, now.v[k], offset_of(n, k));
     etch_array_free(&now);
     return whole;
 }
@@ -97,10 +123,10 @@ static void add_ways(const struct node *n, LLVMBasicBlockRef from, LLVMBasicBloc
 {
     LLVMValueRef leave = LLVMGetFirstInstruction(n->leave), value;
 
-    for (unsigned k = 1; k < LLVMGetNumArgOperands(n->point); k++) {
-        LLVMValueRef phi = LLVMGetOperand(n->point, k);
+    for (unsigned k = 0; k < n_values(n); k++) {
+        LLVMValueRef phi = value_of(n, k);
 
-        if (!LLVMIsAPHINode(phi) || LLVMGetInstructionParent(phi) != n->block)
+        if (!is_phi_of(phi, n))
             continue;
         value = incoming(phi, from);
         LLVMAddIncoming(leave, &value, &turn, 1);
@@ -132,7 +158,8 @@ bool etch_rest_leave(struct emitter *e, struct flow_graph *g, LLVMValueRef end, 
     if (!n->leave && !make_leave(e, g, n))
         return false;
     turn = LLVMInsertBasicBlockInContext(e->context, g->gone, "");
-    etch_emit_before(e, end);
+    LLVMPositionBuilderBefore(e->builder, end); /* behind its debug records, because it goes away */
+    LLVMSetCurrentDebugLocation2(e->builder, NULL);
     cursor = LLVMBuildLoad2(e->builder, e->pointer, e->slot, "");
     etch_emit_rarely(e, is_full(e, cursor), turn, n->block);
     branch = LLVMGetPreviousInstruction(end);

@@ -6,11 +6,11 @@
 #include "slicer/instrument/model.h"
 
 struct live {
-    values all;                    /* parameters, then instructions in their order, also those without a value */
-    struct etch_pointers number;   /* value -> its index in `all` */
+    values all;                  /* parameters, then instructions in their order, also those without a value */
+    struct etch_pointers number; /* value -> its index in `all` */
     ETCH_ARRAY(LLVMBasicBlockRef) blocks;
-    struct etch_pointers block;    /* block -> its index in `blocks` */
-    size_t words;                  /* of a set of values */
+    struct etch_pointers block;     /* block -> its index in `blocks` */
+    size_t words;                   /* of a set of values */
     uint64_t *in, *use, *def, *out; /* sets by block; `in` is the result */
 };
 

@@ -39,8 +39,8 @@ struct node {
     bool unmarked;    /* its machine code is only a return */
     LLVMValueRef point; /* what rest.c noted here: the rest of the function can run from here on; NULL: it cannot */
     LLVMBasicBlockRef leave; /* leads from there to the rest; NULL: there is no such code yet */
-    bool checks_slack;  /* the code at the node's end checks the slack of the chunk */
-    LLVMValueRef count; /* the path number so far, plus ETCH_SOFT_PATH */
+    bool checks_slack;       /* the code at the node's end checks the slack of the chunk */
+    LLVMValueRef count;      /* the path number so far, plus ETCH_SOFT_PATH */
 };
 
 struct flow_graph {
@@ -49,12 +49,12 @@ struct flow_graph {
     ETCH_ARRAY(struct edge) edges;
     uint32_t *order; /* of nodes: each before those that its uncut edges lead to */
     uint32_t n_order, n_reports;
-    LLVMValueRef lit; /* the function's entry of the section etch_soft_lit; NULL: it cannot go dark */
-    LLVMValueRef rest;       /* what runs if it goes dark in a loop (rest.h); NULL: there is none */
-    LLVMValueRef record;     /* the values that the rest takes */
-    LLVMBasicBlockRef gone;  /* calls the rest, and returns */
-    bool checks;      /* the function checks the slack */
-    bool calls;       /* the function calls other code or checks the slack, so its frame can be searched for */
+    LLVMValueRef lit;       /* the function's entry of the section etch_soft_lit; NULL: it cannot go dark */
+    LLVMValueRef rest;      /* what runs if it goes dark in a loop (rest.h); NULL: there is none */
+    LLVMValueRef record;    /* the values that the rest takes */
+    LLVMBasicBlockRef gone; /* calls the rest, and returns */
+    bool checks;            /* the function checks the slack */
+    bool calls;             /* the function calls other code or checks the slack, so its frame can be searched for */
     struct etch_pointers first_of; /* block -> its first node */
 };
 
@@ -127,8 +127,8 @@ struct plain_copy {
 /* True if the function can be copied. Tables of its labels, which the copy needs too, go to `tables`. */
 bool etch_can_copy(LLVMValueRef function, values *tables);
 
-/* Copies functions within the module, under their names with `suffix`. All other values, and the address of a copied function, stay unchanged. False if
- * memory is short; the module is then unusable. */
+/* Copies functions within the module, under their names with `suffix`. All other values, and the address of a copied
+ * function, stay unchanged. False if memory is short; the module is then unusable. */
 bool etch_copy_plain(LLVMModuleRef module, struct plain_copy *all, size_t n, const values *tables, const char *suffix);
 
 /* Lets etch lead the calls of a plain copy to `to` while the program runs (ETCH_SOFT_DETOUR). */

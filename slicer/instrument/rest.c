@@ -3,6 +3,7 @@
 #include "slicer/instrument/rest.h"
 
 #include "slicer/instrument/live.h"
+#include "slicer/instrument/loops.h"
 
 #include <llvm-c/Comdat.h>
 #include <llvm-c/Target.h>
@@ -12,6 +13,8 @@
 #define POINT "etch_soft_rest_point" /* etch_calls_nobody() knows the beginning */
 #define HEADS 256u                   /* most loops of a function that can be left */
 #define RECORD 4096u                 /* most bytes of a record */
+#define SHARE 8u                     /* instructions of the function for each value of a record */
+#define LEAST 32u                    /* values of records that any function may have */
 
 /* ---- Which functions ---- */
 
@@ -39,65 +42,9 @@ static bool is_bound_to_frame(LLVMValueRef i, LLVMBasicBlockRef entry)
     if (LLVMIsAAllocaInst(i))
         return LLVMGetInstructionParent(i) != entry || !LLVMIsAConstantInt(LLVMGetOperand(i, 0));
     if (LLVMIsACallInst(i) || LLVMIsAInvokeInst(i))
-        return etch_call_returns_twice(i) || etch_call_forks(i) || is_call_of(i, "llvm.stack") ||
-               is_call_of(i, "llvm.localescape") || is_call_of(i, "llvm.va_") ||
+        return is_call_of(i, "llvm.stack") || is_call_of(i, "llvm.localescape") || is_call_of(i, "llvm.va_") ||
                (LLVMIsAInvokeInst(i) && !is_alone_behind(LLVMGetNormalDest(i)));
     return LLVMIsACallBrInst(i) != NULL;
-}
-
-/* The heads of loops, as a search in depth finds them. */
-struct loops {
-    struct live *l;
-    bool *head;
-    size_t n;
-};
-
-struct visit {
-    uint32_t block;
-    unsigned next;
-};
-
-enum { UNSEEN, OPEN, DONE };
-
-static bool is_goto(LLVMValueRef end)
-{
-    return LLVMIsAIndirectBrInst(end) != NULL;
-}
-
-static bool find_heads(struct loops *loops)
-{
-    struct live *l = loops->l;
-    uint8_t *state = calloc(l->blocks.n + 1, 1);
-    struct visit *stack = calloc(l->blocks.n + 1, sizeof(*stack));
-    size_t depth = 0;
-
-    loops->head = calloc(l->blocks.n + 1, sizeof(bool));
-    if (state && stack && loops->head) {
-        state[0] = OPEN;
-        stack[depth++] = (struct visit){0, 0};
-    }
-    while (depth) {
-        struct visit *v = &stack[depth - 1];
-        LLVMValueRef end = LLVMGetBasicBlockTerminator(l->blocks.v[v->block]);
-        uint32_t to;
-
-        if (v->next == LLVMGetNumSuccessors(end)) {
-            state[v->block] = DONE;
-            depth--;
-            continue;
-        }
-        to = etch_pointers_get(&l->block, LLVMGetSuccessor(end, v->next++));
-        if (state[to] == UNSEEN) {
-            state[to] = OPEN;
-            stack[depth++] = (struct visit){to, 0};
-        } else if (state[to] == OPEN && !is_goto(end) && !loops->head[to]) {
-            loops->head[to] = true;
-            loops->n++;
-        }
-    }
-    free(state);
-    free(stack);
-    return loops->head != NULL;
 }
 
 bool etch_rest_allows(LLVMValueRef function)
@@ -123,6 +70,9 @@ struct making {
     struct live from, to; /* the function, and its copy */
     ETCH_ARRAY(struct head) heads;
     LLVMValueRef *slot; /* by number: the variable of the rest that has the value; NULL: none is needed */
+    uint64_t *offset;   /* by number: where the value lies in the record; 0: nowhere */
+    uint64_t size;      /* of the record */
+    bool *reached;      /* by block: control can come there from a head */
 };
 
 static LLVMValueRef first_place(LLVMBasicBlockRef block)
@@ -134,12 +84,16 @@ static LLVMValueRef first_place(LLVMBasicBlockRef block)
     return i;
 }
 
-uint64_t etch_rest_offset(const struct emitter *e, LLVMTypeRef type, uint64_t *size)
+/* A value has the same place in the record whichever head the rest begins at. */
+static void give_place(struct making *m, uint32_t i)
 {
-    uint64_t at = (*size + 15) / 16 * 16;
+    LLVMTypeRef type = LLVMTypeOf(m->from.all.v[i]);
+    uint64_t size = LLVMABISizeOfType(LLVMGetModuleDataLayout(m->e->module), type), align = size > 8 ? 16 : 8;
 
-    *size = at + LLVMABISizeOfType(LLVMGetModuleDataLayout(e->module), type);
-    return at;
+    if (m->offset[i])
+        return;
+    m->offset[i] = (m->size + align - 1) / align * align;
+    m->size = m->offset[i] + size;
 }
 
 static bool can_be_stored(LLVMTypeRef type)
@@ -159,25 +113,21 @@ static bool is_phi_of(LLVMValueRef value, LLVMBasicBlockRef block)
 static bool add_head(struct making *m, uint32_t block, bool *fits)
 {
     struct head head = {.block = block};
-    uint64_t size = 16;
 
     for (uint32_t i = 0; i < m->from.all.n; i++) {
         LLVMValueRef value = m->from.all.v[i];
 
-        if (!etch_live_in(&m->from, block, i) &&
-            !(is_phi_of(value, m->from.blocks.v[block]) && LLVMGetFirstUse(value)))
+        if (!etch_live_in(&m->from, block, i) && !(is_phi_of(value, m->from.blocks.v[block]) && LLVMGetFirstUse(value)))
             continue;
         if (!can_be_stored(LLVMTypeOf(value))) {
             *fits = false;
             break;
         }
-        etch_rest_offset(m->e, LLVMTypeOf(value), &size);
         if (!etch_array_push(&head.live, i)) {
             etch_array_free(&head.live);
             return false;
         }
     }
-    *fits = *fits && size <= RECORD;
     if (*fits && etch_array_push(&m->heads, head))
         return true;
     etch_array_free(&head.live);
@@ -191,18 +141,42 @@ static bool is_landing(LLVMBasicBlockRef block)
     return before && LLVMIsALandingPadInst(before);
 }
 
+/* Addresses of variables are stored once for all heads. */
+static size_t count_stores(const struct making *m, const struct head *h)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < h->live.n; i++)
+        n += !LLVMIsAAllocaInst(m->from.all.v[h->live.v[i]]);
+    return n;
+}
+
+/* The way from the record to each head, and from the loop to the record, is code. So outer loops come first, up to a
+ * share of the function's own code. An inner loop that cannot be left comes back to the outer one. */
 static bool choose_heads(struct making *m)
 {
-    struct loops loops = {.l = &m->from};
-    bool whole = find_heads(&loops);
+    struct loops loops = {0};
+    size_t room = m->from.all.n / SHARE + LEAST;
+    bool whole = etch_loops_open(&loops, &m->from);
 
-    for (uint32_t b = 0; b < m->from.blocks.n && whole && m->heads.n < HEADS; b++) {
-        bool fits = loops.head[b] && !is_landing(m->from.blocks.v[b]);
+    for (size_t i = 0; i < loops.n && whole && m->heads.n < HEADS; i++) {
+        bool fits = !is_landing(m->from.blocks.v[loops.v[i].head]);
+        size_t had = m->heads.n;
 
         if (fits)
-            whole = add_head(m, b, &fits);
+            whole = add_head(m, loops.v[i].head, &fits);
+        if (m->heads.n == had)
+            continue;
+        if (count_stores(m, &m->heads.v[had]) > room || m->size > RECORD) {
+            etch_array_free(&m->heads.v[had].live);
+            m->heads.n = had;
+        } else {
+            room -= count_stores(m, &m->heads.v[had]);
+            for (size_t k = 0; k < m->heads.v[had].live.n; k++)
+                give_place(m, m->heads.v[had].live.v[k]);
+        }
     }
-    free(loops.head);
+    etch_loops_release(&loops);
     return whole;
 }
 
@@ -224,17 +198,20 @@ static bool note_point(struct making *m, uint32_t k)
     struct emitter *e = m->e;
     const struct head *h = &m->heads.v[k];
     LLVMTypeRef type = LLVMFunctionType(e->void_type, NULL, 0, true);
-    LLVMValueRef point = LLVMGetNamedFunction(e->module, POINT), *operands = calloc(h->live.n + 1, sizeof(*operands));
+    LLVMValueRef point = LLVMGetNamedFunction(e->module, POINT),
+                 *operands = calloc(2 * h->live.n + 1, sizeof(*operands));
 
     if (!operands)
         return false;
     if (!point)
         point = LLVMAddFunction(e->module, POINT, type);
     operands[0] = LLVMConstInt(e->quad, k, false);
-    for (size_t i = 0; i < h->live.n; i++)
-        operands[i + 1] = m->from.all.v[h->live.v[i]];
+    for (size_t i = 0; i < h->live.n; i++) {
+        operands[2 * i + 1] = LLVMConstInt(e->quad, m->offset[h->live.v[i]], false);
+        operands[2 * i + 2] = m->from.all.v[h->live.v[i]];
+    }
     etch_emit_before(e, first_place(m->from.blocks.v[h->block]));
-    LLVMBuildCall2(e->builder, type, point, operands, (unsigned)h->live.n + 1, "");
+    LLVMBuildCall2(e->builder, type, point, operands, 2 * (unsigned)h->live.n + 1, "");
     free(operands);
     return true;
 }
@@ -290,6 +267,46 @@ static LLVMValueRef place_behind(LLVMValueRef value)
     return LLVMIsAPHINode(value) ? first_place(LLVMGetInstructionParent(value)) : LLVMGetNextInstruction(value);
 }
 
+static bool reach(struct making *m)
+{
+    uint32_t *stack = calloc(m->to.blocks.n + 1, sizeof(*stack));
+    size_t n = 0;
+
+    for (size_t k = 0; k < m->heads.n && stack; k++) {
+        if (m->reached[m->heads.v[k].block])
+            continue;
+        m->reached[stack[n++] = m->heads.v[k].block] = true;
+        while (n) {
+            LLVMValueRef end = LLVMGetBasicBlockTerminator(m->to.blocks.v[stack[--n]]);
+
+            for (unsigned i = 0; i < LLVMGetNumSuccessors(end); i++) {
+                uint32_t to = etch_pointers_get(&m->to.block, LLVMGetSuccessor(end, i));
+
+                if (!m->reached[to])
+                    m->reached[stack[n++] = to] = true;
+            }
+        }
+    }
+    free(stack);
+    return stack != NULL;
+}
+
+static LLVMValueRef load_place(struct making *m, LLVMValueRef rest, uint32_t i)
+{
+    LLVMValueRef at = LLVMConstInt(m->e->quad, m->offset[i], false);
+
+    at = LLVMBuildInBoundsGEP2(m->e->builder, m->e->byte, LLVMGetParam(rest, 0), &at, 1, "");
+    return LLVMBuildLoad2(m->e->builder, LLVMTypeOf(m->to.all.v[i]), at, "");
+}
+
+/* Parameters, variables, and what was computed before the loops. */
+static bool is_constant(const struct making *m, uint32_t i)
+{
+    LLVMValueRef value = m->to.all.v[i];
+
+    return !LLVMIsAInstruction(value) || !m->reached[etch_pointers_get(&m->to.block, LLVMGetInstructionParent(value))];
+}
+
 /* The value is in a variable from now on. It can come from the function's own code, or from the record. */
 static void give_slot(struct making *m, uint32_t i, LLVMBasicBlockRef entry)
 {
@@ -304,13 +321,19 @@ static void give_slot(struct making *m, uint32_t i, LLVMBasicBlockRef entry)
     LLVMBuildStore(m->e->builder, value, m->slot[i]);
 }
 
-static void give_slots(struct making *m, LLVMBasicBlockRef entry)
+static void give_slots(struct making *m, LLVMValueRef rest, LLVMBasicBlockRef entry)
 {
+    for (uint32_t i = 0; i < m->to.all.n; i++)
+        if (m->offset[i] && is_constant(m, i)) {
+            etch_emit_at_end(m->e, entry);
+            LLVMReplaceAllUsesWith(m->to.all.v[i], load_place(m, rest, i));
+        }
     for (size_t k = 0; k < m->heads.n; k++)
         for (size_t i = 0; i < m->heads.v[k].live.n; i++) {
             uint32_t number = m->heads.v[k].live.v[i];
 
-            if (!m->slot[number] && !is_phi_of(m->to.all.v[number], m->to.blocks.v[m->heads.v[k].block]))
+            if (!m->slot[number] && !is_constant(m, number) &&
+                !is_phi_of(m->to.all.v[number], m->to.blocks.v[m->heads.v[k].block]))
                 give_slot(m, number, entry);
         }
 }
@@ -330,16 +353,14 @@ static void complete_phis(LLVMBasicBlockRef head, LLVMBasicBlockRef begin)
 static LLVMBasicBlockRef make_begin(struct making *m, LLVMValueRef rest, const struct head *h)
 {
     LLVMBasicBlockRef begin = LLVMAppendBasicBlockInContext(m->e->context, rest, ""), head = m->to.blocks.v[h->block];
-    uint64_t size = 16;
 
     etch_emit_at_end(m->e, begin);
     for (size_t i = 0; i < h->live.n; i++) {
         LLVMValueRef value = m->to.all.v[h->live.v[i]], loaded;
-        LLVMTypeRef type = LLVMTypeOf(value);
-        LLVMValueRef at = LLVMConstInt(m->e->quad, etch_rest_offset(m->e, type, &size), false);
 
-        loaded = LLVMBuildInBoundsGEP2(m->e->builder, m->e->byte, LLVMGetParam(rest, 0), &at, 1, "");
-        loaded = LLVMBuildLoad2(m->e->builder, type, loaded, "");
+        if (is_constant(m, h->live.v[i]))
+            continue;
+        loaded = load_place(m, rest, h->live.v[i]);
         if (is_phi_of(value, head))
             LLVMAddIncoming(value, &loaded, &begin, 1);
         else
@@ -380,7 +401,7 @@ static LLVMValueRef build_rest(struct making *m, LLVMValueRef copy)
 
     etch_copy_result_shape(copy, rest);
     etch_move_code(copy, rest);
-    give_slots(m, entry);
+    give_slots(m, rest, entry);
     dispatch(m, rest, entry);
     for (unsigned i = 0; i < LLVMCountParams(copy); i++)
         LLVMReplaceAllUsesWith(LLVMGetParam(copy, i), LLVMGetPoison(LLVMTypeOf(LLVMGetParam(copy, i))));
@@ -395,11 +416,15 @@ static LLVMValueRef build_rest(struct making *m, LLVMValueRef copy)
 
 bool etch_rest_make(struct emitter *e, LLVMValueRef function, LLVMValueRef copy, LLVMValueRef *rest)
 {
-    struct making m = {.e = e};
+    struct making m = {.e = e, .size = 16};
     bool whole = etch_live_open(&m.from, function) && etch_live_open(&m.to, copy);
 
     *rest = NULL;
-    whole = whole && (m.slot = calloc(m.from.all.n + 1, sizeof(*m.slot))) && (!is_same(&m) || choose_heads(&m));
+    m.slot = whole ? calloc(m.from.all.n + 1, sizeof(*m.slot)) : NULL;
+    m.offset = whole ? calloc(m.from.all.n + 1, sizeof(*m.offset)) : NULL;
+    m.reached = whole ? calloc(m.to.blocks.n + 1, sizeof(*m.reached)) : NULL;
+    whole = m.slot && m.offset && m.reached && (!is_same(&m) || choose_heads(&m));
+    whole = whole && reach(&m);
     if (whole && m.heads.n) {
         for (uint32_t k = 0; k < m.heads.n && whole; k++)
             whole = note_point(&m, k);
@@ -411,6 +436,8 @@ bool etch_rest_make(struct emitter *e, LLVMValueRef function, LLVMValueRef copy,
     etch_live_release(&m.from);
     etch_live_release(&m.to);
     free(m.slot);
+    free(m.offset);
+    free(m.reached);
     if (whole)
         LLVMDeleteFunction(copy);
     return whole;

@@ -14,11 +14,13 @@
 bool etch_rest_allows(LLVMValueRef function);
 
 /* Makes the rest of `copy`, a copy of `function` that is gone afterwards, under the name of the copy. Notes in
- * `function` which values are live at the heads of its loops: calls of a function that does not exist, etch_rest_point().
+ * `function` which values are live at the heads of its loops: calls of a function that does not exist,
+ * etch_rest_point().
  * `*rest` is NULL if there is no rest. False if memory is short. */
 bool etch_rest_make(struct emitter *emitter, LLVMValueRef function, LLVMValueRef copy, LLVMValueRef *rest);
 
-/* What was noted in a block; NULL: nothing. Its operands are the number of the head, then the live values. */
+/* What was noted in a block; NULL: nothing. Its operands are the number of the head, which is the first word of the
+ * record, then the live values, each after its offset in the record. */
 LLVMValueRef etch_rest_point(LLVMBasicBlockRef block);
 
 /* Finds the points of the graph's loops. */
@@ -26,8 +28,8 @@ void etch_rest_find(struct flow_graph *graph, LLVMValueRef rest);
 
 /* At `end`, a branch back to the head `point`: turns to the next chunk if need be, and leaves for the rest if the
  * function went dark. False if memory is short. */
-bool etch_rest_leave(struct emitter *emitter, struct flow_graph *graph, LLVMValueRef end, uint32_t point,
-                     uint32_t node, unsigned edge);
+bool etch_rest_leave(struct emitter *emitter, struct flow_graph *graph, LLVMValueRef end, uint32_t point, uint32_t node,
+                     unsigned edge);
 
 /* Where the edge leads back to a loop whose rest can run. */
 static inline bool etch_rest_is_at(const struct flow_graph *graph, const struct edge *edge)
@@ -37,8 +39,5 @@ static inline bool etch_rest_is_at(const struct flow_graph *graph, const struct 
 
 /* Removes what was noted. */
 void etch_rest_forget(const struct flow_graph *graph);
-
-/* Where each value lies in the record. The first word is the number of the head. */
-uint64_t etch_rest_offset(const struct emitter *emitter, LLVMTypeRef type, uint64_t *size);
 
 #endif

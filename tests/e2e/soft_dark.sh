@@ -100,6 +100,24 @@ lit ETCH_RING_BUDGET=0% ETCH_RING_KEEP=$keep
 "$ETCH" info soft.etch >out
 grep -q '^dark .*inner' out && { cat out >&2; fail "the plan's function went dark"; }
 
+# A function goes dark while it runs: `main` is called once.
+lit ETCH_RING_BUDGET=0%
+"$ETCH" info soft.etch >out
+grep -q '^dark .*main' out || { cat out >&2; fail "main did not go dark in its loop"; }
+for level in -O0 -O1 -O2 -O3; do
+  build soft/loops $level
+  build soft/throwing $level
+  for program in loops throwing; do
+    ./$program 3000 >want.$program
+    rm -rf rings && mkdir rings
+    ETCH_RING_BUDGET=0% ETCH_RING="$work/rings" ./$program 3000 >out
+    same want.$program out
+    "$ETCH" record --rings rings -o soft.etch >out 2>&1 || { cat out >&2; fail "$program: no rings"; }
+    "$ETCH" decode soft.etch --as call >calls 2>&1 || fail "$program: not decoded"
+    checks=$((checks + 1))
+  done
+done
+
 # A stripped program has no names, but places.
 strip -o bare hot && mv hot whole && mv bare hot
 lit ETCH_RING_DARK=inner
@@ -154,6 +172,11 @@ for level in -O0 -O2; do
   replay all 16384 0% ./pointers
   replay pieces 16 0% ./pointers
   replay all 16384 by_half,last ./pointers
+  build soft/loops $level
+  replay all 16384 0% ./loops
+  [ $level = -O2 ] || replay pieces 16 0% ./loops # at -O2 nothing is dark in so little
+  build soft/throwing $level
+  replay all 16384 0% ./throwing
   build soft/threaded $level
   replay all 16384 0% ./threaded 2000
 done
