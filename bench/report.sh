@@ -7,7 +7,7 @@
 #    other 20.
 # 2. Decoding and reporting of many branches, and the same from an index.
 # 3. Beside uftrace on the same program: overhead, size, time to report.
-# ETCH_BENCH_TRIALS (20) and ETCH_BENCH_RUNS (40) for a quick look.
+# ETCH_BENCH_TRIALS (20), ETCH_BENCH_RUNS (40) and ETCH_BENCH_PROGRAMS (cpp lua sqlite) for a quick look.
 set -eu
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -71,7 +71,7 @@ record_all() {
   for i in $(seq -w "$runs"); do
     for side in A B; do
       "$etch" record --source soft --snapshot 32M --no-sync --clock 0 -o "$work/$1/$side.runs/$i.etch" \
-        sh -c 'exec "$0" <"$1"' "$work/$1/$side/program" "$work/$1/$side/input" >/dev/null 2>"$work/log"
+        "$work/$1/$side/program" <"$work/$1/$side/input" >/dev/null 2>"$work/log"
     done
   done
 }
@@ -95,7 +95,7 @@ print("lost" if d["lost"] else "alarm" if names - {wanted} else "found" if wante
 }
 
 printf '%-10s %-20s %16s %16s %16s\n' program 'function' 'found' 'others blamed' 'A/A alarms'
-for program in cpp lua sqlite; do
+for program in ${ETCH_BENCH_PROGRAMS:-cpp lua sqlite}; do
   case $program in lua) function=luaH_getshortstr ;; sqlite) function=sqlite3GetToken ;; cpp) function=hash ;; esac
   "make_$program" "$work/$program/A" no || { echo "$program: not built" >&2; tail -n 3 "$work/log" >&2; continue; }
   "make_$program" "$work/$program/B" yes || { echo "$program: not built" >&2; tail -n 3 "$work/log" >&2; continue; }
