@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # report.sh BUILD: what etch report and etch bench are measured by.
-# 1. A regression of about 1 % planted in one function of lua, sqlite and a C++ program: trials of 20 + 20 runs in which it
+# 1. A regression planted in one function of lua, sqlite and a C++ program: trials of 20 + 20 runs in which it
 #    is found and no other function is blamed; and trials of the same build, in which anything that is claimed is a false
 #    alarm. Each build is recorded 40 times in turn. A trial draws 20 runs of each side; of the same build 20 and the
 #    other 20.
@@ -19,15 +19,16 @@ trials=${ETCH_BENCH_TRIALS:-20} runs=${ETCH_BENCH_RUNS:-40}
 half=$((runs / 2))
 export ETCH_RING_BUDGET=off
 
-# Each plant takes ~1 % of what the function runs: work whose result nobody uses.
+# In C the plant is one volatile increment in each call of a small function, less than 1 % of the whole run; in C++ it
+# is 1 % of the function. The function is not inlined in either build: its callers would truly be slower then.
 # make_lua FOLDER PLANT
 make_lua() {
   fetch lua5.4
   mkdir -p "$1" && cp -a "$sources"/lua5.4-*/. "$1"
   echo '#define DEB_HOST_MULTIARCH "x86_64-linux-gnu"' >"$1/src/lua5.4-deb-multiarch.h"
-  # luaH_getshortstr runs some 12 instructions a call: one more store in every eighth call
-  [ "$2" = no ] || sed -i 's|^const TValue \*luaH_getshortstr (Table \*t, TString \*key) {|static volatile unsigned planted; &\n  if ((++planted \& 31) == 0) planted += 0;|' "$1/src/ltable.c"
-  [ "$2" = no ] || grep -q planted "$1/src/ltable.c"
+  sed -i 's|^const TValue \*luaH_getshortstr (Table \*t, TString \*key) {|static volatile unsigned planted; __attribute__((noinline)) &\n  PLANT;|' "$1/src/ltable.c"
+  grep -q PLANT "$1/src/ltable.c"
+  sed -i "s|PLANT;|$([ "$2" = no ] || echo 'planted++;')|" "$1/src/ltable.c"
   (cd "$1/src" && for f in *.c; do [ "$f" = luac.c ] || "$etch" cc --record -O2 -g -DLUA_USE_POSIX -w -c "$f"; done &&
     "$etch" cc --record -O2 -g *.o -lm -o ../program) >"$work/log" 2>&1
   cat >"$1/input" <<'LUA'
@@ -49,8 +50,9 @@ make_sqlite() {
     mkdir -p "$sources/amalgamation" && cp "$work"/sqlite-source/{sqlite3.c,sqlite3.h,shell.c} "$sources/amalgamation"
   }
   cp "$sources"/amalgamation/* "$1"
-  [ "$2" = no ] || sed -i 's|^SQLITE_PRIVATE int sqlite3GetToken(const unsigned char \*z, int \*tokenType){|static volatile unsigned planted; &\n  planted++;|' "$1/sqlite3.c"
-  [ "$2" = no ] || grep -q planted "$1/sqlite3.c"
+  sed -i 's|^SQLITE_PRIVATE int sqlite3GetToken(const unsigned char \*z, int \*tokenType){|static volatile unsigned planted; __attribute__((noinline)) &\n  PLANT;|' "$1/sqlite3.c"
+  grep -q PLANT "$1/sqlite3.c"
+  sed -i "s|PLANT;|$([ "$2" = no ] || echo 'planted++;')|" "$1/sqlite3.c"
   (cd "$1" && "$etch" cc --record -O2 -g -w -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION sqlite3.c shell.c -lm -o program) >"$work/log" 2>&1
   { echo 'create table t(a, b);'; for i in $(seq 300); do echo "insert into t values($((i * 7919 % 1009)), 'row $i');"; done
     echo 'select sum(a), count(distinct b) from t where a > 500;'; } >"$1/input"
