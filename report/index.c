@@ -281,11 +281,12 @@ static void get_call(struct reader *r, struct etch_profile_call *c)
 static void get_function(struct reader *r, struct etch_profile *profile)
 {
     char *name = get_string(r), *module = get_string(r);
+    size_t before = profile->functions.n;
     uint32_t i = r->bad ? ETCH_FUNCTION_NONE : etch_profile_function(profile, name, module);
     struct etch_profile_function *f;
     struct etch_profile_slowest *s;
 
-    r->bad |= i == ETCH_FUNCTION_NONE || i + 1 != profile->functions.n; /* a name twice */
+    r->bad |= i == ETCH_FUNCTION_NONE || i != before; /* a name twice */
     free(name);
     free(module);
     if (r->bad)
@@ -311,12 +312,13 @@ static void get_function(struct reader *r, struct etch_profile *profile)
 
 static void get_edge(struct reader *r, struct etch_profile *profile)
 {
+    size_t before = profile->edges.n;
     uint64_t caller = get(r);
     uint32_t function = get_below(r, profile->functions.n), i;
 
     r->bad |= caller != ETCH_FUNCTION_NONE && caller >= profile->functions.n;
     i = r->bad ? ETCH_FUNCTION_NONE : etch_profile_edge(profile, (uint32_t)caller, function);
-    r->bad |= i == ETCH_FUNCTION_NONE || i + 1 != profile->edges.n;
+    r->bad |= i == ETCH_FUNCTION_NONE || i != before;
     if (r->bad)
         return;
     profile->edges.v[i].calls = get(r);
@@ -328,11 +330,12 @@ static void get_edge(struct reader *r, struct etch_profile *profile)
 /* A parent comes before its children. */
 static void get_path(struct reader *r, struct etch_profile *profile)
 {
-    uint32_t parent = get_below(r, profile->paths.n), function = get_below(r, profile->functions.n);
+    size_t before = profile->paths.n;
+    uint32_t parent = get_below(r, before), function = get_below(r, profile->functions.n);
     uint32_t i = r->bad ? ETCH_FUNCTION_NONE : etch_profile_path(profile, parent, function);
     struct etch_profile_path *p;
 
-    r->bad |= i == ETCH_FUNCTION_NONE || i + 1 != profile->paths.n;
+    r->bad |= i == ETCH_FUNCTION_NONE || i != before;
     if (r->bad)
         return;
     p = &profile->paths.v[i];

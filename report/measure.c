@@ -410,6 +410,7 @@ static void begin_thread(struct etch_measure *m, const struct etch_call *call)
     m->stamped = false;
     m->start = call->time.lo ? call->time.lo : m->begin;
     m->first = m->last = call->time;
+    m->no_begin = !call->time.lo;
     m->in_thread = true;
     m->lost = m->behind_loss = m->crossing = false;
     etch_wait_site_thread(m, call->tid);
@@ -463,6 +464,14 @@ static int visit(void *context, const struct etch_call *call)
     return m->failed ? -1 : 0;
 }
 
+/* The first steps of the thread have no stamp before them, and may be as old as the run. Those from here on are not. */
+static void begin_at_stamp(struct etch_measure *m, uint64_t stamp)
+{
+    m->no_begin = false;
+    close_window(m, m->last.hi, false);
+    m->start = stamp;
+}
+
 /* Only blocks have times of their own: the time of an event reaches over the wait that it stands for. */
 static int visit_step(void *context, const struct etch_step *step)
 {
@@ -471,6 +480,8 @@ static int visit_step(void *context, const struct etch_step *step)
                 step->pid == m->profile->threads.v[m->thread].pid;
     int status;
 
+    if (same && m->no_begin && step->kind == ETCH_STEP_BLOCK && step->time.lo)
+        begin_at_stamp(m, step->time.lo);
     if (same && !m->behind_loss && step->kind == ETCH_STEP_BLOCK && step->time.lo >= m->last.hi &&
         step->time.lo > m->start) {
         m->crossing = true;

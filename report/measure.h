@@ -50,6 +50,7 @@ struct etch_measure {
     /* The thread. */
     size_t thread; /* of profile->threads */
     bool in_thread;
+    bool no_begin;              /* no stamp was seen yet */
     struct etch_interval last;  /* of the last step */
     struct etch_interval first; /* of the thread's first step */
     const Etch__Image *image;   /* of the last block */

@@ -62,6 +62,28 @@ if has_vpt; then
   done
 fi
 
+# The bounds hold what the program measured itself: it measures each call from within and from around.
+for how in cc:-O0 cc:-O2 c++:-O2; do
+  language=c
+  [ "${how%:*}" = cc ] || language=c++
+  "$ETCH" "${how%:*}" --record "${how#*:}" -g -x "$language" "$programs/bounds.c" -o bounds
+  "$ETCH" record --source soft --snapshot 16M -o bounds.etch ./bounds >truth 2>err || fail "bounds was not recorded"
+  expect 0 "$ETCH" report bounds.etch --json -o bounds.json
+  python3 - "$("$ETCH" info bounds.etch --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["host"]["tsc_hz"])')" <<'P' || fail "$how: a bound does not hold"
+import json, sys
+ns = 1e9 / float(sys.argv[1])
+within, around = ([int(x) * ns for x in line.split()] for line in open("truth"))
+work = [f for f in json.load(open("bounds.json"))["functions"] if f["name"].split("(")[0] == "work"][0]
+assert work["calls"] == 2000 and work["left_out"] <= 1, work
+spans = [work["total_ns"]] + [work[k]["ns"] for k in ("p50", "p90", "p99", "max")]
+for span, least, most in zip(spans, within, around):
+    assert span["lo"] <= span["hi"], span
+    assert span["lo"] <= most * 1.001 + 50 and span["hi"] >= least * 0.999 - 50, (span, least, most)
+assert work["wait_ns"] >= 10 * 200e3 and work["max"]["ns"]["lo"] >= 200e3, work
+P
+  checks=$((checks + 1))
+done
+
 # Filters, and views of one function.
 expect 0 "$ETCH" report soft.etch --function rehash
 has out rehash
