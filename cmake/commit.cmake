@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # cmake -DSOURCE=folder -DOUT=file.h -P commit.cmake: which commit this tree is of, for etch --version. git knows if SOURCE is the
-# top of a work tree. git archive and ./run package write the
-# commit into cmake/commit.txt. Any other copy has no commit.
+# top of a work tree. git archive and ./run package write the commit into cmake/commit.txt. Any other copy has no commit.
+cmake_minimum_required(VERSION 3.25)
 set(commit "")
 execute_process(COMMAND git -C ${SOURCE} rev-parse --show-toplevel OUTPUT_VARIABLE top RESULT_VARIABLE status
   OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
