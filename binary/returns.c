@@ -2,7 +2,7 @@
 /* Functions that return values; see returns.h. */
 #include "binary/returns.h"
 
-#include "base/input.h"
+#include "binary/debug_file.h"
 #include "binary/find_binary.h"
 
 #include <dwarf.h>
@@ -42,19 +42,14 @@ static bool has_type(Dwarf *dwarf, uint64_t address)
 bool etch_returns_value(const Etch__Image *image, uint64_t address)
 {
     static const struct etch_binary_places places = {0};
+    struct etch_error ignored;
+    struct etch_debug debug;
     char path[PATH_MAX];
-    bool has = false;
-    Dwarf *dwarf;
-    int fd;
+    bool has;
 
     if (etch_find_binary(image, &places, path) < ETCH_BINARY_UNCHECKED)
         return false;
-    fd = etch_input_open(path);
-    dwarf = fd >= 0 ? dwarf_begin(fd, DWARF_C_READ) : NULL;
-    if (dwarf)
-        has = has_type(dwarf, address);
-    dwarf_end(dwarf);
-    if (fd >= 0)
-        close(fd);
+    has = etch_debug_open(&debug, path, &ignored) == 0 && has_type(debug.dwarf, address);
+    etch_debug_close(&debug);
     return has;
 }

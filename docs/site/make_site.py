@@ -36,7 +36,7 @@ def target(path):
 
 
 def title(text):
-    return re.search(r"^# (.*)$", text, re.M).group(1)
+    return re.search(r"^# (.*)$", text, re.M).group(1).replace("`", "")
 
 
 def slug(heading):
