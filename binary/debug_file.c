@@ -165,18 +165,22 @@ static bool is_zstd(Elf *elf)
 
 int etch_debug_open(struct etch_debug *debug, const char *path, struct etch_error *err)
 {
+    Dwarf_CU *unit;
+
     *debug = (struct etch_debug){.separate.fd = -1};
     if (etch_elf_file_open(&debug->file, path, err) < 0)
         return -1;
     etch_debug_file_find(&debug->separate, debug->file.elf, path, NULL, NULL);
     debug->dwarf = dwarf_begin_elf(etch_debug_elf(debug), DWARF_C_READ, NULL);
-    if (debug->dwarf)
+    if (debug->dwarf && dwarf_get_units(debug->dwarf, NULL, &unit, NULL, NULL, NULL, NULL) == 0)
         return 0;
-    if (is_zstd(etch_debug_elf(debug))) {
+    if (is_zstd(etch_debug_elf(debug))) { /* small sections are not compressed, so that libdw may find those */
         etch_error_set(
             err, "the debug information of %s is compressed by zstd, which the libdw of this system cannot read", path);
         return etch_error_advise(err, "objcopy --decompress-debug-sections %s", path);
     }
+    if (debug->dwarf)
+        return 0;
     etch_error_set(err, "%s has no debug information", path);
     return etch_error_advise(err, "compile with -g; if it was stripped, install its debug file");
 }

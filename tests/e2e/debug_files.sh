@@ -50,7 +50,8 @@ slice() { "$ETCH" slice "./$1" --at "$place" 2>&1 | sed '1s/^slice of [^ ]*//'; 
 like_whole() {
   slice "$1" >found
   same whole found
-  ! $watches || watch_like "$1" "$2"
+  # A watch needs the symbol of its variable in the program itself.
+  ! $watches || ! readelf -SW "$1" | grep -q ' \.symtab ' || watch_like "$1" "$2"
   echo "the same: $2"
 }
 watch_like() {
@@ -88,6 +89,10 @@ for language in cc c++; do
   cp program-stripped program-linked
   objcopy --add-gnu-debuglink=program.debug program-linked
   like_whole program-linked "$language, .gnu_debuglink beside the program"
+  cp program program-part
+  strip --strip-debug program-part
+  objcopy --add-gnu-debuglink=program.debug program-part
+  like_whole program-part "$language, .gnu_debuglink, with symbols"
   mkdir .debug
   mv program.debug .debug
   like_whole program-linked "$language, .gnu_debuglink below .debug"
@@ -115,6 +120,7 @@ for language in cc c++; do
   fi
   if objcopy --compress-debug-sections=zstd program programzstd 2>/dev/null; then
     if slice programzstd | grep -q 'which the libdw of this system cannot read (try: objcopy --decompress-debug-sections'; then
+      echo "this libdw does not read zstd, and etch says so"
       objcopy --decompress-debug-sections programzstd
     fi
     like_whole programzstd "$language, compressed by zstd"
