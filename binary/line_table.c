@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/function_name.h"
 #include "base/strings.h"
+#include "binary/debug_file.h"
 #include "binary/debug_info.h"
 #include "binary/elf_file.h"
 #include "binary/inlined.h"
@@ -29,8 +30,7 @@ struct declared {
 
 /* One of the files. */
 struct image {
-    struct etch_elf_file file;
-    Dwarf *dwarf;
+    struct etch_debug debug;
     uint64_t base; /* added to its addresses */
     uint8_t build_id[ETCH_BUILD_ID_MAX];
     size_t build_id_size;
@@ -139,7 +139,7 @@ static bool add_units(struct etch_line_table *t, const struct image *image)
     Dwarf_CU *cursor = NULL;
     Dwarf_Die unit;
 
-    while (etch_debug_next_unit(image->dwarf, &cursor, &unit))
+    while (etch_debug_next_unit(image->debug.dwarf, &cursor, &unit))
         if (!add_unit_rows(t, &unit, image->base) || !add_unit_functions(t, &unit))
             return false;
     return true;
@@ -161,6 +161,12 @@ static int compare_symbols(const void *a, const void *b)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
+/* strip leaves the symbols in the separate debug file. */
+static Elf *symbol_file(const struct etch_debug *debug)
+{
+    return etch_elf_has_contents(debug->separate.elf, ".symtab") ? debug->separate.elf : debug->file.elf;
+}
+
 static bool add_symbols_of(struct etch_line_table *t, uint32_t number, Elf_Scn *scn, const GElf_Shdr *head)
 {
     const struct image *image = &t->images.v[number];
@@ -170,7 +176,7 @@ static bool add_symbols_of(struct etch_line_table *t, uint32_t number, Elf_Scn *
     for (size_t i = 0; data && head->sh_entsize && i < head->sh_size / head->sh_entsize; i++) {
         GElf_Sym sym;
         const char *name =
-            gelf_getsym(data, (int)i, &sym) ? elf_strptr(image->file.elf, head->sh_link, sym.st_name) : NULL;
+            gelf_getsym(data, (int)i, &sym) ? elf_strptr(symbol_file(&image->debug), head->sh_link, sym.st_name) : NULL;
         struct symbol s;
 
         if (!name || !name[0])
@@ -196,7 +202,7 @@ static bool add_symbols_of(struct etch_line_table *t, uint32_t number, Elf_Scn *
 
 static bool add_symbols(struct etch_line_table *t, uint32_t number)
 {
-    Elf *elf = t->images.v[number].file.elf;
+    Elf *elf = symbol_file(&t->images.v[number].debug);
 
     for (Elf_Scn *scn = elf_nextscn(elf, NULL); scn; scn = elf_nextscn(elf, scn)) {
         GElf_Shdr head;
@@ -274,21 +280,10 @@ static bool index_places(struct etch_line_table *t)
 
 static int open_image(struct image *image, const char *path, struct etch_error *err)
 {
-    if (etch_elf_file_open(&image->file, path, err) < 0)
+    if (etch_debug_open(&image->debug, path, err) < 0)
         return -1;
-    image->dwarf = dwarf_begin_elf(image->file.elf, DWARF_C_READ, NULL);
-    if (!image->dwarf) {
-        etch_error_set(err, "%s has no debug information", path);
-        return etch_error_advise(err, "build it with etch cc, and do not strip its line tables");
-    }
-    image->build_id_size = etch_elf_build_id(image->file.elf, image->build_id);
+    image->build_id_size = etch_elf_build_id(image->debug.file.elf, image->build_id);
     return 0;
-}
-
-static void close_image(struct image *image)
-{
-    dwarf_end(image->dwarf);
-    etch_elf_file_close(&image->file);
 }
 
 struct etch_line_table *etch_line_table_new(void)
@@ -299,14 +294,14 @@ struct etch_line_table *etch_line_table_new(void)
 int etch_line_table_add(struct etch_line_table *t, const char *path, struct etch_error *err)
 {
     uint32_t number = (uint32_t)t->images.n;
-    struct image image = {.file.fd = -1, .base = (uint64_t)number << ETCH_IMAGE_SHIFT};
+    struct image image = {.debug = {.file.fd = -1, .separate.fd = -1}, .base = (uint64_t)number << ETCH_IMAGE_SHIFT};
 
     if (open_image(&image, path, err) < 0) {
-        close_image(&image);
+        etch_debug_close(&image.debug);
         return -1;
     }
     if (!etch_array_push(&t->images, image)) {
-        close_image(&image);
+        etch_debug_close(&image.debug);
         return etch_error_no_memory(err);
     }
     return add_units(t, &t->images.v[number]) && add_symbols(t, number) ? 0 : etch_error_no_memory(err);
@@ -324,7 +319,7 @@ void etch_line_table_free(struct etch_line_table *t)
     if (!t)
         return;
     for (size_t i = 0; i < t->images.n; i++)
-        close_image(&t->images.v[i]);
+        etch_debug_close(&t->images.v[i].debug);
     etch_array_free(&t->images);
     etch_strings_release(&t->files);
     etch_strings_release(&t->names);
@@ -369,7 +364,7 @@ static bool read_inlined(struct etch_line_table *t)
     if (t->has_inlined)
         return true;
     for (size_t i = 0; i < t->images.n && fine; i++)
-        fine = etch_inlined_read(&t->inlined, &t->files, t->images.v[i].dwarf, t->images.v[i].base);
+        fine = etch_inlined_read(&t->inlined, &t->files, t->images.v[i].debug.dwarf, t->images.v[i].base);
     fine = fine && etch_inlined_finish(&t->inlined);
     if (!fine) {
         etch_inlined_release(&t->inlined);
@@ -505,7 +500,7 @@ uint32_t etch_line_table_declared(const struct etch_line_table *t, const char *s
 
 static bool segment(const struct image *image, size_t i, GElf_Phdr *head)
 {
-    return gelf_getphdr(image->file.elf, (int)i, head) && head->p_type == PT_LOAD;
+    return gelf_getphdr(image->debug.file.elf, (int)i, head) && head->p_type == PT_LOAD;
 }
 
 bool etch_line_table_address(const struct etch_line_table *t, uint32_t number, uint64_t file_offset, uint64_t *address)
@@ -514,7 +509,7 @@ bool etch_line_table_address(const struct etch_line_table *t, uint32_t number, u
     size_t n = 0;
     GElf_Phdr head;
 
-    elf_getphdrnum(image->file.elf, &n);
+    elf_getphdrnum(image->debug.file.elf, &n);
     for (size_t i = 0; i < n; i++) {
         if (segment(image, i, &head) && file_offset >= head.p_offset && file_offset - head.p_offset < head.p_filesz) {
             *address = head.p_vaddr + (file_offset - head.p_offset) + image->base;
@@ -529,14 +524,14 @@ const uint8_t *etch_line_table_code(const struct etch_line_table *t, uint64_t ad
     uint64_t number = address >> ETCH_IMAGE_SHIFT;
     const struct image *image = number < t->images.n ? &t->images.v[number] : NULL;
     size_t n = 0, raw_size = 0;
-    const char *raw = image ? elf_rawfile(image->file.elf, &raw_size) : NULL;
+    const char *raw = image ? elf_rawfile(image->debug.file.elf, &raw_size) : NULL;
     GElf_Phdr head;
 
     *size = 0;
     if (!raw)
         return NULL;
     address -= image->base;
-    elf_getphdrnum(image->file.elf, &n);
+    elf_getphdrnum(image->debug.file.elf, &n);
     for (size_t i = 0; i < n; i++) {
         if (segment(image, i, &head) && address >= head.p_vaddr && address - head.p_vaddr < head.p_filesz &&
             head.p_offset <= raw_size && head.p_filesz <= raw_size - head.p_offset) {

@@ -2,14 +2,13 @@
 /* Functions by debug information; see returns.h. */
 #include "binary/returns.h"
 
-#include "base/input.h"
+#include "binary/debug_file.h"
 #include "binary/find_binary.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Not dwarf_addrdie(): it needs a table that clang does not write. */
 static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *die)
@@ -39,39 +38,27 @@ static bool find_function(Dwarf *dwarf, uint64_t address, Dwarf_Die *function)
     return found;
 }
 
-struct opened {
-    Dwarf *dwarf;
-    int fd;
-};
-
-static bool open_function(struct opened *o, const Etch__Image *image, uint64_t address, Dwarf_Die *function)
+/* `debug` is to be closed in either case. */
+static bool open_function(struct etch_debug *debug, const Etch__Image *image, uint64_t address, Dwarf_Die *function)
 {
     static const struct etch_binary_places places = {0};
+    struct etch_error ignored;
     char path[PATH_MAX];
 
-    *o = (struct opened){.fd = -1};
+    memset(debug, 0, sizeof(*debug));
     if (etch_find_binary(image, &places, path) < ETCH_BINARY_UNCHECKED)
         return false;
-    o->fd = etch_input_open(path);
-    o->dwarf = o->fd >= 0 ? dwarf_begin(o->fd, DWARF_C_READ) : NULL;
-    return o->dwarf && find_function(o->dwarf, address, function);
-}
-
-static void close_function(struct opened *o)
-{
-    dwarf_end(o->dwarf);
-    if (o->fd >= 0)
-        close(o->fd);
+    return etch_debug_open(debug, path, &ignored) == 0 && find_function(debug->dwarf, address, function);
 }
 
 bool etch_returns_value(const Etch__Image *image, uint64_t address)
 {
     Dwarf_Attribute type;
     Dwarf_Die function;
-    struct opened o;
-    bool has = open_function(&o, image, address, &function) && dwarf_attr_integrate(&function, DW_AT_type, &type);
+    struct etch_debug debug;
+    bool has = open_function(&debug, image, address, &function) && dwarf_attr_integrate(&function, DW_AT_type, &type);
 
-    close_function(&o);
+    etch_debug_close(&debug);
     return has;
 }
 
@@ -87,9 +74,9 @@ static const char *parameter_name(Dwarf_Die *die)
 size_t etch_parameters_list(const Etch__Image *image, uint64_t address, char **names, size_t max)
 {
     Dwarf_Die function, child;
-    struct opened o;
+    struct etch_debug debug;
     size_t n = 0;
-    int status = open_function(&o, image, address, &function) ? dwarf_child(&function, &child) : 1;
+    int status = open_function(&debug, image, address, &function) ? dwarf_child(&function, &child) : 1;
 
     for (; status == 0 && n < max; status = dwarf_siblingof(&child, &child)) {
         const char *name = parameter_name(&child);
@@ -97,6 +84,6 @@ size_t etch_parameters_list(const Etch__Image *image, uint64_t address, char **n
         if (name && (names[n] = strdup(name)))
             n++;
     }
-    close_function(&o);
+    etch_debug_close(&debug);
     return n;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Modules by image, and the lookup; see symbols.h. */
 #include "base/function_name.h"
+#include "binary/debug_file.h"
 #include "binary/find_binary.h"
 #include "binary/symbols_module.h"
 
@@ -155,11 +156,11 @@ static bool read_module(struct etch_symbols_module *module, const struct etch_sy
         return true;
     module->why = NULL;
     if (module->file.fd >= 0)
-        etch_symbols_module_open_debug(module, options);
+        etch_debug_file_find(&module->debug, module->file.elf, module->path, options->sysroot, options->debug_dir);
     if (!read_loads(module) || !etch_symbols_module_read_symbols(module))
         return false;
     debug = module->debug.elf ? module->debug.elf : module->file.elf;
-    if (etch_symbols_module_has_contents(debug, ".debug_info"))
+    if (etch_elf_has_contents(debug, ".debug_info"))
         module->dwarf = dwarf_begin_elf(debug, DWARF_C_READ, NULL);
     return !module->dwarf || etch_symbols_module_read_units(module);
 }

@@ -80,10 +80,6 @@ struct etch_symbols_module {
 bool etch_symbols_module_is_code(const struct etch_symbols_module *module, uint64_t address);
 bool etch_symbols_module_read_symbols(struct etch_symbols_module *module);
 
-/* symbols_files.c */
-void etch_symbols_module_open_debug(struct etch_symbols_module *module, const struct etch_symbols_options *options);
-bool etch_symbols_module_has_contents(Elf *elf, const char *section);
-
 /* symbols_dwarf.c */
 bool etch_symbols_module_read_units(struct etch_symbols_module *module);
 struct unit_table *etch_symbols_unit_table_of(struct etch_symbols_module *module, struct module_unit *unit);

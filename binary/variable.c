@@ -2,16 +2,14 @@
 /* Parts of variables by libdw; see variable.h. */
 #include "binary/variable.h"
 
-#include "base/input.h"
+#include "binary/debug_file.h"
 
 #include <ctype.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 bool etch_variable_has_parts(const char *text)
 {
@@ -192,24 +190,22 @@ int etch_variable_find(struct etch_variable *variable, const char *path, const c
 {
     struct walk w = {.v = variable, .text = text, .err = err};
     size_t n = strcspn(text, ".[-:");
-    int fd = etch_input_open(path), status;
-    Dwarf *dwarf;
+    struct etch_debug debug;
+    int status;
 
     memset(variable, 0, sizeof(*variable));
-    if (fd < 0)
-        return etch_error_set_errno(err, errno, "cannot open %s", path);
-    dwarf = n < sizeof(variable->name) ? dwarf_begin(fd, DWARF_C_READ) : NULL;
     memcpy(variable->name, text, n < sizeof(variable->name) ? n : 0);
-    if (!dwarf) {
-        etch_error_set(err, "cannot watch '%s': %s has no debug information", text, path);
-        status = etch_error_advise(err, "compile with -g, or give NAME+OFFSET:LENGTH");
-    } else if (!find_global(dwarf, variable->name, &w.type)) {
+    status = etch_debug_open(&debug, path, err);
+    if (status < 0) {
+        etch_error_prefix(err, "cannot watch '%s'", text);
+    } else if (n >= sizeof(variable->name)) {
+        status = etch_error_set(err, "cannot watch '%s': the name is too long", text);
+    } else if (!find_global(debug.dwarf, variable->name, &w.type)) {
         status =
             etch_error_set(err, "cannot watch '%s': the debug information has no global '%s'", text, variable->name);
     } else {
         status = walk_parts(&w, text + n);
     }
-    dwarf_end(dwarf);
-    close(fd);
+    etch_debug_close(&debug);
     return status;
 }

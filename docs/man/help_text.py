@@ -11,11 +11,13 @@ class Option:
 
     def __init__(self, head, text):
         self.head, self.text = head, text
-        self.names, self.value = [], None
+        self.names, self.spelled, self.value = [], [], None  # with their values; with those that the help shows
         self.may_lack_value = "[=" in head
+        self.joined = "=" in head.split(" ")[0]
         for part in reversed(head.split(", ")):  # "-o, --output FILE": both take one; "--html FILE, --all": the first does
             name, value = re.fullmatch(r"([^ =\[]+)(?:\[?[= ](.*?)\]?)?", part).groups()
             self.names.insert(0, (name, value or self.value))
+            self.spelled.insert(0, (name, value))
             self.value = value or self.value
 
     def choices(self):

@@ -31,11 +31,13 @@ def verbatim(lines):
 
 def option(o):
     out = []
-    for name, value in o.names:
+    for name, value in o.spelled:
         flag = name[1:] if name.startswith("-") else name
         part = f"Fl {word(flag)}"
         if value and o.may_lack_value:
             part += f" Ns Op = Ns Ar {word(value)}"
+        elif value and o.joined:
+            part += f" Ns = Ns Ar {word(value)}"
         elif value:
             part += f" Ar {word(value)}"
         out.append(part)
