@@ -22,7 +22,7 @@ struct etch_ring_process {
     bool child;
     enum etch_ring_end end;
     uint32_t status;
-    bool no_group_memory; /* of ETCH_RING_NO_MEMORY: its memory cgroup was at the limit; else the machine's memory */
+    bool no_group_memory;   /* of ETCH_RING_NO_MEMORY: its memory cgroup was at the limit; else the machine's memory */
     uint64_t start_unix_ns; /* of a child: of its parent, and then by TSC */
     uint64_t start_tsc;
     uint32_t threads; /* rings */

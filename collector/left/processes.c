@@ -128,8 +128,8 @@ static bool read_pool(seen_list *list, const struct etch_soft_pool *pool, const 
 
 #define INITIAL_PID_NAMESPACE 0xeffffffcu /* its inode: the kernel's log has the process numbers of this one */
 
-/* A process that ended without a word may have been killed by the kernel. One that seems to run too: the kernel may have
- * taken its memory before it marked the rings. */
+/* A process that ended without a word may have been killed by the kernel. One that seems to run too: the kernel may
+ * have taken its memory before it marked the rings. */
 static void ask_kernel(struct reading *r, struct etch_ring_process *p)
 {
     const char *name = strrchr(p->exe, '/');

@@ -75,9 +75,8 @@ static bool prepare(struct model *m)
     m->queue = malloc((m->ops.n + 1) * sizeof(*m->queue));
     m->queued = calloc(m->ops.n + 1, sizeof(*m->queued));
     if (!m->clobbers[0].before || !m->clobbers[0].which || !m->clobbers[1].before || !m->clobbers[1].which ||
-        !m->clobbers[2].before || !m->clobbers[2].which ||
-        !m->wild || !m->bold || !m->hint || !m->holder ||
-        !m->same || !m->heap || !m->links || !m->maker || !m->queue || !m->queued || !index_uses(m))
+        !m->clobbers[2].before || !m->clobbers[2].which || !m->wild || !m->bold || !m->hint || !m->holder || !m->same ||
+        !m->heap || !m->links || !m->maker || !m->queue || !m->queued || !index_uses(m))
         return false;
     memset(m->maker, 0xff, (m->vars.n + 1) * sizeof(*m->maker));
     memset(m->holder, 0xff, (m->vars.n + 1) * sizeof(*m->holder));

@@ -99,10 +99,8 @@ static enum etch_why_unknown through_memory(struct walk *w, uint32_t access)
 
 enum etch_why_unknown etch_backward_find_why(const struct model *m, uint32_t access, uint32_t *instruction)
 {
-    struct walk w = {.m = m,
-                     .var = m->accesses.v[access].value,
-                     .instruction = m->accesses.v[access].instruction,
-                     .store = NO_VAR};
+    struct walk w = {
+        .m = m, .var = m->accesses.v[access].value, .instruction = m->accesses.v[access].instruction, .store = NO_VAR};
     enum etch_why_unknown why = ETCH_WHY_COUNT;
 
     for (uint32_t step = 0; step < LONGEST && why == ETCH_WHY_COUNT; step++) {
