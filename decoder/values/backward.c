@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define MOST_CONTRADICTIONS 16u /* with more of them memory is not trusted at all */
+#define MOST_ROUNDS 100u        /* of one run; what is not known then stays unknown */
 #define MOST_JUDGED 12u         /* rounds after which no store to an unknown place is taken for harmless */
 #define PAGE 4096u
 
@@ -121,11 +122,13 @@ static void start(struct model *m)
 
 static void run(struct model *m)
 {
+    unsigned rounds = 0;
+
     start(m);
     do {
         etch_backward_propagate(m);
         m->count.rounds++;
-    } while (m->conflict == NO_VAR && !m->failed && etch_backward_carry(m));
+    } while (m->conflict == NO_VAR && !m->failed && ++rounds <= MOST_ROUNDS && etch_backward_carry(m));
 }
 
 /* ---- Contradictions ---- */
