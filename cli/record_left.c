@@ -53,6 +53,10 @@ static void print_end(const struct etch_ring_process *p)
     case ETCH_RING_SIGNALLED:
         fprintf(stderr, "which died by signal %u (%s)", p->status, strsignal((int)p->status));
         break;
+    case ETCH_RING_NO_MEMORY:
+        fprintf(stderr, "which the kernel killed because %s out of memory",
+                p->no_group_memory ? "its cgroup was" : "the machine was");
+        break;
     case ETCH_RING_SILENT:
         fprintf(stderr, "which ended without a word (SIGKILL, _exit or exec)");
         break;

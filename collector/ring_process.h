@@ -11,6 +11,7 @@ enum etch_ring_end {
     ETCH_RING_RUNS,      /* a thread of the process holds its ring */
     ETCH_RING_EXITED,    /* with `status` */
     ETCH_RING_SIGNALLED, /* by the signal `status`; the process noted the failure */
+    ETCH_RING_NO_MEMORY, /* by SIGKILL, because memory was short: the kernel's log says so */
     ETCH_RING_SILENT,    /* gone without a word: by SIGKILL, another signal that is not noted, _exit or exec */
 };
 
@@ -21,6 +22,7 @@ struct etch_ring_process {
     bool child;
     enum etch_ring_end end;
     uint32_t status;
+    bool no_group_memory;   /* of ETCH_RING_NO_MEMORY: its memory cgroup was at the limit; else the machine's memory */
     uint64_t start_unix_ns; /* of a child: of its parent, and then by TSC */
     uint64_t start_tsc;
     uint32_t threads; /* rings */

@@ -31,8 +31,8 @@ struct etch_library_effect {
     uint8_t pointer; /* it also writes through this argument, counted from 1; 0: through none */
     uint8_t length;  /* as many bytes at most as this argument says, counted from 1; 0: `bytes` */
     uint32_t bytes;
-    uint8_t other; /* it also writes `bytes` through this argument; 0: no */
-    bool same;     /* it returns the same to this thread every time */
+    uint8_t other;  /* it also writes `bytes` through this argument; 0: no */
+    bool same;      /* it returns the same to this thread every time */
     bool allocates; /* it returns memory of the heap, or NULL */
 };
 
@@ -72,7 +72,7 @@ struct etch_backward_instruction {
     uint8_t size;
     uint8_t unseen;                           /* enum etch_unseen: what ran right before this instruction */
     const struct etch_library_effect *effect; /* more about `unseen`; NULL: nothing */
-    uint8_t frame;   /* enum etch_stack_frame: of the function */
+    uint8_t frame;                            /* enum etch_stack_frame: of the function */
     bool into_ring;  /* its stores go to memory that the program does not use: the recorder's */
     bool incomplete; /* only of the last: it did not finish, for example because it faulted */
 };

@@ -58,6 +58,22 @@ static struct etch_soft_stand_in stand_in(const struct etch_ring_process *proces
     return (struct etch_soft_stand_in){options->program, process->build_id, process->build_id_size};
 }
 
+/* Nobody knows which of several threads made the kernel look for memory. */
+static void write_kill(struct etch_recorder *r, const struct etch_ring_process *process)
+{
+    Etch__Failure failure = ETCH__FAILURE__INIT;
+
+    failure.kind = ETCH__FAILURE_KIND__FAILURE_SIGNAL;
+    failure.signal = process->status;
+    failure.cause = ETCH__FAILURE_CAUSE__CAUSE_NO_MEMORY;
+    failure.pid = process->pid;
+    failure.tid = process->threads == 1 ? process->pid : 0;
+    failure.message = text_of(process->no_group_memory
+                                  ? "out of memory: the kernel's log says that the memory cgroup was at its limit"
+                                  : "out of memory: the kernel's log says that the machine had none left");
+    etch_recorder_write(r, ETCH__RECORD__BODY_FAILURE, &failure);
+}
+
 static void write_failure(struct etch_recorder *r, struct etch_privacy *privacy, const struct etch_soft_pool *pool,
                           const struct etch_ring_process *process, const struct etch_ring_bundle *options)
 {
@@ -72,6 +88,8 @@ static void write_failure(struct etch_recorder *r, struct etch_privacy *privacy,
         etch_recorder_write(r, ETCH__RECORD__BODY_FAILURE, &timed);
         return;
     }
+    if (process->end == ETCH_RING_NO_MEMORY)
+        write_kill(r, process);
     if (process->end != ETCH_RING_SIGNALLED || !death)
         return;
     etch_left_failure_make(&failure, pool, death, &program, false);
@@ -87,7 +105,7 @@ static void write_outcome(struct etch_recorder *r, const struct etch_soft_pool *
     const struct etch_soft_death *death = etch_left_death_of(pool, process->pid);
     Etch__Outcome outcome = ETCH__OUTCOME__INIT;
 
-    if (elsewhere || process->end == ETCH_RING_SIGNALLED) {
+    if (elsewhere || process->end == ETCH_RING_SIGNALLED || process->end == ETCH_RING_NO_MEMORY) {
         outcome.how_case = ETCH__OUTCOME__HOW_SIGNAL;
         outcome.signal = elsewhere ? elsewhere->signal : process->status;
         outcome.end_tsc = elsewhere && elsewhere->tsc ? elsewhere->tsc : death ? death->tsc : 0;

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes of a folder of rings; see ring_process.h. */
+#include "collector/left/kernel_log.h"
 #include "collector/left/words.h"
 #include "collector/ring_process.h"
 #include "collector/soft/pool_files.h"
 
 #include "base/input.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct reading {
     struct etch_ring_processes *processes;
+    etch_kernel_kills kills;
+    bool log_read;
     bool no_memory;
 };
 
@@ -122,6 +126,28 @@ static bool read_pool(seen_list *list, const struct etch_soft_pool *pool, const 
     return true;
 }
 
+#define INITIAL_PID_NAMESPACE 0xeffffffcu /* its inode: the kernel's log has the process numbers of this one */
+
+/* A process that ended without a word may have been killed by the kernel. One that seems to run too: the kernel may
+ * have taken its memory before it marked the rings. */
+static void ask_kernel(struct reading *r, struct etch_ring_process *p)
+{
+    const char *name = strrchr(p->exe, '/');
+    const struct etch_kernel_kill *kill;
+
+    if ((p->end != ETCH_RING_SILENT && p->end != ETCH_RING_RUNS) || p->pid_namespace != INITIAL_PID_NAMESPACE || !name)
+        return;
+    if (!r->log_read)
+        etch_kernel_log_read(&r->kills);
+    r->log_read = true;
+    kill = etch_kernel_log_find(&r->kills, p->pid, name + 1, p->start_unix_ns);
+    if (!kill)
+        return;
+    p->end = ETCH_RING_NO_MEMORY;
+    p->status = SIGKILL;
+    p->no_group_memory = kill->group;
+}
+
 /* ---- The folder ---- */
 
 static void take_file(void *context, const char *name, int fd)
@@ -143,8 +169,10 @@ static void take_file(void *context, const char *name, int fd)
         *(other ? &r->processes->others : &r->processes->unreadable) += 1;
     else
         good = read_pool(&list, pool, name, fd);
-    for (size_t i = 0; i < list.n && good; i++)
+    for (size_t i = 0; i < list.n && good; i++) {
+        ask_kernel(r, &list.v[i].process);
         good = etch_array_push(&r->processes->list, list.v[i].process);
+    }
     r->no_memory |= !good;
     etch_array_free(&list);
     free(pool);
@@ -162,9 +190,13 @@ static int compare(const void *a, const void *b)
 int etch_ring_processes_read(const char *folder, struct etch_ring_processes *processes, struct etch_error *err)
 {
     struct reading r = {.processes = processes};
+    int status;
 
     memset(processes, 0, sizeof(*processes));
-    if (etch_soft_each_file(folder, take_file, &r, err) < 0)
+    status = etch_soft_each_file(folder, take_file, &r, err);
+
+    etch_array_free(&r.kills);
+    if (status < 0)
         return -1;
     if (r.no_memory) {
         etch_ring_processes_release(processes);
@@ -182,5 +214,6 @@ void etch_ring_processes_release(struct etch_ring_processes *processes)
 
 bool etch_ring_process_failed(const struct etch_ring_process *process)
 {
-    return process->end == ETCH_RING_SIGNALLED || (process->end == ETCH_RING_EXITED && process->status != 0);
+    return process->end == ETCH_RING_SIGNALLED || process->end == ETCH_RING_NO_MEMORY ||
+           (process->end == ETCH_RING_EXITED && process->status != 0);
 }

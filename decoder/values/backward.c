@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define MOST_CONTRADICTIONS 16u /* with more of them memory is not trusted at all */
+#define MOST_ROUNDS 100u        /* of one run; what is not known then stays unknown */
 #define MOST_JUDGED 12u         /* rounds after which no store to an unknown place is taken for harmless */
 #define PAGE 4096u
 
@@ -75,9 +76,8 @@ static bool prepare(struct model *m)
     m->queue = malloc((m->ops.n + 1) * sizeof(*m->queue));
     m->queued = calloc(m->ops.n + 1, sizeof(*m->queued));
     if (!m->clobbers[0].before || !m->clobbers[0].which || !m->clobbers[1].before || !m->clobbers[1].which ||
-        !m->clobbers[2].before || !m->clobbers[2].which ||
-        !m->wild || !m->bold || !m->hint || !m->holder ||
-        !m->same || !m->heap || !m->links || !m->maker || !m->queue || !m->queued || !index_uses(m))
+        !m->clobbers[2].before || !m->clobbers[2].which || !m->wild || !m->bold || !m->hint || !m->holder || !m->same ||
+        !m->heap || !m->links || !m->maker || !m->queue || !m->queued || !index_uses(m))
         return false;
     memset(m->maker, 0xff, (m->vars.n + 1) * sizeof(*m->maker));
     memset(m->holder, 0xff, (m->vars.n + 1) * sizeof(*m->holder));
@@ -122,11 +122,13 @@ static void start(struct model *m)
 
 static void run(struct model *m)
 {
+    unsigned rounds = 0;
+
     start(m);
     do {
         etch_backward_propagate(m);
         m->count.rounds++;
-    } while (m->conflict == NO_VAR && !m->failed && etch_backward_carry(m));
+    } while (m->conflict == NO_VAR && !m->failed && ++rounds <= MOST_ROUNDS && etch_backward_carry(m));
 }
 
 /* ---- Contradictions ---- */

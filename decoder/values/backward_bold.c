@@ -77,7 +77,8 @@ static bool may_be_its_own(struct walk *w, uint32_t reading)
     }
     if (s->kind == ACCESS_RANGE) /* its bytes are not known */
         return reading < w->store && r->at - s->at < s->length;
-    return reading < w->store && r->size == s->size && !(stored->known & read->known & mask & (stored->value ^ read->value));
+    return reading < w->store && r->size == s->size &&
+           !(stored->known & read->known & mask & (stored->value ^ read->value));
 }
 
 static bool is_own_pointer(const struct model *m, uint32_t store)

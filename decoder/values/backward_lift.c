@@ -175,6 +175,17 @@ static void take_same(struct lift *l, const struct etch_library_effect *effect)
     }
 }
 
+static void take_result(struct lift *l, const struct etch_library_effect *effect)
+{
+    uint8_t why = l->why;
+
+    l->why = effect && effect->allocates ? ETCH_WHY_ALLOCATED : ETCH_WHY_RESULT;
+    l->now[0] = etch_lift_fresh(l);
+    l->why = why;
+    if (effect && effect->same)
+        take_same(l, effect);
+}
+
 /* A function was called and returned. By the rules of x86-64 it kept some registers. */
 static void unseen_call(struct lift *l, enum etch_unseen kind, const struct etch_library_effect *effect)
 {
@@ -185,12 +196,9 @@ static void unseen_call(struct lift *l, enum etch_unseen kind, const struct etch
     etch_lift_access(
         l, (struct access){.kind = ACCESS_UNSEEN, .length = (uint32_t)kind, .address = l->now[R_SP], .value = NO_VAR});
     for (int r = 0; r < R_FLAGS; r++)
-        if (r != R_SP && !kept_by_calls(r)) {
-            l->why = r == 0 && effect && effect->allocates ? ETCH_WHY_ALLOCATED : ETCH_WHY_RESULT;
+        if (r != R_SP && !kept_by_calls(r))
             l->now[r] = etch_lift_fresh(l);
-        }
-    if (effect && effect->same)
-        take_same(l, effect);
+    take_result(l, effect);
     l->now[R_FLAGS] = etch_lift_fresh(l);
     forget_vectors(l);
     if (l->depth) /* the call itself */
@@ -217,11 +225,13 @@ static void unseen_writes(struct lift *l, uint64_t to, enum etch_unseen kind, co
     if (tail)
         sp = etch_lift_op(l, OP_ADD, 64, 0, sp, etch_lift_constant(l, 8), NO_VAR);
     forget_registers(l);
-    if (tail)
-        etch_lift_access(
-            l, (struct access){.kind = ACCESS_UNSEEN, .length = (uint32_t)kind, .address = sp, .value = NO_VAR});
-    else
+    if (!tail) {
         write_anything(l);
+        return;
+    }
+    take_result(l, effect);
+    etch_lift_access(
+        l, (struct access){.kind = ACCESS_UNSEEN, .length = (uint32_t)kind, .address = sp, .value = NO_VAR});
 }
 
 /* Unseen code ran. If control is back behind the innermost call, the function that was called has returned. By the

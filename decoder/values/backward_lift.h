@@ -26,12 +26,12 @@ struct lift {
     bool followed;          /* by the instruction at `to`, with nothing in between */
     uint64_t to;
     bool ring;
-    uint8_t frame; /* enum etch_stack_frame */
-    uint8_t why; /* enum etch_why_unknown, of variables that are made now and get no value */
-    bool at_frame;         /* the last address that was computed is that of the frame, and a number */
-    bool at_stack;         /* it has the stack or frame pointer in it */
-    bool own_push;         /* the push or pop at hand is of the function's private frame */
-    uint32_t activation;   /* of the function that runs */
+    uint8_t frame;       /* enum etch_stack_frame */
+    uint8_t why;         /* enum etch_why_unknown, of variables that are made now and get no value */
+    bool at_frame;       /* the last address that was computed is that of the frame, and a number */
+    bool at_stack;       /* it has the stack or frame pointer in it */
+    bool own_push;       /* the push or pop at hand is of the function's private frame */
+    uint32_t activation; /* of the function that runs */
     uint32_t activations;
     bool forward_only;     /* no instruction of the sequence changes the direction of string instructions */
     uint32_t now[R_COUNT]; /* the registers */

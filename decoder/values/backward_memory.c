@@ -102,7 +102,8 @@ static void watch_wild(struct model *m, uint32_t access)
 {
     const struct access *a = &m->accesses.v[access];
 
-    if (a->kind == ACCESS_READ || a->frame || a->memory != ETCH_MEMORY_STACK || !m->sorted || m->wild[access] || m->bold[access] != BOLD_NEVER)
+    if (a->kind == ACCESS_READ || a->frame || a->memory != ETCH_MEMORY_STACK || !m->sorted || m->wild[access] ||
+        m->bold[access] != BOLD_NEVER)
         return;
     for (uint32_t i = 0; i < a->length; i++)
         for (size_t c = etch_backward_first_cell(m, a->at + i); c < m->sorted && m->cells.v[c].address == a->at + i;
@@ -206,44 +207,6 @@ static bool is_from_stack(const struct model *m, uint32_t var, unsigned depth)
 }
 
 #define SUM_DEPTH 8u
-#define CHAIN 256u
-
-/* The operand through which a pointer goes on; NO_VAR: none. */
-static uint32_t pointer_operand(struct model *m, const struct op *o, unsigned depth)
-{
-    if (o->width != 64 || o->shift)
-        return NO_VAR;
-    switch (o->kind) {
-    case OP_EXTRACT:
-    case OP_SUB:
-        return o->in[0];
-    case OP_ADD:
-        return depth && m->vars.v[o->in[1]].known != ~(uint64_t)0 && etch_backward_is_heap(m, o->in[1]) ? o->in[1]
-                                                                                                       : o->in[0];
-    default:
-        return NO_VAR;
-    }
-}
-
-static bool find_heap(struct model *m, uint32_t var)
-{
-    for (unsigned i = 0; i < CHAIN && var != NO_VAR; i++) {
-        if (m->heap[var])
-            return true;
-        if (m->same[var] != NO_VAR)
-            var = m->same[var];
-        else if (m->maker[var] != NO_VAR)
-            var = pointer_operand(m, &m->ops.v[m->maker[var]], CHAIN - i);
-        else
-            return m->holder[var] == NO_VAR && m->origins.v[var].why == ETCH_WHY_ALLOCATED;
-    }
-    return false;
-}
-
-bool etch_backward_is_heap(struct model *m, uint32_t var)
-{
-    return m->heap[var] = m->heap[var] || find_heap(m, var);
-}
 
 /* Whether an access that may write everything may write the private part of a function's stack too. Pointers do not
  * lead there, if they are not computed from the stack pointer. */

@@ -157,9 +157,9 @@ struct model {
     uint32_t *queue;
     bool *queued;
     size_t queue_head, queue_n;
-    size_t sorted; /* cells in order; those behind are new */
-    bool doubted;  /* a contradiction came while stores were taken for harmless */
-    bool carried;  /* values have been carried through memory */
+    size_t sorted;             /* cells in order; those behind are new */
+    bool doubted;              /* a contradiction came while stores were taken for harmless */
+    bool carried;              /* values have been carried through memory */
     uint32_t conflict;         /* a variable with two values; NO_VAR: none */
     uint64_t conflict_address; /* of a byte with two values; valid if conflict_in_memory */
     bool conflict_in_memory, conflict_wild;
@@ -191,6 +191,11 @@ void etch_backward_wake(struct model *m, uint32_t var);
 /* Evaluates operations until nothing changes or there is a conflict. */
 void etch_backward_propagate(struct model *m);
 
+/* ---- backward_heap.c ---- */
+
+/* Whether a variable points into the heap: it was computed from what a function returned that allocates memory. */
+bool etch_backward_is_heap(struct model *m, uint32_t var);
+
 /* ---- backward_bold.c ---- */
 
 /* Returns whether a store does not account for itself: all must be done again. */
@@ -212,9 +217,6 @@ void etch_backward_evaluate(struct model *m, uint32_t op);
 
 /* Locates accesses and carries values between accesses of the same byte. Returns whether anything was learned. */
 bool etch_backward_carry(struct model *m);
-
-/* Whether a variable points into the heap: it was computed from what a function returned that allocates memory. */
-bool etch_backward_is_heap(struct model *m, uint32_t var);
 
 /* The first cell of a byte. */
 size_t etch_backward_first_cell(const struct model *m, uint64_t address);

@@ -17,14 +17,6 @@ static bool is_unknown(const struct model *m, uint32_t var, uint64_t mask)
     return var != NO_VAR && (m->vars.v[var].known & mask) != mask;
 }
 
-static uint32_t reading_of(const struct model *m, uint32_t var)
-{
-    for (uint32_t i = 0; i < m->accesses.n; i++)
-        if (m->accesses.v[i].kind == ACCESS_READ && m->accesses.v[i].value == var)
-            return i;
-    return NO_VAR;
-}
-
 static uint64_t operand_mask(const struct op *o, unsigned k)
 {
     switch (o->kind) {
@@ -107,14 +99,12 @@ static enum etch_why_unknown through_memory(struct walk *w, uint32_t access)
 
 enum etch_why_unknown etch_backward_find_why(const struct model *m, uint32_t access, uint32_t *instruction)
 {
-    struct walk w = {.m = m,
-                     .var = m->accesses.v[access].value,
-                     .instruction = m->accesses.v[access].instruction,
-                     .store = NO_VAR};
+    struct walk w = {
+        .m = m, .var = m->accesses.v[access].value, .instruction = m->accesses.v[access].instruction, .store = NO_VAR};
     enum etch_why_unknown why = ETCH_WHY_COUNT;
 
     for (uint32_t step = 0; step < LONGEST && why == ETCH_WHY_COUNT; step++) {
-        uint32_t op = m->maker[w.var], reading = op == NO_VAR ? reading_of(m, w.var) : NO_VAR;
+        uint32_t op = m->maker[w.var], reading = op == NO_VAR ? m->holder[w.var] : NO_VAR;
 
         if (op != NO_VAR) {
             if (through_operation(&w, op))

@@ -46,8 +46,7 @@ static bool writes_frame_pointer(const struct look *l)
 /* `lea -40(%rbp), %rsp` and `mov %rsp, %rbp` only move the frame. */
 static bool keeps_in_frame(const struct look *l)
 {
-    return l->i.operand_count_visible && l->o[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-           is_frame(l, l->o[0].reg.value);
+    return l->i.operand_count_visible && l->o[0].type == ZYDIS_OPERAND_TYPE_REGISTER && is_frame(l, l->o[0].reg.value);
 }
 
 /* True if a register of the frame is read as a number, and not as the base of a memory operand. */

@@ -66,6 +66,9 @@ bool etch_cause_headline(const Etch__Failure *f, const char *function, char *tex
     case ETCH__FAILURE_CAUSE__CAUSE_TRAP:
         snprintf(text, size, "SIGILL%s: a trap instruction, put in by the compiler or by __builtin_trap()", where);
         return true;
+    case ETCH__FAILURE_CAUSE__CAUSE_NO_MEMORY:
+        snprintf(text, size, "out of memory%s (SIGKILL)", where);
+        return true;
     case ETCH__FAILURE_CAUSE__CAUSE_STACK_OVERFLOW:
         snprintf(text, size, "stack overflow%s (SIGSEGV)", where);
         return true;

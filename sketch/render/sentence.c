@@ -174,6 +174,8 @@ static void say_failure(struct sentence *s)
             f->exception && f->exception->type && f->exception->type[0] ? f->exception->type : "exception");
     else if (f->cause == ETCH__FAILURE_CAUSE__CAUSE_STACK_OVERFLOW)
         say(s, "overflows its stack");
+    else if (f->cause == ETCH__FAILURE_CAUSE__CAUSE_NO_MEMORY)
+        say(s, "is killed by the kernel, because memory is short,");
     else if (f->kind == ETCH__FAILURE_KIND__FAILURE_HANG || f->kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT)
         say(s, "hangs");
     else if (f->kind == ETCH__FAILURE_KIND__FAILURE_EXIT)

@@ -143,6 +143,8 @@ void etch_build_find_cause(struct build *b)
     struct etch_frame own;
     bool found = false;
 
+    if (f->cause == ETCH__FAILURE_CAUSE__CAUSE_NO_MEMORY) /* the recorder knows */
+        return;
     if (!t || (f->kind != ETCH__FAILURE_KIND__FAILURE_SIGNAL && f->kind != ETCH__FAILURE_KIND__FAILURE_EXIT))
         return;
     if (f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL && f->signal == SIGILL) {

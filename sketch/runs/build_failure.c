@@ -28,6 +28,7 @@ bool etch_recording_failed(const struct etch_recording *r, bool *hang)
         return exit_status(r) != 0;
     *hang = f->kind == ETCH__FAILURE_KIND__FAILURE_HANG || f->kind == ETCH__FAILURE_KIND__FAILURE_TIMEOUT ||
             (f->kind == ETCH__FAILURE_KIND__FAILURE_SIGNAL && !f->ip &&
+             (f->cause != ETCH__FAILURE_CAUSE__CAUSE_NO_MEMORY || !f->tid) &&
              (f->signal == SIGTERM || f->signal == SIGKILL || f->signal == SIGINT));
     return true;
 }
@@ -233,6 +234,8 @@ static size_t name_failure(const Etch__Failure *f, char *text, size_t size)
     if (f->cause == ETCH__FAILURE_CAUSE__CAUSE_PURE_VIRTUAL)
         return (size_t)snprintf(text, size, "pure virtual call");
 
+    if (f->cause == ETCH__FAILURE_CAUSE__CAUSE_NO_MEMORY)
+        return (size_t)snprintf(text, size, "out of memory");
     if (f->kind == ETCH__FAILURE_KIND__FAILURE_HANG)
         return (size_t)snprintf(text, size, "hang");
     if (f->kind == ETCH__FAILURE_KIND__FAILURE_EXIT)

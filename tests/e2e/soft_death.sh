@@ -79,4 +79,55 @@ for n in 2 9 100 5000 70000; do
   grep 'count.c:' lines | tail -n 1 | grep -q "count.c:$line " || { tail -n 3 lines >&2; fail "SIGABRT at $n: not at line $line"; }
   checks=$((checks + 4))
 done
-echo "$checks checks"
+
+# The kernel kills a program whose cgroup is out of memory. Its log says so, and the run is a failing one. Without such a cgroup, or
+# without the log, this part is left out.
+group='' limit=''
+for at in /sys/fs/cgroup/memory/etch-test-$$:memory.limit_in_bytes /sys/fs/cgroup/etch-test-$$:memory.max; do
+  [ -z "$group" ] && [ -d "$(dirname "${at%:*}")" ] && mkdir "${at%:*}" 2>/dev/null || continue
+  if echo $((40 << 20)) 2>/dev/null >"${at%:*}/${at#*:}"; then group=${at%:*} limit=${at#*:}; else rmdir "${at%:*}"; fi
+done
+[ -z "$group" ] || trap 'rmdir "$group"; rm -rf "$work"' EXIT
+if [ -z "$group" ] || ! dd if=/dev/kmsg iflag=nonblock bs=8192 count=1 >/dev/null 2>&1; then
+  echo "no cgroup with a limit, or no kernel log, here: out of memory is not tested"
+  done_checking
+  exit 0
+fi
+[ "$limit" != memory.max ] || echo 0 2>/dev/null >"$group/memory.swap.max" || true
+cat >eat.c <<'C'
+#include <stdlib.h>
+#include <string.h>
+static char *keep[100000];
+static unsigned n;
+static void take(size_t size)
+{
+    char *p = malloc(size);
+    memset(p, 1, size); /* @take */
+    keep[n++] = p;
+}
+int main(int argc, char **argv)
+{
+    for (int i = 0; i < atoi(argv[1]); i++)
+        take(1 << 20);
+    return argc == 77;
+}
+C
+"$ETCH" cc --record -O0 -g eat.c -o eat
+rm -rf rings && mkdir rings
+ETCH_RING=$work/rings ./eat 3
+{ (echo $BASHPID >"$group/cgroup.procs" && ETCH_RING=$work/rings exec ./eat 4000) 2>/dev/null; } 2>/dev/null && fail "it should have been killed"
+if timeout 5 dd if=/dev/kmsg iflag=nonblock bs=8192 2>/dev/null | grep -q 'Killed process [0-9]* (eat)'; then
+  expect 0 "$ETCH" sketch ./eat --rings rings --json oom.json
+  python3 - oom.json <<'P' || fail "another sketch of a program that was out of memory"
+import json, sys
+s = json.load(open(sys.argv[1]))
+assert s["headline"] == "out of memory in take() (SIGKILL)", s["headline"]
+assert s["failure"]["cause"] == "no_memory" and "memory cgroup" in s["failure"]["message"], s["failure"]
+assert s["failing_place"]["function"] == "take", s["failing_place"]
+P
+  expect 0 "$ETCH" record --rings rings -o killed.etch
+  has "$work/err" "cgroup was out of memory"
+else
+  echo "the kernel's log has lost it: out of memory is not tested"
+fi
+done_checking

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* value_truth [-s SEED] [-n INSTRUCTIONS] [-k INSTRUCTIONS] [-v] [-w FILE] PROGRAM [ARGUMENT...]: runs a program instruction by instruction until
- * it dies, recovers values backwards from its end, and compares every recovered value with what really happened. Twice:
- * with all instructions, and with those of the program alone, as the software recorder has them. Prints a line for
- * each. Exit status: 0 if nothing was wrong, 1 if something was, 77 if the program did not die. -w writes the
- * run to a file, and -r FILE takes it from there. -k ends the first thread after so many instructions: any program
- * will do. */
+/* value_truth [-s SEED] [-n INSTRUCTIONS] [-k INSTRUCTIONS] [-v] [-w FILE] PROGRAM [ARGUMENT...]: runs a program
+ * instruction by instruction until it dies, recovers values backwards from its end, and compares every recovered value
+ * with what really happened. Twice: with all instructions, and with those of the program alone, as the software
+ * recorder has them. Prints a line for each. Exit status: 0 if nothing was wrong, 1 if something was, 77 if the program
+ * did not die. -w writes the run to a file, and -r FILE takes it from there. -k ends the first thread after so many
+ * instructions: any program will do. */
 #include "binary/symbols.h"
 #include "decoder/backward.h"
 #include "decoder/values/private_frame.h"
@@ -459,7 +459,8 @@ static int judge(struct truth *t, bool all)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: value_truth [-s SEED] [-n INSTRUCTIONS] [-k INSTRUCTIONS] [-v] [-w FILE | -r FILE] PROGRAM [ARGUMENT...]\n");
+    fprintf(stderr, "usage: value_truth [-s SEED] [-n INSTRUCTIONS] [-k INSTRUCTIONS] [-v] [-w FILE | -r FILE] PROGRAM "
+                    "[ARGUMENT...]\n");
     return 2;
 }
 

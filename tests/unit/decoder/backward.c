@@ -203,6 +203,55 @@ static void forget_before_unknown_store(void **state)
     end(&w);
 }
 
+/* The stack of a function that takes no address of it: a store through a pointer does not reach it. One that is
+ * computed from the stack pointer may. */
+static void keep_private_frame(void **state)
+{
+    static const char *const stores[] = {"\x89\x0a", "\x89\x0c\x14"}; /* mov [rdx], ecx; mov [rsp+rdx], ecx */
+    static const unsigned char sizes[] = {2, 3};
+    struct world w;
+
+    (void)state;
+    for (unsigned frame = ETCH_FRAME_OPEN; frame <= ETCH_FRAME_BY_SP; frame++)
+        for (unsigned k = 0; k < 2; k++) {
+            begin(&w);
+            w.stack[64 + 8] = 7;
+            ADD(&w, "\x8b\x44\x24\x08"); /* mov eax, [rsp+8] */
+            add_at(&w, stores[k], sizes[k], ETCH_UNSEEN_NOTHING);
+            ADD(&w, "\xb8\x00\x00\x00\x00"); /* mov eax, 0 */
+            for (size_t i = 0; i < w.n; i++)
+                w.instructions[i].frame = (uint8_t)frame;
+            solve(&w);
+            assert_int_equal(access_at(&w, 0).how == ETCH_HOW_CORE, frame == ETCH_FRAME_BY_SP && k == 0);
+            end(&w);
+        }
+}
+
+/* A store through a pointer that was read from memory. Its place is found if the pointer is taken to be still there,
+ * and that is confirmed; if the store may have written the pointer itself, nothing is known. */
+static void confirm_stores(void **state)
+{
+    struct world w;
+
+    (void)state;
+    for (unsigned self = 0; self < 2; self++) {
+        uint64_t pointer = MEMORY + 32;
+
+        begin(&w);
+        know(&w, BX, MEMORY);
+        know(&w, DX, self ? pointer : 9);
+        memcpy(w.memory, &pointer, sizeof(pointer));
+        ADD(&w, "\x48\x8b\x03");         /* mov rax, [rbx] */
+        ADD(&w, "\x48\x89\x10");         /* mov [rax], rdx */
+        ADD(&w, "\xb8\x00\x00\x00\x00"); /* mov eax, 0 */
+        memcpy(w.memory + 32, self ? (const void *)&pointer : (const void *)&(uint64_t){9}, 8);
+        solve(&w);
+        assert_int_equal(access_at(&w, 0).how == ETCH_HOW_CORE, !self);
+        assert_int_equal(access_at(&w, 1).address_known, !self);
+        end(&w);
+    }
+}
+
 static void call_out(struct world *w, enum etch_unseen unseen)
 {
     begin(w);
@@ -374,6 +423,8 @@ int main(void)
         cmocka_unit_test(carry_through_memory),
         cmocka_unit_test(keep_overwritten_unknown),
         cmocka_unit_test(forget_before_unknown_store),
+        cmocka_unit_test(keep_private_frame),
+        cmocka_unit_test(confirm_stores),
         cmocka_unit_test(forget_at_calls),
         cmocka_unit_test(heed_kinds_of_memory),
         cmocka_unit_test(find_contradiction),
