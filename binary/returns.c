@@ -45,7 +45,7 @@ static bool open_function(struct etch_debug *debug, const Etch__Image *image, ui
     struct etch_error ignored;
     char path[PATH_MAX];
 
-    memset(debug, 0, sizeof(*debug));
+    *debug = (struct etch_debug){.file.fd = -1, .separate.fd = -1};
     if (etch_find_binary(image, &places, path) < ETCH_BINARY_UNCHECKED)
         return false;
     return etch_debug_open(debug, path, &ignored) == 0 && find_function(debug->dwarf, address, function);
