@@ -12,6 +12,16 @@ bool etch_debug_next_unit(Dwarf *dwarf, Dwarf_CU **cursor, Dwarf_Die *unit)
     return false;
 }
 
+void etch_debug_whole_unit(Dwarf_Die *unit)
+{
+    Dwarf_Die split;
+    uint8_t type;
+
+    if (dwarf_cu_info(unit->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 && type == DW_UT_skeleton &&
+        split.addr)
+        *unit = split;
+}
+
 uint32_t etch_debug_number(Dwarf_Die *die, unsigned attribute)
 {
     Dwarf_Attribute found;

@@ -10,6 +10,10 @@
 /* The next compilation unit; `*cursor` begins as NULL. False: there are no more. */
 bool etch_debug_next_unit(Dwarf *dwarf, Dwarf_CU **cursor, Dwarf_Die *unit);
 
+/* Puts the unit of the .dwo file in place of its skeleton, which has line rows and ranges, but no entries. A unit that
+ * is not split, or whose .dwo file cannot be found, stays as it is. */
+void etch_debug_whole_unit(Dwarf_Die *unit);
+
 /* A number that an entry itself has; 0: it has none, or the number is too large. */
 uint32_t etch_debug_number(Dwarf_Die *die, unsigned attribute);
 

@@ -95,8 +95,10 @@ bool etch_inlined_read(struct etch_inlined *in, struct etch_strings *files, Dwar
     Dwarf_Die unit;
     bool fine = true;
 
-    while (fine && etch_debug_next_unit(dwarf, &cursor, &unit))
+    while (fine && etch_debug_next_unit(dwarf, &cursor, &unit)) {
+        etch_debug_whole_unit(&unit);
         fine = number_files(&w, files, &unit) && walk(&w, &unit, 0);
+    }
     etch_array_free(&w.own);
     return fine;
 }

@@ -139,9 +139,13 @@ static bool add_units(struct etch_line_table *t, const struct image *image)
     Dwarf_CU *cursor = NULL;
     Dwarf_Die unit;
 
-    while (etch_debug_next_unit(image->debug.dwarf, &cursor, &unit))
-        if (!add_unit_rows(t, &unit, image->base) || !add_unit_functions(t, &unit))
+    while (etch_debug_next_unit(image->debug.dwarf, &cursor, &unit)) {
+        if (!add_unit_rows(t, &unit, image->base))
             return false;
+        etch_debug_whole_unit(&unit);
+        if (!add_unit_functions(t, &unit))
+            return false;
+    }
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include "binary/returns.h"
 
 #include "binary/debug_file.h"
+#include "binary/debug_info.h"
 #include "binary/find_binary.h"
 
 #include <dwarf.h>
@@ -16,8 +17,10 @@ static bool find_unit(Dwarf *dwarf, uint64_t address, Dwarf_Die *die)
     Dwarf_CU *unit = NULL;
 
     while (dwarf_get_units(dwarf, unit, &unit, NULL, NULL, die, NULL) == 0)
-        if (dwarf_haspc(die, address) > 0)
+        if (dwarf_haspc(die, address) > 0) {
+            etch_debug_whole_unit(die);
             return true;
+        }
     return false;
 }
 

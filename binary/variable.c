@@ -3,6 +3,7 @@
 #include "binary/variable.h"
 
 #include "binary/debug_file.h"
+#include "binary/debug_info.h"
 
 #include <ctype.h>
 #include <dwarf.h>
@@ -176,6 +177,7 @@ static bool find_global(Dwarf *dwarf, const char *name, Dwarf_Die *type)
     Dwarf_Die top, die;
 
     while (dwarf_get_units(dwarf, unit, &unit, NULL, NULL, &top, NULL) == 0) {
+        etch_debug_whole_unit(&top);
         if (dwarf_child(&top, &die) != 0)
             continue;
         do
