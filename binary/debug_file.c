@@ -182,7 +182,7 @@ int etch_debug_open(struct etch_debug *debug, const char *path, struct etch_erro
     if (debug->dwarf)
         return 0;
     etch_error_set(err, "%s has no debug information", path);
-    return etch_error_advise(err, "compile with -g; if it was stripped, install its debug file");
+    return etch_error_advise(err, "build it with etch cc, or with -g; if it was stripped, install its debug file");
 }
 
 Elf *etch_debug_elf(const struct etch_debug *debug)

@@ -20,19 +20,19 @@ static bool add_segment(etch_lab_segments *to, struct etch_lab_segment s)
  * segment of the same thread. */
 static bool drop(const etch_lab_segments *from, size_t at, size_t n, etch_lab_segments *to)
 {
+    uint32_t dropped[ETCH_LAB_THREADS] = {0}; /* points of each thread that its next segment still has to take */
+
     to->n = 0;
     for (size_t i = 0; i < from->n; i++) {
         struct etch_lab_segment s = from->v[i];
+        uint32_t *points = &dropped[s.thread % ETCH_LAB_THREADS];
 
-        if (i >= at && i < at + n)
+        if (i >= at && i - at < n) {
+            *points += s.count;
             continue;
-        for (size_t k = at; i >= at + n && k < at + n; k++) {
-            bool first = from->v[k].thread == s.thread;
-
-            for (size_t j = at + n; j < i && first; j++)
-                first = from->v[j].thread != s.thread;
-            s.count += first ? from->v[k].count : 0;
         }
+        s.count += *points;
+        *points = 0;
         if (!add_segment(to, s))
             return false;
     }

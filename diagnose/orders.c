@@ -9,6 +9,17 @@
 #define PRESENT 40u /* orders of the failing run itself */
 #define NEAREST 3u  /* conflicting accesses before each access */
 
+/* A run may have a million events, and then pairs are not looked for in all of it. Those near the failure come first.
+ */
+#define EFFORT UINT64_C(300000000)
+
+/* Takes `events` looked at from the effort that is left. False if there is none left. */
+static bool spend(uint64_t *left, uint64_t events)
+{
+    *left -= events < *left ? events : *left;
+    return *left > 0;
+}
+
 static uint64_t begin_of(const struct etch_lab_event *e)
 {
     return e->bytes ? e->address : e->object;
@@ -141,11 +152,14 @@ static void add_present(struct etch_lab_order *v, uint32_t *n, struct etch_lab_e
 /* With `again`, also pairs of statements that are listed already. */
 static uint32_t list_present(struct etch_lab_order *v, uint32_t n, uint32_t max, struct etch_lab_events run, bool again)
 {
-    for (uint32_t k = run.n; k-- > 0 && n < max;)
-        for (uint32_t i = k, near = 0; !run.v[k].release && i-- > 0 && near < NEAREST && n < max;) {
+    uint64_t left = EFFORT;
+
+    for (uint32_t k = run.n; k-- > 0 && n < max && left;)
+        for (uint32_t i = k, near = 0; !run.v[k].release && i-- > 0 && near < NEAREST && n < max && spend(&left, 1);) {
             if (run.v[i].release || !etch_event_conflicts(&run.v[i], &run.v[k]))
                 continue;
             near++;
+            spend(&left, 2 * (uint64_t)k - i);
             if ((again || !is_known(v, n, &run.v[i], &run.v[k])) && is_immediate(run, i, k, true) &&
                 !etch_region_is_ordered(run, i, k))
                 add_present(v, &n, run, i, k);
@@ -160,11 +174,16 @@ uint32_t etch_orders_add_again(struct etch_lab_order *v, uint32_t n, struct etch
 
 bool etch_order_recurs(const struct etch_lab_order *o, struct etch_lab_events run)
 {
+    uint64_t left = EFFORT;
+
     for (uint32_t k = 0; k < run.n; k++)
         for (uint32_t i = k, near = 0; run.v[k].site == o->after.site && i-- > 0 && near < NEAREST;) {
+            if (!spend(&left, 1))
+                return true; /* not known */
             if (run.v[i].release || !etch_event_conflicts(&run.v[i], &run.v[k]))
                 continue;
             near++;
+            spend(&left, k - i);
             if (run.v[i].site == o->before.site && is_immediate(run, i, k, false))
                 return true;
         }
@@ -198,14 +217,18 @@ static bool is_missing(struct etch_lab_events failing, struct etch_lab_events pa
 uint32_t etch_orders_add_absent(struct etch_lab_order *v, uint32_t n, struct etch_lab_events failing,
                                 struct etch_lab_events passing)
 {
-    for (uint32_t k = passing.n; k-- > 0 && n < ETCH_ORDERS_MAX;) {
+    uint64_t left = EFFORT;
+
+    for (uint32_t k = passing.n; k-- > 0 && n < ETCH_ORDERS_MAX && spend(&left, failing.n + 1);) {
         const struct etch_lab_event *late = &passing.v[k];
         uint32_t before = late->release || !late->object ? failing.n : etch_moment_find(failing, late), i = k, first;
 
         if (before == failing.n)
             continue;
-        while (i > 0 && !is_missing(failing, passing, i - 1, k))
+        while (i > 0 && spend(&left, 1) && !is_missing(failing, passing, i - 1, k))
             i--;
+        if (!left)
+            break;
         if (i-- == 0 || is_known(v, n, late, &passing.v[i]))
             continue;
         n = add_absent(v, n, failing, passing, i, k, before);

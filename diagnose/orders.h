@@ -40,9 +40,10 @@ bool etch_event_overlaps(const struct etch_lab_event *a, const struct etch_lab_e
 bool etch_event_conflicts(const struct etch_lab_event *a, const struct etch_lab_event *b);
 
 /* Lists orders of the failing run, the last first: for each access the nearest conflicting accesses before it, each
- * pair of statements once, and each pair of critical sections once. Of several visits of the same two statements only the
- * nearest to each other are listed. Behind them the orders whose second access the failing run did not
- * reach, as the passing run shows them. Returns how many; at most ETCH_ORDERS_MAX. */
+ * pair of statements once, and each pair of critical sections once. Of several visits of the same two statements only
+ * the nearest to each other are listed. Behind them the orders whose second access the failing run did not reach, as
+ * the passing run shows them. In a long run only orders near the failure are looked for. Returns how many; at most
+ * ETCH_ORDERS_MAX. */
 uint32_t etch_orders_list(struct etch_lab_order *v, struct etch_lab_events failing, struct etch_lab_events passing);
 
 /* Adds the orders whose second access the failing run did not reach, as another passing run shows them. */
@@ -52,7 +53,8 @@ uint32_t etch_orders_add_absent(struct etch_lab_order *v, uint32_t n, struct etc
 /* Adds further orders of pairs of statements that are listed already. */
 uint32_t etch_orders_add_again(struct etch_lab_order *v, uint32_t n, struct etch_lab_events failing);
 
-/* True if two other accesses of the same two statements came in that order, one right after the other. */
+/* True if two other accesses of the same two statements came in that order, one right after the other, or if the run is
+ * too long to know. */
 bool etch_order_recurs(const struct etch_lab_order *order, struct etch_lab_events run);
 
 /* The index of a moment in a run; `events.n` if it never came. */

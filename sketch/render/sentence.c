@@ -403,7 +403,7 @@ static bool say_branch(struct sentence *s)
         return false;
     step = step_at(s, n - 1);
     say_who(s, step, statement(s, n - 1));
-    if (n == 1 && strstr(text, " goes on to line ")) {
+    if (n == 1 && strstr(text, " goes on to line ") && !strstr(text, " never ")) {
         say(s, " %.60s after the test at ", strstr(text, "goes on to line "));
         say_place(s, statement(s, 0));
         say(s, ", where passing runs go elsewhere");
