@@ -228,11 +228,17 @@ static void sort_all(struct etch_line_table *t)
         qsort(t->declared.v, t->declared.n, sizeof(*t->declared.v), compare_declared);
 }
 
+static bool ends_with(const char *name, const char *ending)
+{
+    size_t n = strlen(name), k = strlen(ending);
+
+    return n > k && strcmp(name + n - k, ending) == 0;
+}
+
+/* Code that runs while the function is not recorded: a watch there would rarely be reached. */
 static bool is_plain(const char *name)
 {
-    size_t n = strlen(name), k = strlen(ETCH_SOFT_PLAIN_SUFFIX);
-
-    return n > k && strcmp(name + n - k, ETCH_SOFT_PLAIN_SUFFIX) == 0;
+    return ends_with(name, ETCH_SOFT_PLAIN_SUFFIX) || ends_with(name, ETCH_SOFT_REST_SUFFIX);
 }
 
 /* Before they are put in order by place. */

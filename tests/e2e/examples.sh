@@ -107,6 +107,27 @@ etch cc --record -g -pthread logger.c -o logger
 etch c++ -g pbzip2.cpp -o pbzip2
 printf 'int f(int a) { return a + 1; }\n' >file.c
 touch input.txt
+cat >parse.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    FILE *file = argc > 1 ? fopen(argv[1], "r") : NULL;
+    int *value = NULL, c;
+    if (!file)
+        return 2;
+    while ((c = fgetc(file)) != EOF)
+        if (c == '=')
+            value = malloc(sizeof(*value));
+    *value = 1;
+    return 0;
+}
+END
+etch cc --record -g parse.c -o parse
+mkdir cases
+printf 'a=1\n' >cases/good.ini
+printf 'a=\n' >cases/empty.ini
+printf 'a\n' >cases/bare.ini
 printf '#!/bin/sh\nexec ./server --test\n' >tests/stress.sh
 printf '#!/bin/sh\nprintf "all:\\n\\t%%s -c file.c\\n" "$CC" >Makefile\n' >configure
 chmod +x tests/stress.sh configure
@@ -135,6 +156,9 @@ not 'etch verify-fix --schedules *' "takes a minute: e2e/verify_fix"
 not 'etch sketch ./server --core *' "needs a core: e2e/core"
 not 'etch sketch ./server --rings *' "names a folder of the system: docs/howto/always-on"
 not 'etch core --install*' "is about the machine: e2e/core"
+not 'etch bench *' "takes minutes: e2e/bench"
+not 'etch report run.etch --slowest *' "names a function of a program that is not here: e2e/report"
+not 'etch report --diff *' "needs many recordings: e2e/report"
 not 'sudo *' "changes the machine: e2e/core"
 [ "$(nproc --all)" -gt 3 ] || not 'taskset -c 0,3 *' "there is no CPU 3"
 has_vpt || not 'etch diagnose --program *' "needs vpt"
