@@ -39,7 +39,7 @@ first() { # STRATEGY
   sed -n 's/.* in schedule \([0-9]*\) (.*/\1/p' out | head -n 1
 }
 
-for set in ${ETCH_BENCH_SETS:-corpus heldout narrow rare}; do
+for set in ${ETCH_BENCH_SETS:-corpus narrow rare}; do
   printf '\n%-22s %8s' "$set" native
   for s in $strategies; do printf ' %8s' "$s"; done
   echo
