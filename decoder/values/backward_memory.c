@@ -461,8 +461,9 @@ static void hand_out(struct model *m, const struct life *life)
                                   : i > life->source        ? ETCH_HOW_EXECUTED
                                                             : ETCH_HOW_UNDONE;
 
-        etch_backward_learn(m, var_of(m, c), (uint64_t)life->value << c->byte * 8, (uint64_t)life->known << c->byte * 8,
-                            how, NO_VAR, c->address);
+        if (var_of(m, c) != NO_VAR) /* a wide access has no variable, and more than eight bytes */
+            etch_backward_learn(m, var_of(m, c), (uint64_t)life->value << c->byte * 8,
+                                (uint64_t)life->known << c->byte * 8, how, NO_VAR, c->address);
     }
 }
 
