@@ -56,12 +56,23 @@ static bool is_same_line(const struct stretch *a, const struct stretch *b)
     return a->line == b->line && (!a->line || strcmp(a->file, b->file) == 0) && a->function == b->function;
 }
 
+/* Code without a line of the user's between two pieces of one line is a part of that line: a jump of the compiler's, or
+ * inlined code of a header. */
+static bool closes_gap(const struct etch_lab_names *n, const struct stretch *s)
+{
+    size_t k = n->stretches.n;
+
+    return k > 1 && s->line && !n->stretches.v[k - 1].line && is_same_line(&n->stretches.v[k - 2], s);
+}
+
 static bool read_lines(struct etch_lab_names *n)
 {
     for (uint64_t at = START; at < START + n->image.size;) {
         struct stretch s = stretch_at(n, at);
-        struct stretch *last = n->stretches.n ? &n->stretches.v[n->stretches.n - 1] : NULL;
+        struct stretch *last;
 
+        n->stretches.n -= closes_gap(n, &s);
+        last = n->stretches.n ? &n->stretches.v[n->stretches.n - 1] : NULL;
         if (last && is_same_line(last, &s))
             last->range.to = s.range.to;
         else if (!etch_array_push(&n->stretches, s))
