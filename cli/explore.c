@@ -300,7 +300,7 @@ static int keep_runs(const struct options *o, const struct etch_lab_found *f, co
     if (mkdir(o->bundles, 0700) < 0 && errno != EEXIST)
         return etch_error_set_errno(err, errno, "cannot make %s", o->bundles);
     if (etch_lab_runs_record(&runs, f, e->cause.orders.n ? &e->cause : NULL,
-                             e->known.learnt ? e->known.learnt : f->learnt, &o->explore, o->bundles, err) < 0)
+                             e->known.learnt ? e->known.learnt : f->learnt, &o->explore, NULL, o->bundles, err) < 0)
         return -1;
     printf("recorded   %u failing and %u passing runs: etch sketch %s %s/*.etch\n", runs.failing, runs.passing, argv[0],
            o->bundles);

@@ -149,6 +149,14 @@ static bool check_fails(void *context, const char *output, int status)
     return etch_runner_check(d->o->fails_if, output, status);
 }
 
+/* Half of the time that is left, so that the failure can be examined. */
+static double search_seconds(const struct etch_diagnosis *d)
+{
+    double half = d->o->time > 0 ? (d->began + d->o->time - etch_time_seconds()) / 2 : SEARCH_SECONDS;
+
+    return half < 1 ? 1 : half < SEARCH_SECONDS ? half : SEARCH_SECONDS;
+}
+
 static int search(struct etch_diagnosis *d, struct etch_error *err)
 {
     struct etch_lab_phase *lab = &d->lab;
@@ -160,7 +168,7 @@ static int search(struct etch_diagnosis *d, struct etch_error *err)
                                                          .timeout = RUN_SECONDS,
                                                          .max_points = POINTS},
                                              .schedules = SCHEDULES,
-                                             .seconds = SEARCH_SECONDS,
+                                             .seconds = search_seconds(d),
                                              .observe = observe,
                                              .accept = accept,
                                              .context = d};
@@ -204,7 +212,7 @@ static int add_runs(struct etch_diagnosis *d, const char *kind, uint32_t n, enum
     return 0;
 }
 
-static int record_runs(struct etch_diagnosis *d, struct etch_error *err)
+static int record_runs(struct etch_diagnosis *d, const struct etch_lab_budget *budget, struct etch_error *err)
 {
     struct etch_lab_phase *lab = &d->lab;
     bool hangs = lab->found.schedule.end == ETCH_LAB_HUNG;
@@ -217,7 +225,7 @@ static int record_runs(struct etch_diagnosis *d, struct etch_error *err)
     lab->runs.lenient = true;
     if (etch_lab_runs_record(&runs, &lab->found, lab->experiment.cause.orders.n ? &lab->experiment.cause : NULL,
                              lab->experiment.known.learnt ? lab->experiment.known.learnt : lab->found.learnt,
-                             &lab->explore, folder, err) < 0 ||
+                             &lab->explore, budget, folder, err) < 0 ||
         add_runs(d, "failing", runs.failing, hangs ? ETCH_VERDICT_HANG : ETCH_VERDICT_FAIL, err) < 0 ||
         add_runs(d, "passing", runs.passing, ETCH_VERDICT_PASS, err) < 0)
         return -1;
@@ -242,7 +250,7 @@ static int prove(struct etch_diagnosis *d, struct etch_error *err)
         return -1;
     if (d->o->explain)
         etch_lab_explain_end(&lab->explain);
-    if (record_runs(d, err) < 0)
+    if (record_runs(d, &budget, err) < 0)
         return -1;
     lab->proven = etch_claim_is_proven(&lab->experiment.cause.claim);
     return 0;

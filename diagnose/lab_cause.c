@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* See lab_cause.h. */
 #include "diagnose/lab_cause.h"
+#include "base/time.h"
 #include "diagnose/lab_work.h"
 
 #include <stdlib.h>
@@ -114,14 +115,17 @@ void etch_lab_cause_release(struct etch_lab_cause *cause)
 
 /* Tries further schedules. Their failure is taken if it is the one that the search found. */
 static int explore_more(struct etch_lab_experiment *e, const struct etch_lab_found *f, const uint64_t *sites,
-                        const struct etch_lab_explore *explore, const struct etch_lab_found **from,
-                        struct etch_error *err)
+                        const struct etch_lab_explore *explore, const struct etch_lab_budget *budget,
+                        const struct etch_lab_found **from, struct etch_error *err)
 {
     struct etch_lab_explore again = *explore;
+    double left = budget->until > 0 ? (budget->until - etch_time_seconds()) / 4 : 0; /* the rest is for experiments */
     const struct etch_lab_schedule *s = &e->known.schedule;
 
     again.request.sites = sites;
     again.schedules = MORE_SCHEDULES;
+    if (budget->until > 0 && (again.seconds <= 0 || left < again.seconds))
+        again.seconds = left > 1 ? left : 1;
     again.all = again.latest = true;
     again.given = again.whole = true;
     again.request.spec = (struct etch_lab_spec){.kind = ETCH_LAB_SURW, .depth = 3};
@@ -146,7 +150,7 @@ int etch_lab_experiment(struct etch_lab_experiment *e, const struct etch_lab_fou
 
         first = e->known;
         memset(&e->known, 0, sizeof(e->known));
-        status = explore_more(e, f, sites, explore, &from, err);
+        status = explore_more(e, f, sites, explore, budget, &from, err);
         etch_lab_found_release(&first);
         etch_lab_cause_release(&e->cause);
         if (status == 0)

@@ -3,6 +3,7 @@
 #include "diagnose/lab_runs.h"
 
 #include "base/log.h"
+#include "base/time.h"
 #include "collector/lab_record.h"
 
 #include <limits.h>
@@ -18,11 +19,18 @@ struct work {
     struct etch_lab_runs *runs;
     const struct etch_lab_found *found;
     const struct etch_lab_explore *explore;
+    const struct etch_lab_budget *budget;
     const char *folder;
     uint64_t *sites; /* that are known so far */
     uint64_t expected[ETCH_LAB_THREADS];
     uint64_t hash; /* of the last schedule's points */
 };
+
+static bool is_late(const struct work *w)
+{
+    return w->budget && ((w->budget->until > 0 && etch_time_seconds() > w->budget->until) ||
+                         (w->budget->is_over && w->budget->is_over(w->budget->context)));
+}
 
 static void name_of(const struct work *w, bool failing, char path[PATH_MAX])
 {
@@ -101,7 +109,8 @@ static int record_seeds(struct work *w, struct etch_lab_request request, struct 
 
     request.sites = sites;
     request.expected = w->expected;
-    for (uint32_t i = 0; status == 0 && i < SCHEDULES && (runs->failing < EACH || runs->passing < EACH); i++) {
+    for (uint32_t i = 0; status == 0 && i < SCHEDULES && (runs->failing < EACH || runs->passing < EACH) && !is_late(w);
+         i++) {
         int wanted;
 
         memcpy(sites, w->sites, ETCH_LAB_SITES * sizeof(*sites));
@@ -138,7 +147,7 @@ static int record_turned(struct work *w, struct etch_lab_request request, const 
     request.loosely = true;
     request.n_rules = 1;
     for (uint32_t i = 0; i < cause->orders.n && w->runs->passing < EACH; i++)
-        for (uint32_t k = 0; k < ETCH_LAB_TRIES && w->runs->passing < EACH; k++) {
+        for (uint32_t k = 0; k < ETCH_LAB_TRIES && w->runs->passing < EACH && !(w->runs->passing && is_late(w)); k++) {
             const struct etch_lab_rule turned = etch_order_turned(&cause->orders.v[i]);
             int wanted;
 
@@ -153,9 +162,10 @@ static int record_turned(struct work *w, struct etch_lab_request request, const 
 
 int etch_lab_runs_record(struct etch_lab_runs *runs, const struct etch_lab_found *found,
                          const struct etch_lab_cause *cause, const uint64_t *learnt,
-                         const struct etch_lab_explore *explore, const char *folder, struct etch_error *err)
+                         const struct etch_lab_explore *explore, const struct etch_lab_budget *budget,
+                         const char *folder, struct etch_error *err)
 {
-    struct work w = {.runs = runs, .found = found, .explore = explore, .folder = folder};
+    struct work w = {.runs = runs, .found = found, .explore = explore, .budget = budget, .folder = folder};
     const struct etch_lab_request *like = &explore->request;
     int status;
 
@@ -168,7 +178,7 @@ int etch_lab_runs_record(struct etch_lab_runs *runs, const struct etch_lab_found
     status = record_seeds(&w, *like, err);
     if (status == 0 && !runs->failing)
         status = record_found(&w, *like, err);
-    if (status == 0 && runs->passing < EACH / 2 && cause)
+    if (status == 0 && runs->passing < EACH / 2 && cause && (!runs->passing || !is_late(&w)))
         status = record_turned(&w, *like, cause, err);
     free(w.sites);
     return status;
