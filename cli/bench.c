@@ -209,7 +209,7 @@ static int print_comparison(struct bench *b, struct etch_error *err)
     int status = -1;
 
     if (etch_run_files_find(&a, before, err) == 0 && etch_run_files_find(&other, b->folders[1], err) == 0)
-        c = etch_compare_files(&a, &other, &options, err);
+        c = etch_compare_files(&a, &other, b->against != NULL, &options, err);
     if (c) {
         if (b->json)
             etch_comparison_json(c, stdout);
@@ -353,8 +353,8 @@ const struct etch_command etch_command_bench = {
         "run\n"
         "                    are not compared\n"
         "  --keep FOLDER     keep the recordings in FOLDER, which is made\n"
-        "  --against FOLDER  compare with recordings kept earlier, which are not interleaved: a change of the machine\n"
-        "                    since then looks like one of the program\n"
+        "  --against FOLDER  compare with recordings kept earlier. These were not made in turn with the new ones, so\n"
+        "                    differences of time are not claimed where functions are compared: instructions tell\n"
         "  --json            print JSON\n\n"
         "examples:\n"
         "  etch bench -- ./lua-old bench.lua -- ./lua-new bench.lua\n"

@@ -115,7 +115,7 @@ static int add_side(struct etch_comparison *c, bool b, const struct etch_run_fil
     return status;
 }
 
-struct etch_comparison *etch_compare_files(const struct etch_run_files *a, const struct etch_run_files *b,
+struct etch_comparison *etch_compare_files(const struct etch_run_files *a, const struct etch_run_files *b, bool apart,
                                            const struct etch_profile_options *options, struct etch_error *err)
 {
     struct etch_comparison *c = etch_comparison_new(a->v.n, b->v.n);
@@ -124,6 +124,7 @@ struct etch_comparison *etch_compare_files(const struct etch_run_files *a, const
         etch_error_set_no_memory(err);
         return NULL;
     }
+    c->apart = apart;
     if (add_side(c, false, a, options, err) == 0 && add_side(c, true, b, options, err) == 0) {
         if (etch_comparison_decide(c) == 0)
             return c;

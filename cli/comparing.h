@@ -14,8 +14,8 @@ struct etch_run_files {
 int etch_run_files_find(struct etch_run_files *files, const char *path, struct etch_error *err);
 void etch_run_files_release(struct etch_run_files *files);
 
-/* Returns NULL with `err` set. */
-struct etch_comparison *etch_compare_files(const struct etch_run_files *a, const struct etch_run_files *b,
+/* Returns NULL with `err` set. `apart`: see compare.h. */
+struct etch_comparison *etch_compare_files(const struct etch_run_files *a, const struct etch_run_files *b, bool apart,
                                            const struct etch_profile_options *options, struct etch_error *err);
 
 #endif

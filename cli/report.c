@@ -150,7 +150,7 @@ static int print_diff(struct report *r, FILE *out, struct etch_error *err)
     struct etch_comparison *c = NULL;
 
     if (etch_run_files_find(&a, r->files[0], err) == 0 && etch_run_files_find(&b, r->files[1], err) == 0)
-        c = etch_compare_files(&a, &b, &r->options, err);
+        c = etch_compare_files(&a, &b, false, &r->options, err);
     if (c && r->json)
         etch_comparison_json(c, out);
     else if (c)

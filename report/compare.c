@@ -207,6 +207,11 @@ static bool is_small(const struct etch_comparison *c, const struct etch_compared
     return most < LEAST_SHARE * all;
 }
 
+static bool is_clock(enum etch_measure_kind measure)
+{
+    return measure != ETCH_MEASURE_INSTRUCTIONS && measure != ETCH_MEASURE_CALLS;
+}
+
 static int decide(struct etch_comparison *c, struct etch_compared_row *row, enum etch_measure_kind measure, double risk)
 {
     const double *a = &row->a[(size_t)measure * c->n_a], *b = &row->b[(size_t)measure * c->n_b];
@@ -219,6 +224,8 @@ static int decide(struct etch_comparison *c, struct etch_compared_row *row, enum
     of->noise = fmax(shift_within(a, c->n_a), shift_within(b, c->n_b));
     if (!of->shift.known)
         of->verdict = ETCH_COMPARED_UNKNOWN;
+    else if (c->apart && !c->lost && c->rows.n > 1 && is_clock(measure))
+        of->verdict = ETCH_COMPARED_SAME; /* the machine may have been busier; instructions tell */
     else if ((of->shift.lo > 0 || of->shift.hi < 0) && fabs(of->shift.by) > of->noise)
         of->verdict = ETCH_COMPARED_DIFFERENT;
     return 0;

@@ -47,6 +47,7 @@ struct etch_comparison {
     bool decided;  /* there are enough runs to claim anything */
     size_t tests;  /* intervals that share the risk */
     uint64_t lost; /* runs whose recording lost something: their functions are not compared */
+    bool apart; /* the sides ran at different times: no difference of times is claimed where functions are compared */
 };
 
 /* What a run took by the kernel's count; in its recording. */
