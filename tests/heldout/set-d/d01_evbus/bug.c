@@ -1,4 +1,4 @@
-/* evbus: an event bus with subscribers that come and stay.
+/* SPDX-License-Identifier: MIT */ /* evbus: an event bus with subscribers that come and stay.
  * The dispatcher never takes the lock: it reads the number of
  * subscribers and walks over that many slots.  Subscribing is rare
  * and serialised by the lock.
@@ -158,4 +158,3 @@ int main(void)
                bus.subs[i].first_seq, tallies[i].seen, tallies[i].matched);
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

@@ -1,4 +1,4 @@
-// Hedged lookups: every query goes to two replicas, the first answer wins.
+/* SPDX-License-Identifier: MIT */ // Hedged lookups: every query goes to two replicas, the first answer wins.
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -154,4 +154,3 @@ int main() {
                 from[1], wrong);
     return wrong ? 1 : 0;
 }
-/* SPDX-License-Identifier: MIT */

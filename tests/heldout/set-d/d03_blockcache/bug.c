@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT */ /*
  * A tiny write-back block cache with a journal.
  *
  * Writers change blocks in the cache and note each change in the
@@ -137,4 +137,3 @@ int main(void)
            cache.writes, journal.commits, dirty);
     return dirty != 0;
 }
-/* SPDX-License-Identifier: MIT */

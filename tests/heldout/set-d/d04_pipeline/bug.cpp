@@ -1,4 +1,4 @@
-// A processing stage owns a thread; concrete stages override the hooks.
+/* SPDX-License-Identifier: MIT */ // A processing stage owns a thread; concrete stages override the hooks.
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
@@ -151,4 +151,3 @@ int main() {
     std::printf("%d records, sum of sums %ld, sum of medians %ld\n", kRecords, total, middle);
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT */ /*
  * Packet buffers from a lock-free pool.  The pool is a Treiber stack of
  * indices; the upper half of the head word is the epoch of the pool,
  * which pool_init() sets, so that a stale index of an earlier pool is
@@ -158,4 +158,3 @@ int main(void)
            atomic_load(&pool.exhausted));
     return total == NTHREADS * ROUNDS ? 0 : 1;
 }
-/* SPDX-License-Identifier: MIT */

@@ -1,4 +1,4 @@
-// Log shipping: several sources hand log lines to several uploaders
+/* SPDX-License-Identifier: MIT */ // Log shipping: several sources hand log lines to several uploaders
 // through a small bounded channel.
 #include <condition_variable>
 #include <cstdio>
@@ -146,4 +146,3 @@ int main() {
     std::printf("shipped %lu lines, %lu bytes\n", lines, bytes);
     return lines == static_cast<unsigned long>(kSources) * kLines ? 0 : 1;
 }
-/* SPDX-License-Identifier: MIT */

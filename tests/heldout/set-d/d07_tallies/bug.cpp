@@ -1,4 +1,4 @@
-// Counts log levels and status codes of a web log with several threads and
+/* SPDX-License-Identifier: MIT */ // Counts log levels and status codes of a web log with several threads and
 // prints a report.  The shared table is safe for use by many threads.
 #include <algorithm>
 #include <cstdint>
@@ -138,4 +138,3 @@ int main() {
     report(table, log.size());
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

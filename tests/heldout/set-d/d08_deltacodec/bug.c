@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT */ /*
  * Packs a series of sensor readings as deltas and unpacks it again.
  *
  * Stream:  first reading, 4 bytes; then for every further reading
@@ -170,4 +170,3 @@ int main(int argc, char **argv)
     free(s.buf);
     return bad ? 2 : 0;
 }
-/* SPDX-License-Identifier: MIT */

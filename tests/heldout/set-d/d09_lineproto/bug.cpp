@@ -1,4 +1,4 @@
-// A key-value server session: one parser object reads all the requests of
+/* SPDX-License-Identifier: MIT */ // A key-value server session: one parser object reads all the requests of
 // a connection.  Here a generated script takes the place of the socket.
 //
 //     PUT key value [hex]
@@ -164,4 +164,3 @@ int main(int argc, char** argv) {
     }
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

@@ -1,4 +1,4 @@
-/* Spreadsheet formulas: parser into a node table, then evaluation.
+/* SPDX-License-Identifier: MIT */ /* Spreadsheet formulas: parser into a node table, then evaluation.
  *
  *   expr := term { (+|-) term }      term := atom { * atom }
  *   atom := number | ( expr ) | NAME ( expr { , expr } )
@@ -175,4 +175,3 @@ int main(int argc, char **argv)
     free(T.nodes);
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

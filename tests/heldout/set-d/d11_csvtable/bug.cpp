@@ -1,4 +1,4 @@
-// Prints an order list as an aligned table; cells that contain separators
+/* SPDX-License-Identifier: MIT */ // Prints an order list as an aligned table; cells that contain separators
 // or quotes are quoted.
 #include <algorithm>
 #include <chrono>
@@ -148,4 +148,3 @@ int main(int argc, char** argv) {
     std::cout << "total " << money(total) << '\n';
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

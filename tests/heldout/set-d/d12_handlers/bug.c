@@ -1,4 +1,4 @@
-/* Configuration-driven message routing: "route" lines create handlers,
+/* SPDX-License-Identifier: MIT */ /* Configuration-driven message routing: "route" lines create handlers,
  * then messages run through all the handlers that want them. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,4 +165,3 @@ int main(int argc, char **argv)
     printf("sum %lu\n", sum);
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

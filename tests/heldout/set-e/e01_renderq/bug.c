@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT */ /*
  * Thumbnail renderer: one coordinator feeds tiles to a pair of render
  * threads through a ring and waits for each image to be complete.
  *
@@ -155,4 +155,3 @@ int main(void)
     printf("%d images, %lu tiles, digest %08x\n", IMAGES, all, sum);
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

@@ -1,4 +1,4 @@
-// Fan-out of messages to several subscribers.  A message is built once and
+/* SPDX-License-Identifier: MIT */ // Fan-out of messages to several subscribers.  A message is built once and
 // shared: it carries its own count of users, the last one frees it.
 #include <atomic>
 #include <condition_variable>
@@ -142,4 +142,3 @@ int main() {
     std::printf("%d messages left\n", Message::live());
     return Message::live() == 0 ? 0 : 1;
 }
-/* SPDX-License-Identifier: MIT */

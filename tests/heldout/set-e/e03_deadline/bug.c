@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT */ /*
  * Checksum service: one engine thread serves all; clients that cannot
  * wait give a deadline and do the sum themselves when it is missed.
  */
@@ -178,4 +178,3 @@ int main(void)
     printf("archive %08x, packets %08x, %lu served\n", x, y, svc.served);
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT */ /*
  * A collector: readers empty the spooled pipes, the reaper disposes of
  * the finished ones, and the journal notes how far we are.
  */
@@ -177,4 +177,3 @@ int main(void)
     printf("%d connections, %lu bytes\n", CONNS, atomic_load(&received));
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

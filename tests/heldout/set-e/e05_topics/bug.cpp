@@ -1,4 +1,4 @@
-// Topic directory: topics come into being with their first subscriber.
+/* SPDX-License-Identifier: MIT */ // Topic directory: topics come into being with their first subscriber.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -142,4 +142,3 @@ int main() {
     std::printf("%d topics, %ld messages sent\n", dir.created(), sent);
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

@@ -1,4 +1,4 @@
-// Login front end: several acceptor threads hand out session numbers from
+/* SPDX-License-Identifier: MIT */ // Login front end: several acceptor threads hand out session numbers from
 // a rotating range; the audit walks over what they wrote down.
 #include <array>
 #include <atomic>
@@ -139,4 +139,3 @@ int main() {
     audit.report();
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

@@ -1,4 +1,4 @@
-// Metrics with two banks of counters: the workers count into the active
+/* SPDX-License-Identifier: MIT */ // Metrics with two banks of counters: the workers count into the active
 // bank while the reporter writes out the other one.
 #include <array>
 #include <atomic>
@@ -140,4 +140,3 @@ int main() {
                 reporter.sum(kErrors), reporter.sum(kBytes));
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

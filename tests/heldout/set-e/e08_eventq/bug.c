@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT */ /*
  * Discrete event simulation of a machine hall.  Events sit in a list that
  * is ordered by time; nodes are taken from a small pool and given back.
  */
@@ -170,4 +170,3 @@ int main(int argc, char **argv)
     printf("%d events, %d parts, %d stops\n", events, parts, stops);
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

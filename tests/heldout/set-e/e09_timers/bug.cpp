@@ -1,4 +1,4 @@
-// Request engine with timers: every request has a time-out, an answer
+/* SPDX-License-Identifier: MIT */ // Request engine with timers: every request has a time-out, an answer
 // cancels it, slow requests get their time-out extended.
 #include <chrono>
 #include <cstdio>
@@ -148,4 +148,3 @@ int main(int argc, char** argv) {
     }
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

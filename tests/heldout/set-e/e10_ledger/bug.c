@@ -1,4 +1,4 @@
-/* Settles a day of postings: sorts them by amount, then looks up for every
+/* SPDX-License-Identifier: MIT */ /* Settles a day of postings: sorts them by amount, then looks up for every
  * cancellation the posting that it cancels. */
 #include <stdint.h>
 #include <stdio.h>
@@ -149,4 +149,3 @@ int main(int argc, char **argv)
         fprintf(stderr, "day does not close (%d)\n", rc);
     return rc;
 }
-/* SPDX-License-Identifier: MIT */

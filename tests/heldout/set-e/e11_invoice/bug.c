@@ -1,4 +1,4 @@
-/*
+/* SPDX-License-Identifier: MIT */ /*
  * Prints the invoices of a day, page by page, with a subtotal for each
  * page and a total for each invoice.
  */
@@ -134,4 +134,3 @@ int main(int argc, char **argv)
     printf("day total %ld in %d invoices\n", day, count);
     return 0;
 }
-/* SPDX-License-Identifier: MIT */

@@ -1,4 +1,4 @@
-// Plans nightly transfers over some links: the largest first, each on the
+/* SPDX-License-Identifier: MIT */ // Plans nightly transfers over some links: the largest first, each on the
 // link that is free the earliest.  Then the plan is drawn as a time line.
 #include <algorithm>
 #include <cassert>
@@ -139,4 +139,3 @@ int main(int argc, char** argv) {
     std::printf("%zu transfers, done after %ld s\n", transfers.size(), last / 1000);
     return 0;
 }
-/* SPDX-License-Identifier: MIT */
